@@ -189,7 +189,7 @@ def _known(host: PluginHost) -> tuple[dict[str, str], Best]:
     best = {
         name: found
         for name, found in json.loads(DATA.read_text(encoding="utf-8")).items()
-        if host.task_entry(name)[0].spec.version == found["version"]
+        if host.select_task(name).spec.version == found["version"]
     }
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     rows = {line.split("`")[1]: line for line in lines if line.startswith("| `")}

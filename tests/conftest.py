@@ -14,6 +14,7 @@ import textwrap
 import venv
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,7 @@ def all_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(PluginHost, "runs_local_code", lambda host: False)
         monkeypatch.setattr(Run, "strangers", ())
         monkeypatch.setattr(check, "is_strangers", lambda *a, **k: False)
-        monkeypatch.setattr(check, "tries_apart", lambda words: False)
+        monkeypatch.setattr(import_module("formalbench.cli.main"), "APART", ())
 
 
 @pytest.fixture

@@ -11,10 +11,9 @@ import pandas as pd
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError, unknown
-from formalbench.contracts.specs import show_value
 from formalbench.device import check_threads, wait_passively
 from formalbench.host import load_plugins
-from formalbench.host.options import parse_settings
+from formalbench.host.options import settings_of
 from formalbench.host.plugin import SESSION
 from formalbench.running.plan import RunRequest, Seeds
 from formalbench.running.session import Manner, execute, run_session
@@ -117,9 +116,8 @@ def run(
     host = load_plugins(plugins)
     names = host.models_named(models)
     _check_session(host, jobs, executor)
-    texts = [f"{key}={show_value(value)}" for key, value in (settings or {}).items()]
-    settings_ = parse_settings(texts)
-    request = RunRequest(names, tuple(tasks or ()), suite, protocol, seeds, settings_)
+    chosen = settings_of(list((settings or {}).items()))
+    request = RunRequest(names, tuple(tasks or ()), suite, protocol, seeds, chosen)
     store = Store(Path(results) if results else default_results())
     manner = Manner(
         *(device, jobs, threads, executor, fail_fast, debug), quiet=True, trackers=tuple(trackers)

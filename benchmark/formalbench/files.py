@@ -10,11 +10,12 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from formalbench.contracts.errors import RequestError, UnwritableError, nearest
+from formalbench.contracts.errors import RequestError, UnwritableError, plainer, unknown
 from formalbench.contracts.names import check_name
 
 if TYPE_CHECKING:
@@ -268,42 +269,26 @@ def _loader() -> Any:
     return StrictLoader
 
 
-SUITE_KEYS = ("name", "version", "summary", "tasks", "protocol", "reference")
-
-
 def read_suite(path: Path, data: dict[str, Any]) -> SuiteSpec:
     """Check a suite file's contents.
 
     Raises:
         RequestError: one line that names the file, and every key that is wrong.
     """
+    from pydantic import TypeAdapter, ValidationError
+
     from formalbench.contracts.specs import SuiteSpec
 
-    given = {**dict.fromkeys(SUITE_KEYS, ""), "version": 1, **data}
-    if problems := [*_unknown_keys(given), *_suite_mistakes(given)]:
+    known = [field.name for field in fields(SuiteSpec)]
+    problems = [str(unknown("key", key, known)) for key in data if key not in known]
+    try:
+        found = TypeAdapter(SuiteSpec).validate_python({"version": 1, "summary": "", **data})
+        check_name(found.name)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False)
+        problems += [f"{'.'.join(map(str, one['loc']))}: {plainer(one['msg'])}" for one in wrong]
+    except ValueError as error:
+        problems.append(str(error))
+    if problems:
         raise RequestError(f"{path}: not a valid suite: {'; '.join(problems)}")
-    return SuiteSpec(**{**given, "tasks": tuple(given["tasks"])})
-
-
-def _unknown_keys(given: Mapping[str, Any]) -> Iterator[str]:
-    for key in given:
-        if key not in SUITE_KEYS:
-            close = nearest(key, SUITE_KEYS, count=1)
-            hint = f": did you mean {close[0]}?" if close else f" (known: {', '.join(SUITE_KEYS)})"
-            yield f"unknown key {key!r}{hint}"
-
-
-def _suite_mistakes(given: Mapping[str, Any]) -> Iterator[str]:
-    for key in ("name", "summary", "protocol", "reference"):
-        if not isinstance(given[key], str) or (key == "name" and not given[key]):
-            yield f"{key} must be text"
-    if given["name"] and isinstance(given["name"], str):
-        try:
-            check_name(given["name"])
-        except ValueError as error:
-            yield str(error)
-    tasks, version = given["tasks"], given["version"]
-    if not isinstance(tasks, list) or not tasks or not all(isinstance(t, str) for t in tasks):
-        yield "tasks must be a list of task names"
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        yield "version must be a number, 1 or more"
+    return found

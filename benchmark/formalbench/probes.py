@@ -21,10 +21,8 @@ from formalbench.contracts.task import Task
 
 Trace = Mapping[str, Tensor]
 
-
 Series = dict[str, Tensor]
 """By place, as ``block.0.head.1``: one number per string, (B,)."""
-
 
 Read = Callable[[Trace], Series]
 """A probe."""
@@ -32,12 +30,6 @@ Read = Callable[[Trace], Series]
 
 def read_probe(name: str, read: Read, network: nn.Module, batch: Batch) -> Series:
     """Look into a network as it answers a batch; its mode and its gradients are the caller's.
-
-    Args:
-        name: of the probe, for errors.
-        read: the probe.
-        network: what to look into.
-        batch: the strings.
 
     Raises:
         RequestError: if the network cannot be looked into, or has nothing of this kind.

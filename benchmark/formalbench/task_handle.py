@@ -18,7 +18,7 @@ import numpy.typing as npt
 from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.example import pad
 from formalbench.contracts.source import Symbols
-from formalbench.contracts.specs import display, show_value
+from formalbench.contracts.specs import LONGEST, display, show_value
 from formalbench.evaluation.cells import (
     TestSet,
     saved_test_set,
@@ -27,8 +27,7 @@ from formalbench.evaluation.cells import (
     validation_set,
 )
 from formalbench.host import load_plugins
-from formalbench.host.options import check_settings, option_facts, parse_settings
-from formalbench.host.registry import LONGEST
+from formalbench.host.options import check_settings, parse_settings
 from formalbench.running.plan import task_used
 
 if TYPE_CHECKING:
@@ -176,6 +175,7 @@ class TaskHandle:
         protocol: says how many strings there are, and of which lengths.
 
     Attributes:
+        selected: the task as its name was looked up.
         task: what a model's factory is given.
         name: of the task, with its objective.
         title: with its options, as on the board.
@@ -191,15 +191,13 @@ class TaskHandle:
         protocol: str | Protocol = STANDARD,
     ) -> None:
         parsed = parse_settings(settings, ("task",))
-        entry, _, _ = host.task_entry(name)
-        check_settings(parsed, [], [option_facts(entry.spec)])
-        self.host, self._plugin = host, entry.plugin
-        self.used = task_used(host, name, parsed)
+        asked = host.select_task(name, parsed)
+        check_settings(parsed, {}, {asked.name: asked.facts})
+        self.host, self.selected, self.used = host, asked, task_used(asked)
         self.protocol = host.protocol(protocol) if isinstance(protocol, str) else protocol
-        built = host.task(self.used.name, self.used.options)
-        self.task: Task = self.protocol.apply(built)
+        self.task: Task = self.protocol.apply(host.build_task(asked))
         self.name = self.task.name
-        self.title = display(self.name.removesuffix(":classify"), self.used.options)
+        self.title = display(self.name.removesuffix(":classify"), asked.options)
         self._sets = cache(self._draw)
         self.alphabet = self.task.source.alphabet
         self.answers = self.task.objective.answers(self.task.source)
@@ -211,11 +209,11 @@ class TaskHandle:
     def __reduce__(self) -> tuple[Any, ...]:
         """Be loaded again where it is unpickled, as in a worker of a `DataLoader`."""
         local = [str(plugin.local.path) for plugin in self.host.plugins if plugin.local]
-        return _again, (local, display(self.name, self.used.options), self.protocol)
+        return _again, (local, self.selected.title, self.protocol)
 
     def blaming(self) -> AbstractContextManager[None]:
         """Turn an exception of the code of the task's plugin into an error that names it."""
-        return self.host.blaming(self._plugin)
+        return self.host.blaming(self.selected.plugin)
 
     def sample(self, length: int, count: int = 1, seed: int = 0) -> tuple[list[str], list[Any]]:
         """Draw strings with their right answers; the same on every machine.
@@ -424,7 +422,7 @@ class TaskHandle:
 
         It is empty where none was measured (docs/shortcuts.md).
         """
-        found = self.host.shortcut(display(self.name, self.used.options))
+        found = self.host.shortcut(self.selected.title)
         return {} if found is None else {"best": found}
 
 

@@ -33,7 +33,7 @@ def page() -> str:
 def _kind(host: PluginHost, kind: str) -> list[str]:
     families: dict[type[Config], list[Any]] = {}
     for entry in host.registries[kind].all():
-        config, _ = config_of(entry.spec)
+        config = config_of(entry.spec)
         if config is not None:
             families.setdefault(config, []).append(entry.spec)
     sections = [_family(specs) for specs in families.values()]

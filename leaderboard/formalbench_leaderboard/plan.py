@@ -10,9 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from formalbench.contracts.errors import BrokenPluginError, RequestError
+from formalbench.contracts.errors import BrokenPluginError, RequestError, one_line
 from formalbench.contracts.protocol import Part
-from formalbench.contracts.reading import first_problem
 from formalbench.contracts.specs import ReproductionSpec
 from formalbench.documents.reproduction import Scale
 from formalbench.files import read_yaml
@@ -232,7 +231,7 @@ def _validated(kind: type[P], data: dict[str, Any], place: str) -> P:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        raise RequestError(f"{place}: {first_problem(error)}") from None
+        raise RequestError(f"{place}: {one_line(error)}") from None
 
 
 def runs_of(entries: Sequence[PlanEntry]) -> tuple[Run, ...]:

@@ -64,15 +64,15 @@ def without(option):
         ((*RUN, "--set", "width=3", "--set", "width=4"), "twice"),
         (
             (*without("--model"), "--model", "bag[width=3]", "--set", "width=4"),
-            "--set width=4: width is set twice, as well in bag[width=3]",
+            "--set width=4: width is set twice, also in bag[width=3]",
         ),
         (
             (*without("--model"), "--model", "bag[width=3]", "--set", "model.width=4,5"),
-            "--set model.width=4,5: width is set twice, as well in bag[width=3]",
+            "--set model.width=4,5: width is set twice, also in bag[width=3]",
         ),
         (
             (*without("--task"), "--task", "first,parity[p=0.2]", "--set", "p=0.3"),
-            "--set p=0.3: p is set twice, as well in parity[p=0.2]",
+            "--set p=0.3: p is set twice, also in parity[p=0.2]",
         ),
         (
             ("run", "--model", "nondeterministic-stack", "--task", "parity"),

@@ -15,10 +15,12 @@ from formalbench.contracts.specs import (
     ProbeSpec,
     ProtocolSpec,
     ScheduleSpec,
+    Splits,
     SuiteSpec,
     TaskSpec,
 )
 from formalbench.host import PluginHost
+from formalbench.host.registry import check_spec
 
 
 class Point:
@@ -74,6 +76,31 @@ def test_the_built_in_plugins_load(host):
     assert all(plugin.distribution == "formalbench" for plugin in host.plugins)
 
 
+def test_what_is_built_in_is_announced_right():
+    entries = [entry for one in PluginHost.load().registries.values() for entry in one.every()]
+    assert len(entries) > 250
+    for entry in entries:
+        check_spec(entry.spec)
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (lambda: ModelSpec("m", True, "", "a:b"), "bad version=True: must be a whole number"),
+        (lambda: ModelSpec("m", -1, "", "a:b"), "bad version=-1: must be at least 0"),
+        (lambda: ModelSpec("m", 1, "", "a b"), "bad factory"),
+        (lambda: ModelSpec("m", 1, "", "a:b", kind="x"), "bad kind=x: must be 'learned' or"),
+        (lambda: TaskSpec("t", 1, 3, "a:b"), "bad summary=3: must be text"),
+        (lambda: TaskSpec("t", 1, "", "a:b", ()), "bad objectives: Tuple should have"),
+        (lambda: TaskSpec("t", 1, "", "a:b", splits=Splits((5, 1))), "splits: 5 to 1"),
+        (lambda: TaskSpec("t", 1, "", "a:b", splits=Splits((1, 5), step=0)), "splits: step 0"),
+    ],
+)
+def test_a_spec_that_cannot_be_is_refused(broken, said):
+    with pytest.raises(ValueError, match=said):
+        check_spec(broken())
+
+
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
@@ -90,7 +117,7 @@ def test_the_built_in_plugins_load(host):
             Hooks(
                 formalbench_objectives=lambda: [ObjectiveSpec("o", "", "a:b", metrics="accuracy")]
             ),
-            "bad metrics: a tuple of names",
+            "bad metrics=accuracy: must be a list",
         ),
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, str) else "",
@@ -173,7 +200,7 @@ def test_a_broken_command_hook(write, cli, install):
     assert f'File "{path}", line 4' in done.err
     assert "Traceback" not in done.err
     install(zebra=Hooks(formalbench_commands=lambda app: 1 / 0))
-    done = cli("list", "tasks")
+    done = cli("--help")
     assert done.code == 0
     assert done.err.splitlines() == [
         "plugin zebra (zebra-package 2.3) added no commands: ZeroDivisionError: division by zero"

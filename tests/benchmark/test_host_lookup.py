@@ -66,9 +66,9 @@ def test_a_config_reaches_the_factory(host):
         (MineConfig(a=3, b="x"), {"k": 8}),
         (MineConfig(a=1, b="y"), {"k": 9}),
     ]
-    with pytest.raises(RequestError, match="mine-7: a=0: Input should be greater"):
+    with pytest.raises(RequestError, match="mine-7: a=0: must be at least 1"):
         host.task("mine-7", {"a": 0})
-    with pytest.raises(RequestError, match=r"mine-7\[a=0\]: must be at least 1"):
+    with pytest.raises(RequestError, match=r"mine-7: a=0: must be at least 1"):
         host.task("mine-7[a=0]")
     with pytest.raises(RequestError, match="unknown option of mine-7 'c'"):
         host.task("mine-7[c=0]")

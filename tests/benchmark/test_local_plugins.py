@@ -1,6 +1,5 @@
 """Local plugins: files, folders and packages that the user names, good and broken."""
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -362,24 +361,3 @@ def test_a_failed_import_leaves_no_module_behind(write, cli):
     before = set(sys.modules)
     assert cli("plugins", "--plugin", path).code == 3
     assert not [name for name in set(sys.modules) - before if "formalbench_local" in name]
-
-
-@pytest.mark.parametrize("when", ["import", "hook"])
-def test_a_plugin_that_replaces_what_records_are_made_of_is_broken(cli, write, when):
-    change = "import json; json.dumps = lambda *a, **k: '{}'"
-    path = write(
-        "mine.py",
-        f"""
-        from formalbench import hookimpl
-        {change if when == "import" else ""}
-
-        @hookimpl
-        def formalbench_models():
-            {change if when == "hook" else ""}
-            return []
-        """,
-    )
-    done = cli("list", "models", "--plugin", path)
-    assert (done.code, done.out) == (3, "")
-    assert "it replaces json.dumps, which records are made of" in done.err
-    assert json.dumps([1]) == "[1]"

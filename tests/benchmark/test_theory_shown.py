@@ -194,4 +194,4 @@ def test_a_spec_states_a_theory_and_nothing_else(cli, write):
     text = MORE_ONES.replace('Theory.least("counter", "Fischer 1968")', '"counter"')
     done = cli("list", "tasks", "--plugin", write("more_ones.py", text))
     assert done.code == 3
-    assert "theory: a formalbench.Theory" in done.err
+    assert "bad theory=counter" in done.err

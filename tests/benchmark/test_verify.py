@@ -235,7 +235,7 @@ def test_an_interruption_prints_what_is_known(verify, tmp_path, as_json):
 def test_people_read_the_same(verify):
     done = verify("counting", "--dtype", "all", "--set", "wrong_at=01101", "--set", "c=2")
     assert done.code == 1
-    assert "counting on parity:classify, fp64 (wrong_at=01101, c=2)" in done.out
+    assert "counting on parity:classify, fp64 (c=2, wrong_at=01101)" in done.out
     assert "2,047 strings, all up to length 10: 1 error" in done.out
     assert "first failure: 01101: expected 1, logit -2" in done.out
     assert "fp16 (mixed) 4, bf16 (mixed) 4, fp32 4, fp64 4" in done.out

@@ -2,7 +2,6 @@
 
 import pytest
 from formalbench.checks import remote
-from formalbench.host import loader
 from formalbench.running import dispatch, sandbox
 from formalbench.store import Store
 from mutate import damaged
@@ -37,8 +36,11 @@ KINDS = {
     "collects nothing": "gc.freeze(); gc.disable()",
     "clears the environment": "os.environ.clear()",
 }
-ENDS_ANY_PROCESS = ("aborts", "is killed")
-"""Of the kinds, those that end whatever imports them, as they would any Python program."""
+SPOILS_ITS_PROCESS = (
+    *("exits", "aborts", "is killed", "never returns", "spins", "leaves a thread"),
+    *("breaks json", "breaks json with errors", "closes its files"),
+)
+"""Of the kinds, those that end or change whatever imports them, as any Python program."""
 
 
 def test_a_damaged_source(cli, mine, rng):
@@ -54,7 +56,7 @@ def test_a_damaged_source(cli, mine, rng):
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_beside_it(spawn, tiny, mine, tmp_path, results, kind, place):
-    if place == "imported" and kind in ENDS_ANY_PROCESS:
+    if place == "imported" and kind in SPOILS_ITS_PROCESS:
         pytest.skip("no session begins")
     code = KINDS[kind]
     path = mine(**{place: f"if True: {code}" if code.startswith("raise") else code})
@@ -76,18 +78,15 @@ def test_a_run_beside_it(spawn, tiny, mine, tmp_path, results, kind, place):
 SESSION = """
 import sys
 from importlib import import_module
-from formalbench.host import contained
-from formalbench.running import attempt, scout
-attempt.PATIENCE = scout.PATIENCE = contained.LIMIT = 20.0
-main = import_module("formalbench.cli.main")
-main.PATIENCE = 5.0
-main.leave(main.run_command_line(sys.argv[1:]))
+from formalbench.running import dispatch, sandbox
+dispatch.PATIENCE = sandbox.PATIENCE = 20.0
+import_module("formalbench.cli.main").main()
 """
 
 
 def run(spawn, tiny, models, results, *more):
     """Run a session that is patient for seconds only; return its exit code."""
-    assert dispatch.PATIENCE == sandbox.PATIENCE == remote.LIMIT == loader.LIMIT == 120.0
+    assert dispatch.PATIENCE == sandbox.PATIENCE == remote.LIMIT == 120.0
     session = spawn(
         "-c", SESSION, "run", "--model", models, "--task", "first", "--protocol", "tiny",
         "--seeds", 1, "--device", "cpu", "--jobs", 1, "--set", "protocol.time_limit=20",

@@ -70,7 +70,7 @@ def test_the_command_is_one(line, host, root):
         return  # a plugin's, as the page says; or one that ends before anything is parsed
     asked = parsed(root, words)
     for key, kind in NAMES.items():
-        for name in split_list(asked.get(key) or ""):
+        for name in split_list(asked[key]) if asked.get(key) else ():
             bare = parse_instance(name)[0].partition(":")[0]
             if names_class(name) or bare.isupper() or plugins or (bare, kind) == ("all", "models"):
                 continue

@@ -33,12 +33,7 @@ CHANGED = 4
 
 
 def model_promises(build: Build, task: Task) -> Iterator[Promise]:
-    """Return the promises of a model's networks on one task.
-
-    Args:
-        build: returns a fresh network.
-        task: what it is built for.
-    """
+    """Return the promises of a model's networks on one task."""
     torch.set_num_threads(1)
     yield "answers in the objective's layout, at every length", lambda: _shapes(build, task)
     yield "is decided by the seed", lambda: _seeded(build, task)

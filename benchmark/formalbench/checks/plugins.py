@@ -22,7 +22,7 @@ from formalbench.contracts.optimiser import Optimiser, ParameterInfo, Schedule
 from formalbench.contracts.sampler import Sampler
 from formalbench.contracts.source import Stream
 from formalbench.contracts.specs import display
-from formalbench.host.options import option_facts, parse_instance
+from formalbench.host.options import parse_instance
 from formalbench.host.plain_class import PlainFactory, names_class
 
 if TYPE_CHECKING:
@@ -35,13 +35,11 @@ if TYPE_CHECKING:
 
 RUNS, STEPS = 3, 3
 
-
 LAYOUT = (
     ParameterInfo("hidden.weight", (2, 3), slice(6), "hidden"),
     ParameterInfo("hidden.bias", (2,), slice(6, 8)),
 )
 """The parameters of each run."""
-
 
 BASE = 1e-3
 """The learning rate that is tried."""
@@ -134,7 +132,6 @@ BUILT = {
 }
 """What a factory makes, by kind."""
 
-
 CALLED = ("probe", "executor", "reproduction")
 """Kinds whose factory is only called while something runs."""
 
@@ -191,11 +188,11 @@ def trials(host: PluginHost, model: str) -> Iterator[tuple[str, str | None]]:
     One that names its objectives is tried on all of them, and None stands for the task of an
     objective that no task has. Any other is tried wherever its network can answer.
     """
-    entry, fields = host.models.get(parse_instance(model)[0])
-    own = entry.spec.task.format(**fields)
-    for objective in entry.spec.objectives:
+    chosen = host.select_model(model)
+    own = chosen.spec.task.format(**chosen.fields)
+    for objective in chosen.spec.objectives:
         yield objective, asked(own, objective) if own else trial_task(host, objective)
-    if entry.spec.objectives:
+    if chosen.spec.objectives:
         return
     for registered in host.objectives.all():
         objective = registered.spec.name
@@ -221,7 +218,7 @@ def trial_task(host: PluginHost, objective: str) -> str | None:
     names = (*suite, *(entry.spec.name for entry in host.tasks.all()))
     sources = [fill_fields(name.partition(":")[0], TRIAL_FIELD) for name in names]
     for source in sources:
-        if objective in host.task_entry(source)[0].spec.objectives:
+        if objective in host.select_task(source).spec.objectives:
             return asked(source, objective)
     return next((task for source in sources if (task := _of(host, source, objective))), None)
 
@@ -230,7 +227,7 @@ def _of(host: PluginHost, source: str, objective: str) -> str | None:
     """Return the task of a source with an objective; None if that cannot be asked of it."""
     task = asked(source, objective)
     try:
-        host.task_entry(task)
+        host.select_task(task)
     except RequestError:
         return None
     return task
@@ -263,19 +260,15 @@ def _answers(host: PluginHost, model: str, task: str) -> bool:
 def plain_facts(host: PluginHost, name: str) -> Iterator[Check]:
     """Yield what a class is as checks that passed.
 
-    Args:
-        host: the plugins.
-        name: of its model, options behind it.
-
     Raises:
         RequestError: if its networks give no states.
     """
     import torch
 
-    plain = parse_instance(name)[0]
-    spec = host.models.get(plain)[0].spec
-    options = {key: facts["default"] for key, facts in option_facts(spec).items()}
-    yield Check(f"model {name}", f"is {spec.summary}, the model {display(plain, options)}")
+    chosen = host.select_model(name)
+    options = {key: facts["default"] for key, facts in chosen.facts.items()}
+    called = display(chosen.name, options)
+    yield Check(f"model {name}", f"is {chosen.spec.summary}, the model {called}")
     found: dict[str, nn.Module] = {}
     refused = {}
     for objective in (entry.spec.name for entry in host.objectives.all()):
@@ -379,7 +372,7 @@ def _check_metric(host: PluginHost, spec: MetricSpec) -> Iterator[Check]:
 
 
 def _look_up(host: PluginHost, tasks: Sequence[str]) -> None:
-    each(host.task_entry, tasks)
+    each(host.select_task, tasks)
 
 
 def _look_up_protocol(host: PluginHost, name: str) -> None:
@@ -421,11 +414,11 @@ def _check_task(host: PluginHost, name: str) -> list[Check]:
     if "{" in name:
         return [Check(f"task {name}", "is a pattern: check one of its names instead")]
     begun.get()(Check(f"task {name}", "can be tried"))
-    entry, objective, _ = host.task_entry(name)
+    chosen = host.select_task(name)
     named = ":" in parse_instance(name)[0]
     checks: list[Check] = []
-    host.warn_of_overlap(host.task(asked(name, objective)))
-    for one in [objective] if named else entry.spec.objectives:
+    host.warn_of_overlap(host.build_task(chosen))
+    for one in [chosen.objective] if named else chosen.spec.objectives:
         task = host.task(asked(name, one))
         checks += keep(f"task {task.name}", task_promises(task))
     return checks
@@ -438,7 +431,7 @@ def _check_model(host: PluginHost, name: str) -> list[Check]:
         return [Check(f"model {name}", "is a pattern: check one of its names instead")]
     checks: list[Check] = []
     begun.get()(Check(f"model {name}", "can be tried"))
-    if isinstance(host.models.get(parse_instance(name)[0])[0].spec.factory, PlainFactory):
+    if isinstance(host.select_model(name).spec.factory, PlainFactory):
         checks += plain_facts(host, name)
     for objective, task_name in trials(host, name):
         if task_name is None:

@@ -119,16 +119,12 @@ def _finished(task: Task, parts: Sequence[list[State]]) -> dict[str, Measure]:
 MAX_STRINGS = 3000
 """Strings of one length that are compared with the oracle, all of them unless it is slow."""
 
-
 LONGEST_SHORT = 10
-
 
 LONG_STRINGS = 24
 
-
 AT_ONCE = 4
 """Strings that are compared between two looks at the clock."""
-
 
 Compare = Callable[[Any, Symbols], None]
 """Holds the answers of a source to strings against its oracle."""

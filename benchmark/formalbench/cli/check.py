@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -76,11 +75,6 @@ def add_commands(app: typer.Typer) -> None:
             print(f"{len(checks) - failed} checks passed, {failed} failed")
         if not checks or not all(one.passed for one in checks):
             raise typer.Exit(1)
-
-
-def tries_apart(words: Sequence[str]) -> bool:
-    """Say whether a command loads a stranger's code in another process: this one need not."""
-    return list(words[:1]) == ["check"]
 
 
 def is_strangers(host: PluginHost, what: str, *, is_path: bool) -> bool:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import sys
-import threading
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
-from formalbench.cli import check, data, exchange, listing, new, run, show, verify
 from formalbench.contracts.errors import (
     PLUGIN_FAILURES,
     BrokenPluginError,
@@ -23,7 +21,7 @@ from formalbench.contracts.errors import (
 )
 from formalbench.device import wait_passively
 from formalbench.host import Plugin, PluginHost
-from formalbench.host.loader import contained
+from formalbench.host.loader import as_failures
 from formalbench.host.plugin import broken
 from formalbench.ui.terminal import plugins_print_to_stderr
 
@@ -38,7 +36,7 @@ def add_plugin_commands(host: PluginHost, app: typer.Typer) -> None:
     for plugin in list(host.plugins):
         commands, groups = len(app.registered_commands), len(app.registered_groups)
         try:
-            with contained():
+            with as_failures():
                 host.call(plugin, "formalbench_commands", app=app)
             _refuse_twice(app, plugin)
         except PLUGIN_FAILURES as error:
@@ -70,6 +68,21 @@ def command_names(app: typer.Typer) -> list[str]:
     return [name for name in [*commands, *groups] if isinstance(name, str) and name]
 
 
+COMMANDS = {
+    "run": "run",
+    **{"list": "listing", "plugins": "listing"},
+    "show": "show",
+    **{"sample": "data", "label": "data"},
+    **{"export": "exchange", "score": "exchange"},
+    **{"verify": "verify", "check": "check", "new": "new"},
+}
+"""The engine's commands, and the file of each in this folder."""
+
+
+APART = ("check",)
+"""Commands that load the code of local plugins in another process."""
+
+
 HELP = """Which formal languages can a sequence model express, learn and extrapolate on?
 
 \b
@@ -82,8 +95,14 @@ file, or a folder. FORMALBENCH_PLUGINS names plugins that are always loaded.
 """
 
 
-def build_app(host: PluginHost) -> typer.Typer:
-    """Return the application with every plugin's commands."""
+def build_app(host: PluginHost, asked: str = "") -> typer.Typer:
+    """Return the application.
+
+    Args:
+        host: the plugins, which may add commands.
+        asked: a command. If it is one of `COMMANDS` and no local plugin is loaded, which could
+            announce another of its name, only its file is imported.
+    """
     app = typer.Typer(
         help=HELP,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -107,54 +126,20 @@ def build_app(host: PluginHost) -> typer.Typer:
         elif ctx.invoked_subcommand is None:
             print(ctx.get_help())
 
-    for module in (run, listing, show, data, exchange, verify, check, new):
-        module.add_commands(app)
-    add_plugin_commands(host, app)
+    alone = asked in COMMANDS and not host.locals()
+    for file in [COMMANDS[asked]] if alone else dict.fromkeys(COMMANDS.values()):
+        import_module(f"formalbench.cli.{file}").add_commands(app)
+    if not alone:
+        add_plugin_commands(host, app)
     return app
 
 
 INTERRUPTED = 130
 
 
-PATIENCE = 60.0
-"""Seconds that a plugin's threads have, once the command is done: one may still send results."""
-
-
 def main() -> None:
     """Run the command line and exit."""
-    _open_closed_streams()
-    leave(run_command_line(sys.argv[1:]))
-
-
-def leave(code: int) -> NoReturn:
-    """Exit, though a plugin left a thread that never ends; one that ends soon is waited for."""
-    main = threading.main_thread()
-    if any(not thread.daemon and thread is not main for thread in threading.enumerate()):
-        timer = threading.Timer(PATIENCE, _give_up, (code,))
-        timer.daemon = True
-        timer.start()
-        atexit.register(timer.cancel)  # then all threads have ended
-    sys.exit(code)
-
-
-def _give_up(code: int) -> None:
-    print("formalbench: a thread of a plugin goes on: it is ended", file=sys.stderr, flush=True)
-    os._exit(code)
-
-
-def _open_closed_streams() -> None:
-    """Let a standard stream that was closed (``>&-``) lead nowhere.
-
-    Else the next file that is opened would be taken for it, by this process and its workers.
-    """
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            if nowhere != number:
-                os.dup2(nowhere, number)
-                os.close(nowhere)
-            os.set_inheritable(number, True)
-            setattr(sys, name, os.fdopen(number, "w" if number else "r"))
+    sys.exit(run_command_line(sys.argv[1:]))
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
@@ -167,10 +152,12 @@ def run_command_line(arguments: Sequence[str]) -> int:
     try:
         rest, paths = take_plugins(arguments)
         with plugins_print_to_stderr():
-            host = PluginHost.load(paths, apart=check.tries_apart(rest))
-            app = build_app(host)
+            asked = rest[0] if rest else ""
+            host = PluginHost.load(paths, apart=asked in APART)
+            app = build_app(host, asked)
         code = _invoke(app, rest, host)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it is None where it was closed: `>&-`
+            sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except FormalbenchError as error:
         return _fail(str(error), error.exit_code)

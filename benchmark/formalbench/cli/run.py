@@ -189,7 +189,6 @@ def add_commands(app: typer.Typer) -> None:
         from formalbench.running.plan import RunRequest, parse_seeds
         from formalbench.running.session import Manner, estimate_session, execute, run_session
         from formalbench.store import Store, default_results
-        from formalbench.ui.interrupt import settle
         from formalbench.ui.live import execute_live, summary
 
         check_threads(threads)
@@ -217,6 +216,8 @@ def add_commands(app: typer.Typer) -> None:
         try:
             records = run_session(host_of(ctx), request, store, manner, carry_out)
         except JobsLeft as left:
+            from formalbench.ui.interrupt import settle
+
             settle(left)
             raise
         if as_json:
@@ -233,14 +234,6 @@ def split_names(option: str, text: str) -> tuple[str, ...]:
     from formalbench.host.options import split_list
 
     names = tuple(split_list(text))
-    if not names or len(names) <= _outer_commas(text):
+    if "" in names:
         raise RequestError(f"{option} {text!r}: an empty name in the list")
     return names
-
-
-def _outer_commas(text: str) -> int:
-    depth = commas = 0
-    for character in text:
-        depth += {"[": 1, "]": -1}.get(character, 0)
-        commas += character == "," and depth <= 0
-    return commas

@@ -13,7 +13,6 @@ from formalbench.cli.listing import objectives_of
 from formalbench.contracts.errors import each
 from formalbench.contracts.specs import show_value
 from formalbench.contracts.theory import WITHIN_REGULAR, Theory
-from formalbench.host.options import option_facts, parse_instance
 from formalbench.theory.lookup import numbers_of_task, theory_facts, theory_of_task
 from formalbench.ui.terminal import (
     JsonFlag,
@@ -28,12 +27,11 @@ from formalbench.ui.terminal import (
 if TYPE_CHECKING:
     from formalbench.contracts.specs import ModelSpec, TaskSpec
     from formalbench.host import PluginHost
-    from formalbench.host.registry import Entry
+    from formalbench.host.host import Selection
 
 
 MOST = 40
 """As many symbols or answers are shown of each thing; ``--json`` has all."""
-
 
 INTERVALS = (
     "A run is evaluated every `evaluate every` steps by its training error. steps, decay.steps,\n"
@@ -155,7 +153,6 @@ def _text(value: Any) -> str:
 CHANCE_CELLS = 16
 """Lengths over which a chance level that takes long to estimate is."""
 
-
 EXAMPLES = 5
 
 
@@ -223,14 +220,12 @@ def _warn(facts: Mapping[str, Any]) -> None:
 
 def task_facts(host: PluginHost, name: str) -> dict[str, Any]:
     """Return what there is to know about a task, its chance level over the test split included."""
-    entry, objective, _ = host.task_entry(name)
-    with host.blaming(entry.plugin):
-        return _task_facts(host, name, entry, objective)
+    asked = host.select_task(name)
+    with host.blaming(asked.plugin):
+        return _task_facts(host, name, asked)
 
 
-def _task_facts(
-    host: PluginHost, name: str, entry: Entry[TaskSpec], objective: str
-) -> dict[str, Any]:
+def _task_facts(host: PluginHost, name: str, asked: Selection[TaskSpec]) -> dict[str, Any]:
     from formalbench import __version__
     from formalbench.cache import cached, code_digest
     from formalbench.evaluation.cells import split_lengths, spread
@@ -238,7 +233,7 @@ def _task_facts(
     from formalbench.theory.members import MANY, most_members
     from formalbench.theory.theorems import decidable, theorem_facts, verdicts
 
-    task = host.task(name)
+    task = host.build_task(asked)
     host.warn_of_overlap(task)
     lengths = split_lengths(task, "test")
     if task.layout != "last":  # many answers to a string: their chance level is estimated
@@ -248,10 +243,9 @@ def _task_facts(
         chance = task.chance(lengths)
         return [chance.constant, chance.length_only]
 
-    source = entry.plugin.source.model_dump(), code_digest(task.source, task.objective)
+    source = asked.plugin.source.model_dump(), code_digest(task.source, task.objective)
     theory = theory_of_task(host, name, task.source)
-    language = parse_instance(name)[0].partition(":")[0]
-    decided = verdicts(theory, language) if theory and decidable(task.source) else []
+    decided = verdicts(theory, asked.name) if theory and decidable(task.source) else []
     numbers = numbers_of_task(host, name) or {}
     named = [task.name, task.version, dict(task.parameters)]
     constant, length_only = cached(["show task", __version__, *named, *source, lengths], compute)
@@ -261,8 +255,8 @@ def _task_facts(
     return {
         "name": task.name,
         "version": task.version,
-        "summary": entry.spec.summary,
-        "reference": entry.spec.reference,
+        "summary": asked.spec.summary,
+        "reference": asked.spec.reference,
         "alphabet": list(task.source.alphabet),
         "classes": getattr(task.source, "num_classes", None),
         "theory": theory_facts(theory),
@@ -270,7 +264,7 @@ def _task_facts(
             {**theorem_facts(theorem), "verdict": verdict, "size": theorem.size(numbers)}
             for theorem, verdict in decided
         ],
-        "objectives": list(entry.spec.objectives),
+        "objectives": list(asked.spec.objectives),
         "metric": task.primary.name,
         "train": list(task.splits.train),
         "test": list(task.splits.test),
@@ -278,9 +272,9 @@ def _task_facts(
         "shortcut": host.shortcut(name),
         "most_members_of_a_length": members if members is None or members <= MANY else None,
         "overlap": task.splits.overlap,
-        "options": option_facts(entry.spec),
+        "options": asked.facts,
         "examples": list(draw(task, example_length, EXAMPLES, 0)),
-        "plugin": entry.plugin.describe(),
+        "plugin": asked.plugin.describe(),
     }
 
 
@@ -290,31 +284,19 @@ def model_facts(host: PluginHost, name: str) -> dict[str, Any]:
     from formalbench.cache import cached
     from formalbench.theory import VERSION as THEORY
 
-    plain, texts = parse_instance(name)
-    entry, fields = host.models.get(plain)
-    spec = entry.spec
-    options = option_facts(spec)
-    task_name = _shown_on(host, spec, fields)
+    asked = host.select_model(name)
+    spec, options = asked.spec, asked.facts
+    task_name = _shown_on(host, asked)
 
     def build() -> dict[str, Any]:
-        network = host.network(name, host.task(task_name))
+        network = host.build_network(asked, host.task(task_name))
         count = sum(parameter.numel() for parameter in network.parameters())
         return {"count": count, "traits": _traits(network)}
 
-    source = entry.plugin.source
+    source = asked.plugin.source
     defaults = {key: option["default"] for key, option in options.items()}
-    key = [
-        "show model",
-        __version__,
-        THEORY,
-        plain,
-        spec.version,
-        source.version,
-        source.sha256,
-        task_name,
-        texts,
-    ]
-    built = cached([*key, defaults], build)
+    key = ["show model", __version__, THEORY, asked.title, spec.version, task_name, defaults]
+    built = cached([*key, source.version, source.sha256], build)
     decodes = built["traits"]["encoder_decoder"]
     does = [
         objective
@@ -322,7 +304,7 @@ def model_facts(host: PluginHost, name: str) -> dict[str, Any]:
         if decodes or host.objective(objective).layout != "decoded"
     ]
     return {
-        "name": plain,
+        "name": asked.name,
         "version": spec.version,
         "kind": spec.kind,
         "summary": spec.summary,
@@ -332,20 +314,21 @@ def model_facts(host: PluginHost, name: str) -> dict[str, Any]:
         "parameters": {"task": task_name, "count": built["count"]},
         "traits": {key: built["traits"][key] for key in built["traits"] if key != "theorems"},
         "theorems": built["traits"]["theorems"],
-        "plugin": entry.plugin.describe(),
+        "plugin": asked.plugin.describe(),
     }
 
 
-def _shown_on(host: PluginHost, spec: ModelSpec, fields: Mapping[str, int]) -> str:
+def _shown_on(host: PluginHost, asked: Selection[ModelSpec]) -> str:
     """Return the task that a model's size is told on: an exact model refuses any but its own."""
     from formalbench.checks.plugins import trial_task
 
-    own = spec.task.format(**fields)
+    spec = asked.spec
+    own = spec.task.format(**asked.fields)
     if not own and spec.objectives and (found := trial_task(host, spec.objectives[0])):
         return found
     language = (own or host.suite("default").tasks[0]).partition(":")[0]
-    _, objective, _ = host.task_entry(language)
-    return f"{language}:{spec.objectives[0] if spec.objectives else objective}"
+    objective = spec.objectives[0] if spec.objectives else host.select_task(language).objective
+    return f"{language}:{objective}"
 
 
 def _traits(network: object) -> dict[str, Any]:
@@ -380,5 +363,5 @@ def protocol_facts(host: PluginHost, name: str) -> dict[str, Any]:
 def suite_facts(host: PluginHost, name: str) -> dict[str, Any]:
     """Return a suite's contents."""
     spec = host.suite(name)
-    each(host.task_entry, spec.tasks)  # a suite that names an unknown task should say so here
+    each(host.select_task, spec.tasks)  # a suite that names an unknown task should say so here
     return asdict(spec)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 SHOWN_SYMBOLS = 120
 """Characters of a failing string that are shown; ``--json`` has all of them."""
 
-
 SHOWN_LENGTHS = 40
 """Rows of the table; of more lengths, those with errors and some of the others are shown."""
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from formalbench.contracts.errors import RequestError
-from formalbench.host.registry import LONGEST
+from formalbench.contracts.specs import LONGEST
 from formalbench.ui.terminal import (
     JsonFlag,
     console,
@@ -24,62 +23,13 @@ from formalbench.ui.terminal import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.live import Live
-
+    from formalbench.contracts.specs import ModelSpec, TaskSpec
     from formalbench.host import PluginHost
+    from formalbench.host.host import Selection
     from formalbench.verification.verify import Subject, Verification
 
 
-EVERY = 10.0
-"""Seconds between two lines where the output is no terminal."""
-
-
-class ProgressLine:
-    """Shows how far a command is; short work shows nothing.
-
-    Args:
-        console: where to show it.
-    """
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._live: Live | None = None
-        self._last = self._start = time.monotonic()
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            from rich.live import Live
-
-            self._live = Live(console=self._console, refresh_per_second=4, transient=True)
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._live:
-            self._live.stop()
-            self._live = None
-
-    def report(self, what: str, done: int, total: int) -> None:
-        """Tell what is being done, and how many of how many things are done."""
-        seconds = int(time.monotonic() - self._start)
-        line = f"{what}: {done:,} of about {total:,} strings, {seconds // 60}:{seconds % 60:02d}"
-        if self._live:
-            from rich.text import Text
-
-            self._live.update(Text(line))
-        elif time.monotonic() - self._last >= EVERY:
-            self._last = time.monotonic()
-            self._console.print(line, markup=False, soft_wrap=True)
-
-
 DtypeName = Literal["fp16", "bf16", "fp32", "fp64", "all"]
-
 
 MAX_LENGTHS = 10_000
 """Lengths that one command can ask for."""
@@ -166,7 +116,7 @@ def add_commands(app: typer.Typer) -> None:
             raise RequestError("--results needs a folder")
         wanted = None if lengths is None else parse_lengths(lengths)
         host = host_of(ctx)
-        task_name = check_names(host, model, task)
+        exact, on = select(host, model, task, settings or ())
         chosen = choose_device(device)
         store = None if results is None else Store(Path(results))
 
@@ -174,21 +124,24 @@ def add_commands(app: typer.Typer) -> None:
         from formalbench.verification.verify import prepare
 
         request = VerificationRequest(exhaustive, wanted, count, seed)
-        subject = make_subject(host, model, task_name, settings or ())
-        plugin = host.models.get(subject.model.name)[0].plugin
-        with host.blaming(plugin), plugins_print_to_stderr():
+        subject = make_subject(host, exact, on)
+        with host.blaming(exact.plugin), plugins_print_to_stderr():
             found = prepare(subject, request, dtype)
         if store is not None:
             store.check_writable()
         try:
-            _carry_out(host, subject, found, chosen)
+            with host.blaming(exact.plugin):
+                _carry_out(subject, found, chosen)
         except KeyboardInterrupt:
             _print(found, as_json)
             raise
         if store is not None:
             from formalbench.verification.verify import record_of
 
-            store.write(record_of(found, chosen, _local_plugins(host, subject)))
+            asking = host.objectives.get(on.objective)[0].plugin
+            local = [one.local for one in (exact.plugin, on.plugin, asking) if one.local]
+            names = list(dict.fromkeys(one.path.name for one in local))
+            store.write(record_of(found, chosen, names))
         _print(found, as_json)
         if not found.passed:
             raise typer.Exit(1)
@@ -222,74 +175,78 @@ def parse_lengths(text: str) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def check_names(host: PluginHost, model: str, task: str | None) -> str:
-    """Return the task to verify a model on, as it was named.
+def select(
+    host: PluginHost, model: str, task: str | None, texts: Sequence[str]
+) -> tuple[Selection[ModelSpec], Selection[TaskSpec]]:
+    """Return the model to verify and the task to verify it on.
+
+    Args:
+        host: the plugins.
+        model: its name.
+        task: as it was named; None for the one that the model was made for.
+        texts: what was set.
 
     Raises:
-        RequestError: for an unknown name, a learned model, or one made for no task in particular.
+        RequestError: for an unknown name or option, a learned model, or one made for no task in
+            particular.
     """
     from formalbench.host.host import check_offered
-    from formalbench.host.options import parse_instance
+    from formalbench.host.options import check_settings, parse_settings
 
-    bare = parse_instance(model)[0]
-    entry, fields = host.models.get(bare)
-    if entry.spec.kind != "exact":
-        exact = [other.spec.name for other in host.models.all() if other.spec.kind == "exact"]
+    exact = host.select_model(model)
+    if exact.spec.kind != "exact":
+        names = [other.spec.name for other in host.models.all() if other.spec.kind == "exact"]
         raise RequestError(
-            f"model {bare} is learned: only exact models can be verified "
-            f"({', '.join(exact) or 'there is none'})"
+            f"model {exact.name} is learned: only exact models can be verified "
+            f"({', '.join(names) or 'there is none'})"
         )
-    name = task if task is not None else entry.spec.task.format(**fields)
+    name = task if task is not None else exact.spec.task.format(**exact.fields)
     if not name:
-        raise RequestError(f"model {bare} is made for no task in particular: name one with --task")
-    check_offered(bare, entry.spec, host.task_entry(name)[1])
-    return name
+        raise RequestError(
+            f"model {exact.name} is made for no task in particular: name one with --task"
+        )
+    on = host.select_task(name)
+    check_offered(exact.name, exact.spec, on.objective)
+    settings = parse_settings(texts, ("model", "task"))
+    check_settings(settings, {exact.name: exact.facts}, {on.name: on.facts})
+    return replace(exact, settings=settings), replace(on, settings=settings)
 
 
-def make_subject(host: PluginHost, model: str, task: str, settings: Sequence[str]) -> Subject:
-    """Return what is to be verified, with the options set."""
-    from formalbench.host.options import (
-        check_settings,
-        option_facts,
-        parse_instance,
-        parse_settings,
-    )
+def make_subject(
+    host: PluginHost, model: Selection[ModelSpec], task: Selection[TaskSpec]
+) -> Subject:
+    """Return what is to be verified."""
     from formalbench.running.plan import model_used, task_used
     from formalbench.verification.verify import Subject
 
-    parsed = parse_settings(settings, ("model", "task"))
-    asked = host.task_entry(task)[0]
-    spec = host.models.get(parse_instance(model)[0])[0].spec
-    check_settings(parsed, [option_facts(spec)], [option_facts(asked.spec)])
-    used, by_hand = task_used(host, task, parsed), model_used(host, model, parsed)
-    built = host.task(used.name, used.options)
+    built = host.build_task(task)
     return Subject(
-        model=by_hand,
-        build=lambda: host.network(by_hand.name, built, by_hand.options),
-        used=used,
+        model=model_used(model),
+        build=lambda: host.build_network(model, built),
+        used=task_used(task),
         task=built,
-        asking=lambda: host.blaming(asked.plugin),
+        asking=lambda: host.blaming(task.plugin),
     )
 
 
-def _carry_out(host: PluginHost, subject: Subject, found: Verification, device: str) -> None:
+def _carry_out(subject: Subject, found: Verification, device: str) -> None:
+    from rich.progress import Progress, TimeElapsedColumn
+
     from formalbench.verification.verify import carry_out
 
     screen = console(stderr=True)
     for note in found.plan.notes:
         screen.print(note, markup=False, soft_wrap=True)
-    plugin = host.models.get(subject.model.name)[0].plugin
-    with ProgressLine(screen) as progress, host.blaming(plugin), plugins_print_to_stderr():
-        carry_out(subject, found, device, progress.report)
+    columns = "{task.description}: {task.completed:,.0f} of about {task.total:,.0f} strings"
+    shown = Progress(columns, TimeElapsedColumn(), console=screen, transient=True)
+    shown.disable = not screen.is_terminal
+    bar = shown.add_task("strings")
 
+    def report(what: str, done: int, total: int) -> None:
+        shown.update(bar, description=what, completed=done, total=total)
 
-def _local_plugins(host: PluginHost, subject: Subject) -> list[str]:
-    plugins = [
-        host.models.get(subject.model.name)[0].plugin,
-        host.task_entry(subject.used.name)[0].plugin,
-        host.objectives.get(subject.task.objective.name)[0].plugin,
-    ]
-    return list(dict.fromkeys(plugin.local.path.name for plugin in plugins if plugin.local))
+    with shown, plugins_print_to_stderr():
+        carry_out(subject, found, device, report)
 
 
 def _print(found: Verification, as_json: bool) -> None:

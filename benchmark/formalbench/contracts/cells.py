@@ -2,54 +2,25 @@
 
 from __future__ import annotations
 
-import marshal
 import math
 import operator
-from typing import Annotated, Any, ClassVar
+from typing import Annotated
 
 from pydantic import (
     AfterValidator,
     Field,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
     model_validator,
 )
 
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.objective import CROSS_ENTROPY
-from formalbench.contracts.protocol import Part
+from formalbench.contracts.protocol import LATER, Part
 
 MAX_COUNT = 2**53
 MAX_ENTRIES = 64
 """Of a metric that is summed up over windows of cells."""
 
-_MOST = 64
-
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[a-z0-9][a-z0-9-]*$")]
-
-
-class Once:
-    """Checks equal values once: of thousands of records most share them, and then the object.
-
-    It is for values that do not change.
-    """
-
-    def __init__(self) -> None:
-        self._held: dict[bytes, Any] = {}
-
-    def __call__(self, value: Any, read: ValidatorFunctionWrapHandler) -> Any:
-        """Return the checked value; `read` checks it."""
-        try:
-            # It tells 1, 1.0 and True apart, as a check must; nothing is ever loaded.
-            key = marshal.dumps(value, 2)
-        except ValueError:  # it does not come from JSON
-            return read(value)
-        if key not in self._held:
-            if len(self._held) >= _MOST:
-                self._held.clear()
-            self._held[key] = read(value)
-        return self._held[key]
-
 
 _COUNTS = f"a count is at least 0 and at most {MAX_COUNT}"
 
@@ -67,6 +38,9 @@ def _check_strings(strings: tuple[int, ...]) -> tuple[int, ...]:
     if min(_check_counts(strings)) < 1:
         raise ValueError("cells must be non-empty")
     return strings
+
+
+Strings = Annotated[tuple[int, ...], AfterValidator(_check_strings)]
 
 
 def _check_lengths(length: tuple[int, ...]) -> tuple[int, ...]:
@@ -110,17 +84,15 @@ class Cells(Part):
             none. There `correct` is what chance gets right, and `metrics` counts no answer.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"first", "group", "answers", "not_finite"})
-
-    length: Annotated[tuple[int, ...], AfterValidator(_check_lengths), WrapValidator(Once())]
-    first: tuple[Annotated[int, Field(ge=0, le=MAX_COUNT)], ...] | None = None
-    group: tuple[Name, ...] | None = None
-    strings: Annotated[tuple[int, ...], AfterValidator(_check_strings), WrapValidator(Once())]
+    length: Annotated[tuple[int, ...], AfterValidator(_check_lengths)]
+    first: Annotated[tuple[Annotated[int, Field(ge=0, le=MAX_COUNT)], ...] | None, LATER] = None
+    group: Annotated[tuple[Name, ...] | None, LATER] = None
+    strings: Strings
     correct: tuple[int | float, ...]
-    answers: Annotated[tuple[int, ...], AfterValidator(_check_strings)] | None = None
+    answers: Annotated[Strings | None, LATER] = None
     metrics: Annotated[dict[Name, Sums], Field(max_length=32)] = Field(default_factory=dict)
     window: Annotated[int, Field(ge=1)] = 1
-    not_finite: Annotated[tuple[int, ...], Field(min_length=1)] | None = None
+    not_finite: Annotated[Annotated[tuple[int, ...], Field(min_length=1)] | None, LATER] = None
 
     @model_validator(mode="after")
     def _parallel(self) -> Cells:

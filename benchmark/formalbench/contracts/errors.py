@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 A = TypeVar("A")
-
 
 T = TypeVar("T")
 
@@ -49,6 +51,20 @@ PLUGIN_FAILURES = (Exception, SystemExit)
 `SystemExit` is among them: a plugin that calls ``sys.exit`` ends itself, not us.
 """
 
+MOST_SHOWN = 60
+"""Characters of a wrong value in an error."""
+
+PLAIN = {
+    "Input should be": "must be",
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "a valid integer": "a whole number",
+    "a valid number": "a number",
+    "a valid boolean": "true or false",
+    "a valid string": "text",
+    "a valid tuple": "a list",
+}
+"""Words of pydantic, and shorter ones."""
 
 MOST_NAMED = 12
 """Right names in an error, where a command shows them as well."""
@@ -107,6 +123,33 @@ def each(ask: Callable[[A], T], asked: Iterable[A]) -> list[T]:
     if problems:
         raise RequestError("; ".join(problems))
     return answers
+
+
+def one_line(error: ValidationError, *, values: bool = False) -> str:
+    """Return the first problem that pydantic found as one line: where it is, and what is wrong.
+
+    Args:
+        error: with all problems.
+        values: whether the wrong value is shown, if it is short.
+    """
+    problem = error.errors(include_url=False, include_context=False)[0]
+    place, value = ".".join(map(str, problem["loc"])), problem["input"]
+    if place and values and isinstance(value, bool | int | float | str):
+        place += f"={value}" if len(str(value)) <= MOST_SHOWN else f"={value!s:.{MOST_SHOWN}}…"
+    told = problem["msg"].removeprefix("Value error, ")
+    if values:
+        told = plainer(told)
+    more = error.error_count() - 1
+    text = f"{place}: {told}" if place else told
+    return " ".join(text.split()) + (f" (and {more} more)" if more else "")
+
+
+def plainer(message: str) -> str:
+    """Return what pydantic says in shorter words."""
+    message = message.partition(", unable to ")[0]
+    for words, plain in PLAIN.items():
+        message = message.replace(words, plain)
+    return message
 
 
 def need_package(asked: str, package: str, extra: str) -> None:

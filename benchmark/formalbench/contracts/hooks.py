@@ -5,6 +5,8 @@ through the entry-point group ``formalbench`` or named with ``--plugin PATH``.
 Implementations may leave out arguments they do not need.
 """
 
+# mypy: disable-error-code="empty-body"
+
 from __future__ import annotations
 
 from abc import abstractmethod
@@ -101,7 +103,6 @@ class JobsLeft(KeyboardInterrupt):
 
 hookspec = pluggy.HookspecMarker("formalbench")
 
-
 hookimpl = pluggy.HookimplMarker("formalbench")
 """Marks a function of a plugin as its implementation of the hook of that name."""
 
@@ -185,7 +186,6 @@ def formalbench_tasks() -> Iterable[TaskSpec]:
         ...         factory="my_package.more_ones:MoreOnes",
         ...     )
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -200,7 +200,6 @@ def formalbench_models() -> Iterable[ModelSpec]:
         ...         factory="my_package.bag:Bag", config="my_package.config:BagConfig",
         ...     )
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -215,7 +214,6 @@ def formalbench_suites() -> Iterable[SuiteSpec]:
         ...         tasks=("first", "tomita-1", "tomita-4"),
         ...     )
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -228,7 +226,6 @@ def formalbench_protocols() -> Iterable[ProtocolSpec]:
         ...     path = Path(__file__).with_name("tiny.yaml")
         ...     yield ProtocolSpec(name="tiny", summary="a smoke test", path=path)
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -240,7 +237,6 @@ def formalbench_objectives() -> Iterable[ObjectiveSpec]:
         ... def formalbench_objectives():
         ...     yield ObjectiveSpec("masked-symbol", "which symbol stood here?", MaskedSymbol)
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -252,7 +248,6 @@ def formalbench_metrics() -> Iterable[MetricSpec]:
         ... def formalbench_metrics():
         ...     yield MetricSpec("calibration", 1, "how sure it is", Calibration, ("classify",))
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -264,7 +259,6 @@ def formalbench_probes() -> Iterable[ProbeSpec]:
         ... def formalbench_probes():
         ...     yield ProbeSpec("norm", "of the topmost state", read_norm)
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -276,7 +270,6 @@ def formalbench_optimisers() -> Iterable[OptimiserSpec]:
         ... def formalbench_optimisers():
         ...     yield OptimiserSpec("lars", "by matrix", Lars, config=LarsConfig)
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -288,7 +281,6 @@ def formalbench_schedules() -> Iterable[ScheduleSpec]:
         ... def formalbench_schedules():
         ...     yield ScheduleSpec("triangle", "up and down", Triangle, config=TriangleConfig)
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -300,7 +292,6 @@ def formalbench_samplers() -> Iterable[SamplerSpec]:
         ... def formalbench_samplers():
         ...     yield SamplerSpec("long-first", "longer strings more often", LongFirst)
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -312,7 +303,6 @@ def formalbench_penalties() -> Iterable[PenaltySpec]:
         ... def formalbench_penalties():
         ...     yield PenaltySpec("sure", "squares of the logits", SquaredLogits)
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -324,7 +314,6 @@ def formalbench_executors() -> Iterable[ExecutorSpec]:
         ... def formalbench_executors():
         ...     yield ExecutorSpec("threads", "threads of this process", make_pool)
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -336,7 +325,6 @@ def formalbench_trackers() -> Iterable[TrackerSpec]:
         ... def formalbench_trackers():
         ...     yield TrackerSpec("csv", "every number, in a file", CsvTracker, config=CsvConfig)
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -349,7 +337,6 @@ def formalbench_tables() -> Iterable[TableSpec]:
         ...     path = Path(__file__).with_name("published.yaml")
         ...     yield TableSpec("nobody-2026-table-1", "a new network on PARITY", path)
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -365,7 +352,6 @@ def formalbench_reproductions() -> Iterable[ReproductionSpec]:
         ...         about="Accuracy at lengths 41 to 500.", figure=False,
         ...     )
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -387,7 +373,6 @@ def formalbench_check_repository(repository: Path, host: Any) -> Iterable[str]:
         ...     for file in (repository / "leaderboard" / "videos").glob("*.avi"):
         ...         yield f"{file}: no board shows videos"
     """
-    raise NotImplementedError
 
 
 @hookspec(firstresult=True)
@@ -405,7 +390,6 @@ def formalbench_read_file(path: Path) -> TaskSpec | None:
         ...         return TaskSpec(name=path.stem, version=1, summary="a grammar",
         ...                         factory=lambda: Grammar(path.read_text()))
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -422,7 +406,6 @@ def formalbench_commands(app: typer.Typer) -> None:
         ...         "Say hello."
         ...         print("hello")
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -434,7 +417,6 @@ def formalbench_run_started(run: RunInfo) -> None:
         ... def formalbench_run_started(run):
         ...     tracker.start(run.train_id, name=f"{run.model} on {run.task}")
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -446,7 +428,6 @@ def formalbench_run_progress(run: RunInfo, progress: Progress) -> None:
         ... def formalbench_run_progress(run, progress):
         ...     tracker.log(run.train_id, progress.step, progress.metrics)
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -458,7 +439,6 @@ def formalbench_run_finished(run: RunInfo, record: Record) -> None:
         ... def formalbench_run_finished(run, record):
         ...     tracker.finish(run.train_id, status=record.status)
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -470,7 +450,6 @@ def formalbench_session_started(session: Session) -> None:
         ... def formalbench_session_started(session):
         ...     print(session.todo, "of", session.runs, "runs to do")
     """
-    raise NotImplementedError
 
 
 @hookspec
@@ -484,4 +463,3 @@ def formalbench_session_finished(session: Session, records: Sequence[Record]) ->
         ... def formalbench_session_finished(records):
         ...     print(len(records), "records")
     """
-    raise NotImplementedError

@@ -9,7 +9,6 @@ from formalbench.contracts.errors import RequestError
 
 _FIELD = re.compile(r"\{([A-Za-z]\w*)\}")
 
-
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 

@@ -58,19 +58,15 @@ class Patience:
 Promise = tuple[str, Callable[[], None]]
 """What a task should do, in words, and what raises if it does not."""
 
-
 CROSS_ENTROPY = "cross-entropy"
 """The metric, in bits per answer, that every objective has."""
-
 
 MUTUAL_INFORMATION = "mutual-information"
 """The metric of answer and target, in bits, that ``classify`` has for few classes. Records of its
 tests from before it was measured lack it, and count."""
 
-
 MOST_ANSWERS = 10
 """Right answers that an error names."""
-
 
 SURE = 64.0
 """The logit of an answer that came as a label: its probability is 1 within rounding."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
@@ -23,44 +21,30 @@ if TYPE_CHECKING:
 
 
 class Part(BaseModel):
-    """A part of a protocol or a record: unknown keys are refused, and nothing changes.
-
-    Attributes:
-        later: fields that joined the format when records existed already. They are left out of
-            the text where they are None, so that what does without them keeps its identity.
-    """
+    """A part of a protocol or a record: unknown keys are refused, and nothing changes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-    later: ClassVar[frozenset[str]] = frozenset()
 
-    @model_serializer(mode="wrap")
-    def _without_later(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        data: dict[str, Any] = write(self)
-        return {k: v for k, v in data.items() if v is not None or k not in self.later}
 
+LATER = Field(exclude_if=lambda value: value is None)
+"""Marks a field that joined the format when records existed already. It is left out of the text
+where it is None, so that what does without it keeps its identity."""
 
 Positive = Annotated[int, Field(ge=1)]
 
-
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
-
 
 Rate = Annotated[float, Field(gt=0.0)]
 
-
 Length = Annotated[int, Field(ge=0, le=10_000_000)]
-
 
 Window = tuple[Length, Length]
 """The shortest and the longest of some lengths."""
 
-
 _Text = Annotated[str, Field(max_length=200)]
-
 
 Setting = bool | int | float | _Text | tuple[float, ...] | tuple[_Text, ...]
 """What an option of something registered can hold."""
-
 
 Name = Annotated[str, Field(max_length=64)]
 
@@ -128,13 +112,11 @@ class Decay(Part):
     before it, in whole intervals between evaluations, and at most `steps`.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"validated", "share"})
-
     steps: Positive = 600
     final: Fraction = 0.02
     mastered: Fraction = 0.02
-    validated: Fraction | None = None
-    share: Annotated[float, Field(gt=0.0)] | None = None
+    validated: Annotated[Fraction | None, LATER] = None
+    share: Annotated[Annotated[float, Field(gt=0.0)] | None, LATER] = None
 
 
 class Capping(Part):
@@ -161,12 +143,10 @@ class Validation(Part):
     generates within the training split, this many tokens, END included.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"tokens"})
-
     every: Positive = 100
     lengths: Positive = 16
     strings: Positive = 64
-    tokens: Positive | None = None
+    tokens: Annotated[Positive | None, LATER] = None
 
 
 class Lengths(Part):
@@ -180,9 +160,8 @@ class Lengths(Part):
         test: the same for the test lengths.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"train", "test"})
-    train: Window | None = None
-    test: Window | None = None
+    train: Annotated[Window | None, LATER] = None
+    test: Annotated[Window | None, LATER] = None
 
     @model_validator(mode="after")
     def _in_order(self) -> Lengths:
@@ -232,13 +211,11 @@ class Testing(Part):
     it is validated.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"tokens", "beam", "length_penalty"})
-
     lengths: Positive | Literal["all"] | Annotated[tuple[Length, ...], Field(min_length=1)] = 16
     strings: Positive = 256
-    tokens: Positive | None = None
-    beam: Annotated[int, Field(ge=1, le=64)] | None = None
-    length_penalty: Fraction | None = None
+    tokens: Annotated[Positive | None, LATER] = None
+    beam: Annotated[Annotated[int, Field(ge=1, le=64)] | None, LATER] = None
+    length_penalty: Annotated[Fraction | None, LATER] = None
 
     @field_validator("lengths")
     @classmethod
@@ -298,42 +275,35 @@ class Protocol(Part):
         watch: what to look at while a run trains; None for nothing.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset(
-        {
-            *("changed", "draws", "batch_tokens", "shared_lengths", "splits", "watch"),
-            *("label_smoothing", "fallback", "patience", "penalties"),
-        }
-    )
-
     schema_version: Literal[1] = 1
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=64)]
     version: Positive
     summary: Annotated[str, Field(max_length=200)] = ""
-    changed: dict[Annotated[str, Field(max_length=64)], Setting] | None = None
-    draws: tuple[Annotated[str, Field(max_length=64)], Positive] | None = None
+    changed: Annotated[dict[Annotated[str, Field(max_length=64)], Setting] | None, LATER] = None
+    draws: Annotated[tuple[Annotated[str, Field(max_length=64)], Positive] | None, LATER] = None
     seeds: Positive = 3
     learning_rates: Annotated[tuple[Rate, ...], Field(min_length=1)] = (1e-3,)
-    fallback: bool | None = None
+    fallback: Annotated[bool | None, LATER] = None
     steps: Positive = 2000
     batch: Positive = 128
-    batch_tokens: Positive | None = None
+    batch_tokens: Annotated[Positive | None, LATER] = None
     mixed_lengths: bool = False
-    shared_lengths: bool | None = None
+    shared_lengths: Annotated[bool | None, LATER] = None
     accumulate: Positive = 1
     evaluate_every: Positive = 20
     time_limit: Rate | None = None
     precision: Literal["fp32", "tf32", "bf16"] = "fp32"
-    label_smoothing: Annotated[float, Field(gt=0, lt=1)] | None = None
-    penalties: Annotated[dict[Name, Rate], Field(min_length=1)] | None = None
+    label_smoothing: Annotated[Annotated[float, Field(gt=0, lt=1)] | None, LATER] = None
+    penalties: Annotated[Annotated[dict[Name, Rate], Field(min_length=1)] | None, LATER] = None
     optimiser: OptimiserChoice = OptimiserChoice()
     schedule: ScheduleChoice = ScheduleChoice()
     curriculum: Curriculum = Curriculum()
     decay: Decay = Decay()
     validation: Validation = Validation()
-    patience: Capping | None = None
+    patience: Annotated[Capping | None, LATER] = None
     test: Testing = Testing()
-    splits: Lengths | None = None
-    watch: Watch | None = None
+    splits: Annotated[Lengths | None, LATER] = None
+    watch: Annotated[Watch | None, LATER] = None
 
     def __hash__(self) -> int:
         return hash((self.name, self.version, self.steps))  # what is changed is a mapping

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import RequestError, one_line
 
 SCHEMA_VERSION = 2
 MAX_BYTES = 1_000_000
@@ -72,14 +72,4 @@ def validated(kind: type[R], data: dict[str, Any], name: str) -> R:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        raise RequestError(f"{name}: not a valid record: {first_problem(error)}") from None
-
-
-def first_problem(error: Any) -> str:
-    """Return the first problem of a pydantic `ValidationError` as one line."""
-    problem = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(str(part) for part in problem["loc"])
-    told = str(problem["msg"]).removeprefix("Value error, ")
-    text = f"{place}: {told}" if place else told
-    more = error.error_count() - 1
-    return " ".join(text.split()) + (f" (and {more} more)" if more else "")
+        raise RequestError(f"{name}: not a valid record: {one_line(error)}") from None

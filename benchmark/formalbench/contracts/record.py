@@ -6,18 +6,17 @@ import json
 import math
 import operator
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     Field,
-    WrapValidator,
     model_validator,
 )
 
-from formalbench.contracts.cells import MAX_COUNT, Cells, Once
+from formalbench.contracts.cells import MAX_COUNT, Cells
 from formalbench.contracts.cells import Name as MetricName
 from formalbench.contracts.objective import CROSS_ENTROPY
-from formalbench.contracts.protocol import Part, Protocol
+from formalbench.contracts.protocol import LATER, Part, Protocol
 from formalbench.contracts.reading import read_json, validated
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -28,6 +27,7 @@ Command = Annotated[str, Field(max_length=10_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Identity = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}(-dirty)?$")]
 Options = dict[Name, bool | int | float | Annotated[str, Field(max_length=200)]]
 
 MOST_POINTS = 100
@@ -84,11 +84,9 @@ class Curve(Part):
         probes: what was read, by probe and place, the mean over the strings it was read on.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"answers"})
-
     length: Count
     strings: Annotated[int, Field(ge=1)]
-    answers: Annotated[int, Field(ge=1)] | None = None
+    answers: Annotated[Annotated[int, Field(ge=1)] | None, LATER] = None
     correct: tuple[Annotated[int | float, Field(ge=0, le=MAX_COUNT)], ...]
     millibits: tuple[Count, ...]
     probes: dict[Name, tuple[float, ...]] = Field(default_factory=dict)
@@ -162,6 +160,9 @@ class CohortMember(Part):
     seed: Count
 
 
+CohortMembers = Annotated[tuple[CohortMember, ...], Field(min_length=2, max_length=1000)]
+
+
 class Training(Part):
     """What training took.
 
@@ -181,17 +182,15 @@ class Training(Part):
             was never validated.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"history", "cohort", "curve"})
-
     steps: Count
     ended: Literal["mastered", "budget", "capped", "stopped"]
     stage: Count
     strings: Count
     seconds: float
     strings_per_second: float
-    history: History | None = None
-    cohort: Annotated[tuple[CohortMember, ...], Field(min_length=2, max_length=1000)] | None = None
-    curve: LearningCurve | None = None
+    history: Annotated[History | None, LATER] = None
+    cohort: Annotated[CohortMembers | None, LATER] = None
+    curve: Annotated[LearningCurve | None, LATER] = None
 
 
 class Summed(Part):
@@ -223,12 +222,10 @@ class Selected(Part):
         metrics: the other metrics, by name; cross-entropy in bits.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"answers"})
-
     step: Count
     strings: Annotated[int, Field(ge=1)]
     correct: Annotated[int | float, Field(ge=0)]
-    answers: Annotated[int, Field(ge=1)] | None = None
+    answers: Annotated[Annotated[int, Field(ge=1)] | None, LATER] = None
     metrics: Metrics = Field(default_factory=dict)
 
     @property
@@ -271,17 +268,15 @@ class TestResult(Part):
     """
 
     __test__ = False  # pytest takes it for a test by its name
-    later: ClassVar[frozenset[str]] = frozenset({"extra_metrics", "signatures", "pooled"})
-
     metric: Name
     fingerprint: Sha256
     chance_constant: Annotated[float, Field(ge=0, le=1)]
     chance_length: Annotated[float, Field(ge=0, le=1)]
     seconds: float
     cells: Cells
-    extra_metrics: dict[MetricName, Count] | None = None
-    signatures: Signatures | None = None
-    pooled: Metrics | None = None
+    extra_metrics: Annotated[dict[MetricName, Count] | None, LATER] = None
+    signatures: Annotated[Signatures | None, LATER] = None
+    pooled: Annotated[Metrics | None, LATER] = None
 
     @property
     def accuracy(self) -> float:
@@ -313,15 +308,13 @@ class Environment(Part):
             and engine parts (of a single-file plugin, that file); None of what has no run.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"commit", "source"})
-
     device: Name
     hardware: Line
     threads: Count
     peak_memory_mib: Count
     versions: dict[Name, Line]
-    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}(-dirty)?$")] | None = None
-    source: Sha256 | None = None
+    commit: Annotated[Commit | None, LATER] = None
+    source: Annotated[Sha256 | None, LATER] = None
 
 
 class Place(Part):
@@ -359,25 +352,23 @@ class Record(Part):
         date: UTC, ISO 8601, to the second.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"place", "code", "weights"})
-
     schema_version: Literal[2]
     kind: Literal["run"] = "run"
     train_id: Identity
     test_id: Identity
     status: Status
     message: Line = ""
-    place: Place | None = None
+    place: Annotated[Place | None, LATER] = None
     model: ModelUsed
     task: TaskUsed
-    protocol: Annotated[Protocol, WrapValidator(Once())]
+    protocol: Protocol
     learning_rate: Rate | None
     seed: Count
-    code: Annotated[dict[Name, Line], Field(max_length=64)] | None = None
+    code: Annotated[Annotated[dict[Name, Line], Field(max_length=64)] | None, LATER] = None
     training: Training | None = None
     selected: Selected | None = None
     test: TestResult | None = None
-    weights: Sha256 | None = None
+    weights: Annotated[Sha256 | None, LATER] = None
     environment: Environment
     command: Command
     date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]

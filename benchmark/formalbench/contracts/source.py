@@ -27,9 +27,7 @@ from formalbench.contracts.theory import Theory
 
 _LOW_32 = np.uint64(0xFFFFFFFF)
 
-
 _SHIFT_32 = np.uint64(32)
-
 
 _SHIFT_11 = np.uint64(11)
 
@@ -103,14 +101,11 @@ class Stream:
 Symbols = npt.NDArray[np.int64]
 """Strings of one length: (B strings, N symbols), ids ``0 … |alphabet|-1``."""
 
-
 Labels = npt.NDArray[np.int64]
 """Classes, 0, 1, …, of strings or of their prefixes."""
 
-
 Mask = npt.NDArray[np.bool_]
 """Truth values, of strings or of symbols."""
-
 
 Probabilities = npt.NDArray[np.float64]
 

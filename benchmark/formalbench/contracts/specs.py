@@ -9,18 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import Field
+
+from formalbench.contracts.config import Value
 from formalbench.contracts.theory import Theory
 
-if TYPE_CHECKING:
-    from formalbench.contracts.config import Value
+Lazy = Annotated[str, Field(pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*$")]
+"""Where something is found: ``"package.module:Name"``."""
 
-Factory = Callable[..., Any] | str
+Factory = Callable[..., Any] | Lazy
 """A callable, or where to find it."""
 
-Options = type | str | None
+Options = type | Lazy | None
 """A `formalbench.Config`, or where to find it; None if there is nothing to set."""
+
+Version = Annotated[int, Field(ge=0, strict=True)]
+
+SomeNames = Annotated[tuple[str, ...], Field(min_length=1)]
+
+LONGEST = 10_000_000
+"""The longest string a split may ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +46,13 @@ class Splits:
     train: tuple[int, int] = (1, 40)
     test: tuple[int, int] = (41, 500)
     step: int = 1
+
+    def __post_init__(self) -> None:
+        for first, last in (self.train, self.test):
+            if not 0 <= first <= last <= LONGEST:
+                raise ValueError(f"splits: {first} to {last}: lengths go from 0 to {LONGEST}")
+        if self.step < 1:
+            raise ValueError(f"splits: step {self.step}: must be at least 1")
 
     @property
     def overlap(self) -> tuple[int, int] | None:
@@ -69,10 +86,10 @@ class TaskSpec:
     """
 
     name: str
-    version: int
+    version: Version
     summary: str
     factory: Factory
-    objectives: tuple[str, ...] = ("classify",)
+    objectives: SomeNames = ("classify",)
     splits: Splits = field(default_factory=Splits)
     config: Options = None
     defaults: Mapping[str, Value] = field(default_factory=dict)
@@ -107,7 +124,7 @@ class ModelSpec:
     """
 
     name: str
-    version: int
+    version: Version
     summary: str
     factory: Factory
     config: Options = None
@@ -134,9 +151,9 @@ class SuiteSpec:
     """
 
     name: str
-    version: int
+    version: Version
     summary: str
-    tasks: tuple[str, ...]
+    tasks: SomeNames
     protocol: str = ""
     reference: str = ""
 
@@ -176,7 +193,7 @@ class ObjectiveSpec:
     summary: str
     factory: Factory
     reference: str = ""
-    version: int = 1
+    version: Version = 1
     metrics: tuple[str, ...] = ()
 
 
@@ -195,7 +212,7 @@ class MetricSpec:
     """
 
     name: str
-    version: int
+    version: Version
     summary: str
     factory: Factory
     objectives: tuple[str, ...]
@@ -235,7 +252,7 @@ class OptimiserSpec:
     factory: Factory
     config: Options = None
     reference: str = ""
-    version: int = 1
+    version: Version = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +271,7 @@ class ScheduleSpec:
     summary: str
     factory: Factory
     config: Options = None
-    version: int = 1
+    version: Version = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +292,7 @@ class SamplerSpec:
     factory: Factory
     config: Options = None
     reference: str = ""
-    version: int = 1
+    version: Version = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +311,7 @@ class PenaltySpec:
     summary: str
     factory: Factory
     reference: str = ""
-    version: int = 1
+    version: Version = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,10 +48,8 @@ COLOURS: Mapping[str, str] = MappingProxyType(
 """Of models and of models with options set. Other names get a colour computed from a hash
 of the name."""
 
-
 _DARKEST, _LIGHTEST = 0.04, 0.27
 """Of a computed colour: its relative luminance, so that it stands out from white paper."""
-
 
 _LEAST_ON_DARK = 0.25
 
@@ -119,24 +117,17 @@ def luminance(colour: str) -> float:
 
 Kind = Literal["svg", "png"]
 
-
 RED = "#c1272d"
-
 
 INK = "#1b2a41"
 
-
 BLUES = ("#9ecae1", "#5ba3cf", "#2a7ab9", "#0b4d8c")
-
 
 GREEN = "#2f8f5b"
 
-
 ORANGE = "#e08214"
 
-
 GREY = "#8a919c"
-
 
 _SETTINGS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",

@@ -14,22 +14,16 @@ from formalbench.documents.table import Column, Sheet, T
 PAGE = 950
 """What a page has room for; a wider table has a scroll bar."""
 
-
 _PADDING = 27
-
 
 _BOLD = 1.08
 
-
 _WIDTHS = {"name": 187.0, "command": 300.0}
-
 
 _NARROW, _WIDE = frozenset("fijlrt.,:;'!|()[]/- "), frozenset("mwMW%…—@")
 
-
 _BREAKS = re.compile(r"\s+|(?<=[A-Za-z]-)(?=[A-Za-z])|(?=\[)")
 """Where a browser may break; before the options of a model because `markdown.name` says so."""
-
 
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
@@ -53,7 +47,6 @@ def _width(word: str) -> float:
 
 
 U = TypeVar("U")
-
 
 MOST_COLUMNS = 12
 """Of a table: with more, GitHub shows a scroll bar."""

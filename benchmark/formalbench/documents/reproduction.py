@@ -13,9 +13,8 @@ from typing import Annotated, Literal, get_args
 from pydantic import BeforeValidator, ConfigDict, ValidationError
 from pydantic.dataclasses import dataclass
 
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import RequestError, one_line
 from formalbench.contracts.protocol import Part
-from formalbench.contracts.reading import first_problem
 from formalbench.files import read_plain
 
 MAX_BYTES = 8 << 20
@@ -164,7 +163,7 @@ def read_document(file: Path) -> Document:
     try:
         return Document.model_validate_json(contents)
     except ValidationError as error:
-        told = first_problem(error)
+        told = one_line(error)
         raise RequestError(f"{file}: not the data of a reproduction: {told}") from None
 
 

@@ -15,31 +15,23 @@ from formalbench.documents.text import MISSING, interval, percent
 
 T = TypeVar("T")
 
-
 U = TypeVar("U")
-
 
 V = TypeVar("V")
 
-
 Datum = str | int | float | None
-
 
 Form = Literal["number", "words", "name", "command", "cell"]
 
-
 FAILED = "⚠"
 """Behind a cell of which a run did not finish; a renderer may write it in its own way."""
-
 
 SOME = "°"
 """Behind a cell of which some seeds did not learn the training lengths; a renderer may write it in
 its own way."""
 
-
 CAPPED = "‡"
 """Behind a cell with a seed that did not learn and whose training was capped."""
-
 
 DOUBTFUL = "~"
 """Behind a cell that is weak evidence of the language (`formalbench.statistics.result`)."""

@@ -86,7 +86,6 @@ def _escape(write: Callable[[str], str], form: type[str]) -> Callable[[object], 
 # What is left of HTML in a text, Jinja2 escapes.
 _HTML = _escape(text.harmless, Markup)
 
-
 _ESCAPES = {
     ".html": _HTML,
     ".svg": _HTML,
@@ -94,13 +93,11 @@ _ESCAPES = {
     ".tex": _escape(text.latex, Latex),
 }
 
-
 _FILTERS: dict[str, Callable[..., str]] = {
     "percent": text.percent,
     "interval": text.interval,
     "grouped": text.grouped,
     "plural": text.plural,
 }
-
 
 _OF_MARKDOWN: dict[str, Callable[..., str]] = {"bullets": bullets, "code": code, "table": table}

@@ -13,20 +13,15 @@ import unicodedata
 
 MISSING = "–"
 
-
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-
 
 _KEPT_CATEGORIES = frozenset("LMNPS")
 
-
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
-
 
 _MARKDOWN = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {sign: f"&#{ord(sign)};" for sign in "|\\`*_[]~$#"}
 )
-
 
 _LATEX = str.maketrans(
     {sign: f"\\{sign}" for sign in "&%$#_{}"}
@@ -35,9 +30,7 @@ _LATEX = str.maketrans(
     | {"`": r"\textasciigrave{}", "−": "$-$", "≥": r"$\geq$", "…": "--", "–": "--"}
 )
 
-
 _FORMULA_STARTS = ("=", "+", "-", "@")
-
 
 _TOO_MANY = 10**15
 

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.errors import RequestError, one_line, unknown
 from formalbench.contracts.names import split_task
-from formalbench.contracts.specs import Factory, ModelSpec, SuiteSpec, TaskSpec
+from formalbench.contracts.specs import Factory, ModelSpec, SuiteSpec, TaskSpec, display
 from formalbench.files import read_yaml
 from formalbench.host.loader import LoadedPlugins, Warn, to_stderr
-from formalbench.host.options import instance_options, make_config, option_facts, parse_instance
-from formalbench.host.registry import Entry
+from formalbench.host.options import (
+    OptionTable,
+    Settings,
+    changed_options,
+    config_of,
+    make_config,
+    option_facts,
+    parse_instance,
+    settings_for,
+)
+from formalbench.host.plugin import Plugin
+from formalbench.host.registry import Entry, Registry
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from formalbench.contracts.config import Value
+    from formalbench.contracts.config import Config, Value
     from formalbench.contracts.metric import Metric
     from formalbench.contracts.network import Traits
     from formalbench.contracts.objective import Objective
@@ -27,7 +39,9 @@ if TYPE_CHECKING:
     from formalbench.contracts.source import Source
     from formalbench.contracts.specs import TableSpec
     from formalbench.contracts.task import Task
-    from formalbench.host.protocols import Registries
+    from formalbench.host.protocols import ProtocolLoader
+
+C = TypeVar("C", bound=TaskSpec | ModelSpec)
 
 
 def read_table(spec: TableSpec) -> PublishedTable:
@@ -51,12 +65,82 @@ def read_tables(path: Path) -> tuple[PublishedTable, ...]:
     from pydantic import ValidationError
 
     from formalbench.contracts.published import PublishedFile
-    from formalbench.contracts.reading import first_problem
 
     try:
         return PublishedFile.model_validate(read_yaml(path)).tables
     except ValidationError as error:
-        raise RequestError(f"{path}: {first_problem(error)}") from None
+        raise RequestError(f"{path}: {one_line(error)}") from None
+
+
+def load(factory: Factory) -> Callable[..., Any]:
+    """Return the callable a factory stands for, importing a lazy one."""
+    if not isinstance(factory, str):
+        return factory
+    module, _, attribute = factory.partition(":")
+    loaded: Callable[..., Any] = getattr(import_module(module), attribute)
+    return loaded
+
+
+@dataclass(frozen=True)
+class Selection(Generic[C]):
+    """A model or a task that a user named: looked up once, and passed on.
+
+    Attributes:
+        scope: ``model`` or ``task``.
+        name: without options, as ``dyck-2-3``; of a task also without its objective.
+        spec: what its plugin announced.
+        plugin: the plugin.
+        fields: the integers in the name, as ``{"k": 2, "D": 3}``.
+        written: its options in brackets, and those given by value.
+        settings: what was set with ``--set``; what is in `written` wins.
+        objective: of a task, the objective's name.
+    """
+
+    scope: str
+    name: str
+    spec: C
+    plugin: Plugin
+    fields: Mapping[str, int]
+    written: Mapping[str, Any]
+    settings: Settings = ()
+    objective: str = ""
+
+    @cached_property
+    def facts(self) -> OptionTable:
+        """The options that it has."""
+        return option_facts(self.spec)
+
+    @cached_property
+    def config(self) -> Config | None:
+        """Its options, checked; None if it has none.
+
+        Raises:
+            RequestError: for an option that it does not have, or a value that is not allowed.
+        """
+        config = config_of(self.spec)
+        known = () if config is None else config.model_fields
+        chosen = settings_for(self.scope, self.settings, known)
+        return make_config(self.spec, {**chosen, **self.written}, self.name)
+
+    @cached_property
+    def options(self) -> dict[str, Value]:
+        """The options that differ from the defaults."""
+        return changed_options(self.spec, self.config)
+
+    @property
+    def full_name(self) -> str:
+        """The name as records have it: ``lstm``, ``parity:classify``."""
+        return f"{self.name}:{self.objective}" if self.objective else self.name
+
+    @property
+    def title(self) -> str:
+        """The full name with its options, as people see it: ``lstm[width=32]``."""
+        return display(self.full_name, self.options)
+
+    def build(self, *arguments: Any) -> Any:
+        """Call the factory."""
+        configs = () if self.config is None else (self.config,)
+        return load(self.spec.factory)(*arguments, *configs, **self.fields)
 
 
 class PluginHost(LoadedPlugins):
@@ -72,65 +156,92 @@ class PluginHost(LoadedPlugins):
         self._chains: dict[str, tuple[str, ...]] = {}
         self._tables: dict[str, PublishedTable] = {}
 
-    # Tasks.
+    # Names.
 
-    def task_entry(self, name: str) -> tuple[Entry[TaskSpec], str, dict[str, int]]:
-        """Return the spec of a task name, its objective's name, and the fields in the name.
+    def select_model(
+        self, name: str, settings: Settings = (), options: Mapping[str, Any] | None = None
+    ) -> Selection[ModelSpec]:
+        """Look a model up.
+
+        Args:
+            name: of the model, options behind it in brackets: ``lstm[width=32]``.
+            settings: what was set; keys that it does not have are for others.
+            options: more options, by value.
+
+        Raises:
+            RequestError: for an unknown name, or options that cannot be.
+        """
+        bare, written = parse_instance(name)
+        entry, fields = self.models.get(bare)
+        written |= options or {}
+        found = Selection("model", bare, entry.spec, entry.plugin, fields, written, settings)
+        return _checked(found)
+
+    def select_task(
+        self, name: str, settings: Settings = (), options: Mapping[str, Any] | None = None
+    ) -> Selection[TaskSpec]:
+        """Look a task up: ``parity``, ``parity:tag`` or ``parity:tag[p=0.3]``; see `select_model`.
 
         An objective that the spec does not name can be asked for if the source has what it needs.
         """
-        plain, texts = parse_instance(name)
-        language, objective = split_task(plain)
+        bare, written = parse_instance(name)
+        language, objective = split_task(bare)
         entry, fields = self.tasks.get(language)
-        if texts:  # a bad one fails here, before anything is made
-            make_config(entry.spec, _written(entry, language, texts), language)
+        written |= options or {}
         offered = entry.spec.objectives
-        if objective and objective not in offered:
+        found = Selection(
+            *("task", language, entry.spec, entry.plugin, fields, written, settings),
+            objective=objective or offered[0],
+        )
+        if found.objective not in offered:
             known = [entry.spec.name for entry in self.objectives.all()]
             if objective not in known:
                 raise unknown(f"objective of {language}", objective, offered)
-            self._check_asked(language, self._source(entry, language, fields, {}), objective)
-        return entry, objective or offered[0], fields
+            self._check_asked(found, self._source(replace(found, written={}, settings=())))
+        return _checked(found)
+
+    def task_entry(self, name: str) -> tuple[Entry[TaskSpec], str, dict[str, int]]:
+        """Return the spec of a task name, its objective's name, and the fields in the name."""
+        found = self.select_task(name)
+        return Entry(found.spec, found.plugin), found.objective, dict(found.fields)
+
+    # Tasks.
 
     def task(self, name: str, options: Mapping[str, Value] | None = None) -> Task:
-        """Build the `Task` that a name means.
+        """Build the `Task` that a name means; see `select_task` and `build_task`."""
+        return self.build_task(self.select_task(name, (), options))
 
-        Args:
-            name: ``language`` or ``language:objective``, options behind it in brackets.
-            options: those that differ from their defaults.
+    def build_task(self, selected: Selection[TaskSpec]) -> Task:
+        """Build a task.
 
         Raises:
-            RequestError: for an unknown name, an option the language refuses, or an objective
-                that needs what it does not have.
+            RequestError: for an option the language refuses, or an objective that needs what it
+                does not have.
             BrokenPluginError: if the plugin's factory fails.
         """
         from formalbench.contracts.objective import CROSS_ENTROPY
         from formalbench.contracts.task import Task
 
-        entry, objective_name, fields = self.task_entry(name)
-        plain, texts = parse_instance(name)
-        language = split_task(plain)[0]
-        chosen = {**_written(entry, language, texts), **(options or {})}
-        source = self._source(entry, language, fields, chosen)
-        objective = self._check_asked(language, source, objective_name)
-        with self.blaming(entry.plugin):
-            splits = source.splits(objective_name) or entry.spec.splits
+        source = self._source(selected)
+        objective = self._check_asked(selected, source)
+        with self.blaming(selected.plugin):
+            splits = source.splits(objective.name) or selected.spec.splits
         task = Task(
-            source_name=language,
-            version=entry.spec.version,
+            source_name=selected.name,
+            version=selected.spec.version,
             source=source,
             objective=objective,
             splits=splits,
-            parameters=chosen,
-            extra_metrics=self._extra_metrics(objective_name),
+            parameters=selected.options,
+            extra_metrics=self._extra_metrics(objective.name),
         )
-        with self.blaming(self.objectives.get(objective_name)[0].plugin):
+        with self.blaming(self.objectives.get(objective.name)[0].plugin):
             measured = [metric.name for metric in task.metrics]
         if len(set(measured)) < len(measured):
             raise RequestError(f"{task.name} has two metrics of one name: {', '.join(measured)}")
         if CROSS_ENTROPY not in measured:
             raise RequestError(
-                f"the objective {objective_name} must name the metric {CROSS_ENTROPY} "
+                f"the objective {objective.name} must name the metric {CROSS_ENTROPY} "
                 f"(formalbench.CrossEntropy), and has {', '.join(measured) or 'none'}"
             )
         return task
@@ -141,21 +252,16 @@ class PluginHost(LoadedPlugins):
         Nothing is built or measured for it: the task's spec has it (docs/shortcuts.md).
 
         Args:
-            name: of a task, as `task` takes it.
+            name: of a task, as `select_task` takes it.
 
         Returns:
             None where it was not measured: of an objective other than `classify`, of options that
             are not the defaults, of most members of a family, of languages from files.
-
-        Raises:
-            RequestError: for an unknown name.
         """
-        entry, objective, _ = self.task_entry(name)
-        plain, texts = parse_instance(name)
-        language = split_task(plain)[0]
-        if objective != "classify" or _written(entry, language, texts):
+        task = self.select_task(name)
+        if task.objective != "classify" or task.options:
             return None
-        return entry.spec.shortcuts.get(language)
+        return task.spec.shortcuts.get(task.name)
 
     def warn_of_overlap(self, task: Task) -> None:
         """Say so if a task is tested at lengths, or on strings, that it trains on."""
@@ -167,21 +273,13 @@ class PluginHost(LoadedPlugins):
         if told is None and (both := task.splits.overlap):
             self.warn(f"warning: {task.name} trains and tests at lengths {both[0]} to {both[1]}")
 
-    def _source(
-        self,
-        entry: Entry[TaskSpec],
-        name: str,
-        fields: Mapping[str, int],
-        options: Mapping[str, Value],
-    ) -> Source:
+    def _source(self, selected: Selection[TaskSpec]) -> Source:
         from formalbench.contracts.source import Source
 
-        config = make_config(entry.spec, options, name)
-        configs = () if config is None else (config,)
-        with self.blaming(entry.plugin):
-            source = load(entry.spec.factory)(*configs, **fields)
+        with self.blaming(selected.plugin):
+            source = selected.build()
             if not isinstance(source, Source):
-                raise TypeError(f"the factory of {name} gave a {type(source).__name__}")
+                raise TypeError(f"the factory of {selected.name} gave a {type(source).__name__}")
             return source
 
     def objective(self, name: str) -> Objective:
@@ -194,112 +292,99 @@ class PluginHost(LoadedPlugins):
         from formalbench.contracts.objective import Objective
 
         if name not in self._objectives:
-            entry, _ = self.objectives.get(name)
-            with self.blaming(entry.plugin):
-                objective = load(entry.spec.factory)()
-                if not isinstance(objective, Objective) or objective.name != name:
-                    found = getattr(objective, "name", type(objective).__name__)
-                    raise TypeError(f"the factory of the objective {name} gave {found}")
-            self._objectives[name] = objective
+            self._objectives[name] = self._made(self.objectives, name, Objective)
         return self._objectives[name]
 
-    def _check_asked(self, language: str, source: Source, name: str) -> Objective:
-        """Return an objective, if it can be asked of a source."""
-        objective = self.objective(name)
-        with self.blaming(self.objectives.get(name)[0].plugin):
+    def _made(self, registry: Registry[Any], name: str, kind: Any) -> Any:
+        """Return what the factory of an objective or a metric makes."""
+        entry, _ = registry.get(name)
+        with self.blaming(entry.plugin):
+            made = load(entry.spec.factory)()
+            if not isinstance(made, kind) or getattr(made, "name", "") != name:
+                found = getattr(made, "name", type(made).__name__)
+                raise TypeError(f"the factory of the {registry.kind} {name} gave {found}")
+        return made
+
+    def _check_asked(self, selected: Selection[TaskSpec], source: Source) -> Objective:
+        """Return the objective of a task, if it can be asked of a source."""
+        objective = self.objective(selected.objective)
+        with self.blaming(self.objectives.get(objective.name)[0].plugin):
             refusal = objective.refusal(source)
         if refusal is not None:
-            raise RequestError(f"{language}: {refusal}")
+            raise RequestError(f"{selected.name}: {refusal}")
         return objective
 
     def _extra_metrics(self, objective: str) -> tuple[Metric, ...]:
         from formalbench.contracts.metric import Metric
 
-        found = []
         wanted = {e.spec.name for e in self.metrics.every() if objective in e.spec.objectives}
-        for name in sorted(wanted):
-            entry, _ = self.metrics.get(name)
-            with self.blaming(entry.plugin):
-                metric = load(entry.spec.factory)()
-                if not isinstance(metric, Metric) or metric.name != name:
-                    wrong = getattr(metric, "name", type(metric).__name__)
-                    raise TypeError(f"the factory of the metric {name} gave {wrong}")
-                found.append(metric)
-        return tuple(found)
+        return tuple(self._made(self.metrics, name, Metric) for name in sorted(wanted))
 
     # Networks.
 
     def network(self, name: str, task: Task, options: Mapping[str, Value] | None = None) -> Any:
-        """Build a model's network for a `Task`; its weights come from torch's global generator.
+        """Build the network of the model that a name means; see `build_network`."""
+        return self.build_network(self.select_model(name, (), options), task)
 
-        Args:
-            name: of the model, options behind it in brackets.
-            task: what it is to answer.
-            options: those that differ from their defaults.
+    def build_network(self, selected: Selection[ModelSpec], task: Task) -> Any:
+        """Build a model's network for a `Task`; its weights come from torch's global generator.
 
         Returns:
             A `torch.nn.Module` that answers in the objective's layout; a backbone is in a
             `formalbench.readout.Readout`.
 
         Raises:
-            RequestError: for an unknown name, or a task or option the model refuses.
+            RequestError: for a task or option the model refuses.
             BrokenPluginError: if the plugin's factory fails.
         """
         from formalbench.contracts.network import traits_of
 
-        plain, texts = parse_instance(name)
-        entry, fields = self.models.get(plain)
-        check_offered(plain, entry.spec, task.objective.name)
-        chosen = {**_written(entry, plain, texts), **(options or {})}
-        config = make_config(entry.spec, chosen, plain)
-        configs = () if config is None else (config,)
-        with self.blaming(entry.plugin):
-            network = load(entry.spec.factory)(task, *configs, **fields)
+        check_offered(selected.name, selected.spec, task.objective.name)
+        with self.blaming(selected.plugin):
+            network = selected.build(task)
             if not callable(getattr(network, "state_dict", None)):
-                raise TypeError(f"the factory of {plain} gave a {type(network).__name__}")
+                raise TypeError(f"the factory of {selected.name} gave a {type(network).__name__}")
             traits = traits_of(network)
-        _check_traits(plain, traits, task)
+        _check_traits(selected.name, traits, task)
         return answering(network, task)
 
     # Everything else.
 
     def protocol(
-        self, name: str, changes: Mapping[str, str] | None = None, version: int | None = None
+        self, name: str, changes: Mapping[str, Any] | None = None, version: int | None = None
     ) -> Protocol:
         """Return the `Protocol` called `name`, with what it extends and all defaults.
 
         Args:
             name: as in its file.
-            changes: values of some keys as text, as ``{"test.strings": "64"}``.
+            changes: values of some keys, as text or not: ``{"test.strings": "64"}``.
             version: an earlier one, if its file is still registered; None for the newest.
 
         Raises:
             RequestError: one line that names the file and the key.
         """
-        from formalbench.host.protocols import resolve
-
-        return resolve(self._protocol_names(), name, changes, version)
+        return self._protocol_loader.load(name, changes, version)
 
     def protocol_chain(self, name: str) -> tuple[str, ...]:
         """Return a protocol's name and those of the protocols that it extends, nearest first."""
-        from formalbench.host.protocols import chain
-
         if name not in self._chains:
-            self._chains[name] = chain(self._protocol_names(), name)
+            self._chains[name] = self._protocol_loader.chain(name)
         return self._chains[name]
 
     def protocol_takes_list(self, key: str) -> bool:
         """Say whether a protocol's key may hold several values: then a comma parts them."""
-        from formalbench.host.protocols import takes_list
+        return self._protocol_loader.takes_list(key)
 
-        return takes_list(self._protocol_names(), key)
+    @property
+    def _protocol_loader(self) -> ProtocolLoader:
+        from formalbench.host.protocols import ProtocolLoader
 
-    def _protocol_names(self) -> Registries:
-        from formalbench.host.protocols import Registries
-
-        return Registries(
-            *(self.protocols, self.optimisers, self.schedules, self.samplers, self.penalties)
-        )
+        choices: dict[str, Registry[Any]] = {
+            "optimiser": self.optimisers,
+            "schedule": self.schedules,
+            "curriculum": self.samplers,
+        }
+        return ProtocolLoader(self.protocols, self.penalties, choices)
 
     def table(self, name: str) -> PublishedTable:
         """Return the numbers of a paper that are announced under a name.
@@ -372,15 +457,7 @@ def answering(network: nn.Module, task: Task) -> nn.Module:
     return read_out(network, task)
 
 
-def _written(entry: Entry[Any], name: str, texts: Mapping[str, str]) -> dict[str, Value]:
-    """Return the options that stand behind a name."""
-    return instance_options(name, texts, option_facts(entry.spec)) if texts else {}
-
-
-def load(factory: Factory) -> Callable[..., Any]:
-    """Return the callable a factory stands for, importing a lazy one."""
-    if not isinstance(factory, str):
-        return factory
-    module, _, attribute = factory.partition(":")
-    loaded: Callable[..., Any] = getattr(import_module(module), attribute)
-    return loaded
+def _checked(selected: Selection[C]) -> Selection[C]:
+    if selected.written or selected.settings:
+        _ = selected.config  # a bad one fails here, before anything is made
+    return selected

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
-import math
 import os
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
-from time import monotonic
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import pluggy
 
@@ -57,53 +51,13 @@ from formalbench.host.plugin import (
 )
 from formalbench.host.registry import Registry, check_spec
 
-MODULES = (json, hashlib, math)
+PROJECT = "formalbench"
 
+ENVIRONMENT = "FORMALBENCH_PLUGINS"
 
-class TamperedError(Exception):
-    """A plugin replaced a part of a library."""
+Warn = Callable[[str], None]
 
-
-@contextlib.contextmanager
-def untouched() -> Iterator[None]:
-    """Put back what the code inside replaced of `MODULES`.
-
-    Raises:
-        TamperedError: if it replaced anything.
-    """
-    before = [dict(vars(module)) for module in MODULES]
-    try:
-        yield
-    finally:
-        replaced = []
-        for module, parts in zip(MODULES, before, strict=True):
-            now = vars(module)
-            replaced += [f"{module.__name__}.{n}" for n in parts if now.get(n) is not parts[n]]
-            now.update(parts)
-    if replaced:
-        raise TamperedError(f"it replaces {', '.join(replaced)}, which records are made of")
-
-
-LIMIT = 120.0
-"""Seconds that a plugin has to be imported and to say what it provides."""
-
-
-@contextlib.contextmanager
-def contained() -> Iterator[None]:
-    """Load a plugin's code inside: it cannot end the process, nor take longer than `LIMIT`.
-
-    The standard files are open afterwards, if they were before.
-
-    What crashes the interpreter itself is not held up, nor what never returns to Python; and
-    outside the main thread, or where there are no alarms (Windows), nothing is timed.
-
-    Raises:
-        TimeoutError: if it takes too long, from the line where it was.
-        SystemExit: if it would end the process.
-        RuntimeError: in place of what is no `Exception`; an interrupt passes through.
-    """
-    with as_failures(), _standard_files(), _no_sudden_end(), _alarm(LIMIT):
-        yield
+Host = TypeVar("Host", bound="LoadedPlugins")
 
 
 @contextlib.contextmanager
@@ -122,134 +76,6 @@ def as_failures() -> Iterator[None]:
         raise RuntimeError(line).with_traceback(error.__traceback__) from None
 
 
-@contextlib.contextmanager
-def _standard_files() -> Iterator[None]:
-    """Open the standard files again that the code closes: the next to be opened would be one."""
-    copies = {number: copy for number in range(3) if (copy := _copy_of(number)) is not None}
-    try:
-        yield
-    finally:
-        for number, copy in copies.items():
-            if not _is_open(number):
-                os.dup2(copy, number)
-            os.close(copy)
-
-
-def _copy_of(number: int) -> int | None:
-    try:
-        return os.dup(number)
-    except OSError:  # it is closed already
-        return None
-
-
-def _is_open(number: int) -> bool:
-    try:
-        os.fstat(number)
-    except OSError:
-        return False
-    return True
-
-
-@contextlib.contextmanager
-def _no_sudden_end() -> Iterator[None]:
-    """Make `os._exit` an exception in this process; one that it forks ends as ever."""
-    here, end = os.getpid(), os._exit
-
-    def refuse(status: int) -> NoReturn:
-        if os.getpid() != here:
-            end(status)
-        raise SystemExit(f"os._exit({status})")
-
-    os._exit = refuse
-    try:
-        yield
-    finally:
-        os._exit = end
-
-
-class _TooLong(BaseException):
-    """Nothing that expects an `Exception` handles it."""
-
-
-@contextlib.contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    """Raise `TimeoutError` in code that still runs after this number of seconds."""
-    here = threading.current_thread() is threading.main_thread()
-    if not here or not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def ring(*_: Any) -> NoReturn:
-        raise _TooLong
-
-    handler, began = signal.signal(signal.SIGALRM, ring), monotonic()
-    left, every = signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    except _TooLong as error:
-        line = f"it is not loaded after {seconds:g} s"
-        raise TimeoutError(line).with_traceback(error.__traceback__) from None
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, handler)
-        if left:  # somebody else's alarm
-            signal.setitimer(signal.ITIMER_REAL, max(left - (monotonic() - began), 1e-3), every)
-
-
-PROJECT = "formalbench"
-
-
-class HookCalls:
-    """Pluggy's manager, one plugin at a time."""
-
-    def __init__(self) -> None:
-        self._manager = pluggy.PluginManager(PROJECT)
-        self._manager.add_hookspecs(hooks)
-
-    def register(self, plugin: Plugin, module: Any) -> None:
-        """Register what a plugin implements.
-
-        Raises:
-            pluggy.PluginValidationError: if a hook is misspelt or has unknown arguments.
-        """
-        plugin.module = module
-        self._manager.register(module, name=f"{plugin.name}@{plugin.describe()}")
-        self._manager.check_pending()  # a misspelt hook is an error, not a silence
-
-    def unregister(self, plugin: Plugin) -> None:
-        """Forget what a plugin implements."""
-        if self._manager.is_registered(plugin.module):
-            self._manager.unregister(plugin.module)
-
-    def drop(self, plugin: Plugin, error: BaseException) -> None:
-        """Forget what a plugin implements, and remember why."""
-        self.unregister(plugin)
-        plugin.module = None
-        plugin.error = " ".join(f"{type(error).__name__}: {error}".split())
-
-    def implements_any(self, plugin: Plugin) -> bool:
-        """Say whether a plugin implements any hook."""
-        return bool(self._manager.get_hookcallers(plugin.module))
-
-    def call(self, plugin: Plugin, hook: str, arguments: Mapping[str, Any]) -> Iterator[Any]:
-        """Call one plugin's implementations of a hook and yield what they return."""
-        for caller in self._manager.get_hookcallers(plugin.module) or ():
-            if caller.name == hook:
-                for implementation in caller.get_hookimpls():
-                    if implementation.plugin is plugin.module:
-                        names = implementation.argnames
-                        yield implementation.function(*(arguments[name] for name in names))
-
-
-ENVIRONMENT = "FORMALBENCH_PLUGINS"
-
-
-Warn = Callable[[str], None]
-
-
-Host = TypeVar("Host", bound="LoadedPlugins")
-
-
 def to_stderr(line: str) -> None:
     """Say a line where nobody takes it for a result."""
     print(line, file=sys.stderr)
@@ -264,7 +90,8 @@ class LoadedPlugins:
 
     def __init__(self, warn: Warn = to_stderr) -> None:
         self.warn = warn
-        self._calls = HookCalls()
+        self._manager = pluggy.PluginManager(PROJECT)
+        self._manager.add_hookspecs(hooks)
         self.plugins: list[Plugin] = []
         self.tasks: Registry[TaskSpec] = Registry("task", TaskSpec)
         self.models: Registry[ModelSpec] = Registry("model", ModelSpec)
@@ -333,7 +160,7 @@ class LoadedPlugins:
             plugin = Plugin(point.name, name, version)
             self.plugins.append(plugin)
             try:
-                with contained():
+                with as_failures():
                     self._register(plugin, point.load())
             except PLUGIN_FAILURES as error:
                 self.drop(plugin, error, "skipped")
@@ -375,12 +202,12 @@ class LoadedPlugins:
             RequestError: if a class is not there or does not fit, or a model has its name already.
             BrokenPluginError: if its file cannot be imported.
         """
-        from formalbench.host.plain_class import class_plugin
-
         found = []
         for name in names:
             text, bracket, options = ("", "", "") if isinstance(name, type) else name.partition("[")
             if isinstance(name, type):
+                from formalbench.host.plain_class import class_plugin
+
                 local = class_plugin(name)
             elif ":" in text:
                 (local,) = find_plugins(Path(text.strip()), "--model")
@@ -409,14 +236,14 @@ class LoadedPlugins:
 
     def _load_python(self, plugin: Plugin, local: LocalPlugin) -> None:
         try:
-            with untouched(), contained():
+            with as_failures():
                 self._register(plugin, import_local(local.path, local.sha256))
         except FormalbenchError:
             raise
         except PLUGIN_FAILURES as error:  # it was asked for
-            self._calls.drop(plugin, error)
+            self._forget(plugin, error)
             raise BrokenPluginError(broken(local.path, error)) from None
-        if not plugin.provides and not self._calls.implements_any(plugin):
+        if not plugin.provides and not self._manager.get_hookcallers(plugin.module):
             raise BrokenPluginError(
                 f"plugin {local.path} has no function marked @formalbench.hookimpl"
             )
@@ -425,24 +252,25 @@ class LoadedPlugins:
         from formalbench.host.plain_class import class_spec
 
         try:
-            with untouched(), contained(), self.blaming(plugin):
+            with self.blaming(plugin):
                 spec = class_spec(local)
         except FormalbenchError as error:
-            self._calls.drop(plugin, error)
+            self._forget(plugin, error)
             raise
         self._add("models", spec, plugin)
 
     def _register(self, plugin: Plugin, module: Any) -> None:
-        self._calls.register(plugin, module)
+        self._hook(plugin, module)
         found: list[tuple[str, Any]] = []
         for kind, registry in self.registries.items():
-            for specs in self._calls.call(plugin, f"formalbench_{kind}", {}):
+            for specs in self.call(plugin, f"formalbench_{kind}"):
                 for spec in specs:
                     if not isinstance(spec, registry.spec_type):
                         raise TypeError(f"formalbench_{kind} gave a {type(spec).__name__}")
                     found.append((kind, spec))
-        for _, spec in found:
-            check_spec(spec)  # all of them first: a broken plugin leaves nothing behind
+        if plugin.local or plugin.distribution != PROJECT:  # a test checks the built-in ones
+            for _, spec in found:
+                check_spec(spec)  # all of them first: a broken plugin leaves nothing behind
         for kind, spec in found:
             self._add(kind, spec, plugin)
 
@@ -508,22 +336,48 @@ class LoadedPlugins:
     def observe(self, observer: Any, name: str) -> Plugin:
         """Register an object with observer hooks, as a plugin of the engine itself."""
         plugin = Plugin(name, "formalbench", "")
-        self._calls.register(plugin, observer)
+        self._hook(plugin, observer)
         self.plugins.append(plugin)
         return plugin
 
     def forget(self, observer: Plugin) -> None:
         """Tell an observer nothing more."""
-        self._calls.unregister(observer)
+        if self._manager.is_registered(observer.module):
+            self._manager.unregister(observer.module)
         self.plugins.remove(observer)
 
     def call(self, plugin: Plugin, hook: str, **arguments: Any) -> list[Any]:
         """Call one plugin's implementations of a hook; what they raise passes through."""
-        return list(self._calls.call(plugin, hook, arguments))
+        implementations = [
+            one
+            for caller in self._manager.get_hookcallers(plugin.module) or ()
+            if caller.name == hook
+            for one in caller.get_hookimpls()
+            if one.plugin is plugin.module
+        ]
+        return [
+            one.function(*(arguments[name] for name in one.argnames)) for one in implementations
+        ]
+
+    def _hook(self, plugin: Plugin, module: Any) -> None:
+        """Register what a plugin implements.
+
+        Raises:
+            pluggy.PluginValidationError: if a hook is misspelt or has unknown arguments.
+        """
+        plugin.module = module
+        self._manager.register(module, name=f"{plugin.name}@{plugin.describe()}")
+        self._manager.check_pending()  # a misspelt hook is an error, not a silence
+
+    def _forget(self, plugin: Plugin, error: BaseException) -> None:
+        if self._manager.is_registered(plugin.module):
+            self._manager.unregister(plugin.module)
+        plugin.module = None
+        plugin.error = " ".join(f"{type(error).__name__}: {error}".split())
 
     def drop(self, plugin: Plugin, error: BaseException, what: str) -> None:
         """Take part in nothing more with a plugin that failed, and say so in one line."""
-        self._calls.drop(plugin, error)
+        self._forget(plugin, error)
         self.warn(f"plugin {plugin.name} ({plugin.describe()}) {what}: {plugin.error}")
 
     def locals(self) -> list[LocalPlugin]:

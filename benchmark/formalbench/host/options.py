@@ -1,87 +1,19 @@
-"""Options from `--set` and `name[key=value]`, and sweeps over them."""
+"""Options: what `--set key=value` and `name[key=value]` mean to a plugin's `Config`, and sweeps.
+
+Every option is a field of a pydantic model, which parses and checks its values. Text and Python
+values are treated alike: the command line gives ``"32"``, Python gives ``32``.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from importlib import import_module
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, get_args, get_origin
 
-from formalbench.contracts.errors import BrokenPluginError, RequestError, unknown
-
-MAX_TEXT = 200
-"""Characters of an option's text; a record keeps it."""
-
-
-class OptionFacts(TypedDict):
-    """What `formalbench show` tells of an option."""
-
-    default: Any
-    help: str
-    choices: tuple[Any, ...]
-    minimum: float | None
-    maximum: float | None
-
-
-OptionTable = Mapping[str, OptionFacts]
-"""The options of something, by key."""
-
-
-def parse_value(where: str, text: str, option: OptionFacts) -> Any:
-    """Parse an option's value by the type of its default.
-
-    Raises:
-        RequestError: if it has another type or is not allowed.
-    """
-    default = option["default"]
-    value: Any
-    try:
-        if isinstance(default, bool):
-            value = {"true": True, "false": False}[text.lower()]
-        elif isinstance(default, int):
-            value = int(text)
-        elif isinstance(default, float):
-            value = _finite(text)
-        elif isinstance(default, tuple):
-            value = tuple(_finite(part) for part in text.strip("[]() ").split(","))
-        else:
-            value = _text(where, text)
-    except (ValueError, KeyError):
-        kinds = {
-            bool: "true or false",
-            int: "a whole number",
-            float: "a number",
-            tuple: "numbers with commas between them",
-        }
-        raise RequestError(f"{where}: must be {kinds[type(default)]}") from None
-    _check_allowed(where, value, option)
-    return value
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(text)
-    return value
-
-
-def _text(where: str, text: str) -> str:
-    if len(text) > MAX_TEXT or not text.isprintable():
-        raise RequestError(f"{where[:80]}…: must be at most {MAX_TEXT} printable characters")
-    return text
-
-
-def _check_allowed(where: str, value: Any, option: OptionFacts) -> None:
-    if option["choices"] and value not in option["choices"]:
-        raise RequestError(f"{where}: must be one of {', '.join(map(str, option['choices']))}")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        least, most = option["minimum"], option["maximum"]
-        if least is not None and value < least:
-            raise RequestError(f"{where}: must be at least {least:g}")
-        if most is not None and value > most:
-            raise RequestError(f"{where}: must be at most {most:g}")
-
+from formalbench.contracts.errors import BrokenPluginError, RequestError, one_line, unknown
+from formalbench.contracts.specs import show_value
 
 if TYPE_CHECKING:
     from formalbench.contracts.config import Config, Value
@@ -105,13 +37,17 @@ if TYPE_CHECKING:
         | TrackerSpec
     )
 
+MAX_TEXT = 200
+"""Characters of an option's text; a record keeps it."""
 
 SCOPES = ("model", "task", "protocol", "executor", "tracker")
-"""What `--set` can mean."""
-
+"""What can stand before the dot in ``--set model.width=32``."""
 
 ABOUT_NO_RUN = ("executor", "tracker")
-"""Those that say nothing of what is run: a bare key never means one, nor is a list a sweep."""
+"""Scopes that no run's id depends on: a bare key never means one, and a list is not a sweep."""
+
+
+# What is set.
 
 
 class Setting(NamedTuple):
@@ -120,12 +56,16 @@ class Setting(NamedTuple):
     Attributes:
         scope: one of `SCOPES`; empty if only the key was written.
         key: of the option; of a protocol it may have dots, as in ``test.strings``.
-        text: its value, not parsed yet.
+        value: as text or, from Python, as a value; a list is a sweep.
     """
 
     scope: str
     key: str
-    text: str
+    value: Any
+
+    def __str__(self) -> str:
+        name = f"{self.scope}.{self.key}" if self.scope else self.key
+        return f"--set {name}={show_value(self.value)}"
 
 
 Settings = tuple[Setting, ...]
@@ -135,122 +75,47 @@ Settings = tuple[Setting, ...]
 def parse_settings(texts: Sequence[str], scopes: Sequence[str] = SCOPES) -> Settings:
     """Parse ``model.chunk=3``, ``protocol.test.strings=64`` and bare ``chunk=3``.
 
-    Args:
-        texts: what was given with ``--set``.
-        scopes: those that the command knows.
-
     Raises:
         RequestError: for anything else, or a key set twice.
     """
-    settings: list[Setting] = []
+    pairs = []
     for text in texts:
         name, equals, value = text.partition("=")
-        scope, dot, key = name.strip().partition(".")
+        if not equals:
+            raise _not_a_setting(text, scopes)
+        pairs.append((name.strip(), value.strip()))
+    return settings_of(pairs, scopes)
+
+
+def settings_of(pairs: Sequence[tuple[str, Any]], scopes: Sequence[str] = SCOPES) -> Settings:
+    """Return settings from names, as ``model.chunk``, with values; see `parse_settings`."""
+    settings: list[Setting] = []
+    for name, value in pairs:
+        scope, dot, key = name.partition(".")
         scope, key = (scope, key) if dot else ("", scope)
-        if not equals or not key or (dot and scope not in scopes):
-            ways = ", ".join(f"{one}.key=value" for one in scopes)
-            raise RequestError(f"--set {text}: write {ways} or key=value")
-        setting = Setting(scope, key, value.strip())
-        if any(_meet(setting, other) for other in settings):
-            raise RequestError(f"--set {text}: {key} is set twice")
+        if not key or (dot and scope not in scopes):
+            raise _not_a_setting(f"{name}={show_value(value)}", scopes)
+        setting = Setting(scope, key, value)
+        if any(_same_option(setting, other) for other in settings):
+            raise RequestError(f"{setting}: {key} is set twice")
         settings.append(setting)
     return tuple(settings)
 
 
-def _meet(one: Setting, other: Setting) -> bool:
-    # A bare key and a scoped one could mean the same option, and one of them would lose.
-    bare = "" in (one.scope, other.scope) and {one.scope, other.scope} <= {"", "model", "task"}
-    return one.key == other.key and (one.scope == other.scope or bare)
+def _not_a_setting(text: str, scopes: Sequence[str]) -> RequestError:
+    ways = ", ".join(f"{one}.key=value" for one in scopes)
+    return RequestError(f"--set {text}: write {ways} or key=value")
 
 
-def check_settings(
-    settings: Settings, models: Sequence[OptionTable], tasks: Sequence[OptionTable]
-) -> None:
-    """Refuse a setting that no requested model or task has, or that a bare key leaves open.
-
-    Those of a protocol, an executor or a tracker are checked where these are made.
-
-    Args:
-        settings: what the user set.
-        models: the options of each requested model.
-        tasks: the options of each requested task.
-    """
-    in_models = {key for options in models for key in options}
-    in_tasks = {key for options in tasks for key in options}
-    for scope, key, text in settings:
-        if scope not in ("", "model", "task"):
-            continue
-        known = {"model": in_models, "task": in_tasks, "": in_models | in_tasks}[scope]
-        if key not in known:
-            raise unknown(f"{scope} option".strip(), key, known)
-        if not scope and key in in_models and key in in_tasks:
-            raise RequestError(
-                f"--set {key}={text}: both model and task have {key}: "
-                f"write model.{key}= or task.{key}="
-            )
+def _same_option(one: Setting, other: Setting) -> bool:
+    scopes = {one.scope, other.scope}
+    bare = "" in scopes and scopes <= {"", "model", "task"}  # one of them would lose
+    return one.key == other.key and (len(scopes) == 1 or bare)
 
 
-def check_set_once(
-    settings: Settings, models: Mapping[str, OptionTable], tasks: Mapping[str, OptionTable]
-) -> None:
-    """Refuse a setting that could change nothing: whatever has the option has it in brackets.
-
-    Args:
-        settings: what the user set.
-        models: the options of each requested model, by its name with what is in brackets.
-        tasks: the options of each requested task, by its name.
-    """
-    for scope, key, text in settings:
-        asked = {"model": [models], "task": [tasks], "": [models, tasks]}.get(scope, [])
-        having = [name for tables in asked for name, table in tables.items() if key in table]
-        if having and all(key in parse_instance(name)[1] for name in having):
-            given = f"{scope}.{key}" if scope else key
-            places = " and ".join(having)
-            raise RequestError(f"--set {given}={text}: {key} is set twice, as well in {places}")
-
-
-def chosen_options(
-    scope: str, name: str, settings: Settings, options: OptionTable
-) -> dict[str, Value]:
-    """Return the options set for one model or task that differ from their defaults.
-
-    Args:
-        scope: ``model``, ``task``, ``executor`` or ``tracker``.
-        name: of the model or task, for errors.
-        settings: what the user set; keys it does not have are for others.
-        options: the options it has.
-    """
-    owners = (scope,) if scope in ABOUT_NO_RUN else ("", scope)
-    texts = {key: text for owner, key, text in settings if owner in owners and key in options}
-    parsed = {
-        key: parse_value(f"{name}: --set {key}={text}", text, options[key])
-        for key, text in texts.items()
-    }
-    return _not_default(parsed, options)
-
-
-def instance_options(name: str, texts: Mapping[str, str], options: OptionTable) -> dict[str, Value]:
-    """Return the options written behind a name that differ from their defaults.
-
-    Args:
-        name: of the model or task, for errors.
-        texts: as `parse_instance` gives them.
-        options: the options it has.
-
-    Raises:
-        RequestError: for an option it does not have, or a value that is not allowed.
-    """
-    for key in texts:
-        if key not in options:
-            raise unknown(f"option of {name}", key, options)
-    parsed = {
-        key: parse_value(f"{name}[{key}={text}]", text, options[key]) for key, text in texts.items()
-    }
-    return _not_default(parsed, options)
-
-
-def _not_default(values: Mapping[str, Value], options: OptionTable) -> dict[str, Value]:
-    return {key: value for key, value in values.items() if value != options[key]["default"]}
+def changes_of(settings: Settings) -> dict[str, Any]:
+    """Return what is changed of the protocol, by dotted key."""
+    return {one.key: one.value for one in settings if one.scope == "protocol"}
 
 
 def parse_instance(text: str) -> tuple[str, dict[str, str]]:
@@ -278,7 +143,7 @@ def parse_instance(text: str) -> tuple[str, dict[str, str]]:
 
 
 def split_list(text: str) -> list[str]:
-    """Split at the commas that are outside brackets; what is empty is left out.
+    """Split at the commas that are outside brackets.
 
     Example:
         >>> split_list("a[x=1,y=2],b")
@@ -291,21 +156,34 @@ def split_list(text: str) -> list[str]:
             parts.append("")
         else:
             parts[-1] += character
-    return [part.strip() for part in parts if part.strip()]
+    return [part.strip() for part in parts]
 
 
 # From a spec to its config.
 
 
-def config_of(spec: Configured) -> tuple[type[Config] | None, dict[str, Value]]:
-    """Return the config class of a spec, imported if need be, and the spec's own defaults.
+class OptionFacts(TypedDict):
+    """What `formalbench show` tells of an option."""
+
+    default: Any
+    help: str
+    choices: tuple[Any, ...]
+    minimum: float | None
+    maximum: float | None
+
+
+OptionTable = Mapping[str, OptionFacts]
+"""The options of something, by key."""
+
+
+def config_of(spec: Configured) -> type[Config] | None:
+    """Return the config class of a spec, imported if need be; None if it has no options.
 
     Raises:
         BrokenPluginError: if it cannot be used.
     """
-    defaults = dict(getattr(spec, "defaults", {}))
     if spec.config is None:
-        return None, defaults
+        return None
     from formalbench.contracts.config import Config
 
     found: Any = spec.config
@@ -318,54 +196,19 @@ def config_of(spec: Configured) -> tuple[type[Config] | None, dict[str, Value]]:
             raise BrokenPluginError(problem) from None
     if not (isinstance(found, type) and issubclass(found, Config)):
         raise BrokenPluginError(f"the config of {spec.name} is no formalbench.Config: {found!r}")
-    for key in defaults:
+    for key, field in found.model_fields.items():
+        if field.is_required():
+            raise BrokenPluginError(
+                f"the config of {spec.name}: {key} has no default: use option(…)"
+            )
+    for key in _defaults(spec):
         if key not in found.model_fields:
             raise BrokenPluginError(f"{spec.name} has a default for {key!r}, which is no option")
-    return found, defaults
+    return found
 
 
-def option_facts(spec: Configured) -> dict[str, OptionFacts]:
-    """Return what there is to set of a model, a task or the like."""
-    config, defaults = config_of(spec)
-    if config is None:
-        return {}
-    return {
-        key: _facts(spec.name, key, field, defaults) for key, field in config.model_fields.items()
-    }
-
-
-def _facts(owner: str, key: str, field: Any, defaults: Mapping[str, Value]) -> OptionFacts:
-    if field.is_required():
-        raise BrokenPluginError(f"the config of {owner}: {key} has no default: use option(…)")
-    default = defaults.get(key, field.get_default(call_default_factory=True))
-    if field.annotation is float and isinstance(default, int):
-        default = float(default)
-    parts = default if isinstance(default, tuple) else (default,)
-    if not isinstance(default, bool | int | float | str | tuple) or not all(map(_plain, parts)):
-        raise BrokenPluginError(
-            f"the config of {owner}: {key} must be a bool, int, finite float, str or a Literal of "
-            f"these, and its default is {default!r}"
-        )
-    ends = {
-        name: next((getattr(m, end) for m in field.metadata if _is_bound(m, end)), None)
-        for name, end in (("minimum", "ge"), ("maximum", "le"))
-    }
-    choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
-    return OptionFacts(
-        default=default,
-        help=field.description or "",
-        choices=choices,
-        minimum=ends["minimum"],
-        maximum=ends["maximum"],
-    )
-
-
-def _is_bound(constraint: Any, end: str) -> bool:
-    return hasattr(constraint, end) and math.isfinite(getattr(constraint, end))
-
-
-def _plain(value: Any) -> bool:
-    return not isinstance(value, float) or math.isfinite(value)
+def _defaults(spec: Configured) -> Mapping[str, Value]:
+    return getattr(spec, "defaults", {})
 
 
 def make_config(
@@ -375,7 +218,7 @@ def make_config(
 
     Args:
         spec: says which class, and the defaults.
-        options: what is set.
+        options: what is set, as text or as Python values.
         name: what it is called in errors; the spec's own if empty.
 
     Returns:
@@ -387,27 +230,101 @@ def make_config(
     from pydantic import ValidationError
 
     options, name = options or {}, name or spec.name
-    config, defaults = config_of(spec)
+    config = config_of(spec)
     known = {} if config is None else config.model_fields
     for key in options:
         if key not in known:
             raise unknown(f"option of {name}", key, known)
     if config is None:
         return None
+    parsed = {key: _as_field(known[key].annotation, key, value) for key, value in options.items()}
     try:
-        return config(**{**defaults, **options})
+        return config.model_validate({**_defaults(spec), **parsed}, strict=False)
     except ValidationError as error:
-        raise RequestError(f"{name}: {_first_problem(error)}") from None
+        raise RequestError(f"{name}: {one_line(error, values=True)}") from None
 
 
-def _first_problem(error: Any) -> str:
-    problem = error.errors(include_url=False)[0]
-    cause = problem.get("ctx", {}).get("error")
-    if cause is not None:  # what a validator raised says it best itself
-        return " ".join(str(cause).split())
-    place = ".".join(str(part) for part in problem["loc"])
-    value = f"={problem['input']}" if isinstance(problem["input"], bool | int | float | str) else ""
-    return " ".join(f"{place}{value}: {problem['msg']}".split())[:400]
+def _as_field(kind: Any, key: str, value: Any) -> Any:
+    """Return a value as pydantic takes it for a field: the parts of a tuple, one of a `Literal`."""
+    if not isinstance(value, str):
+        as_text = kind is str or (isinstance(value, bool) and kind is not bool)
+        return show_value(value) if as_text else value
+    if get_origin(kind) is tuple:
+        return value.strip("[]() ").split(",")
+    if len(value) > MAX_TEXT or not value.isprintable():
+        raise RequestError(f"{key}={value[:60]}…: must be at most {MAX_TEXT} printable characters")
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    return next((one for one in choices if show_value(one) == value), value)
+
+
+def changed_options(spec: Configured, config: Config | None) -> dict[str, Value]:
+    """Return the options of a config that differ from the spec's defaults, as records keep them."""
+    if config is None:
+        return {}
+    default = make_config(spec)
+    return {key: value for key, value in config if value != getattr(default, key)}
+
+
+def option_facts(spec: Configured) -> dict[str, OptionFacts]:
+    """Return what there is to set of a model, a task or the like."""
+    config = config_of(spec)
+    if config is None:
+        return {}
+    default = make_config(spec)
+
+    def bound(field: Any, end: str) -> float | None:
+        found = (getattr(one, end) for one in field.metadata if hasattr(one, end))
+        return next(filter(math.isfinite, found), None)
+
+    return {
+        key: OptionFacts(
+            default=getattr(default, key),
+            help=field.description or "",
+            choices=get_args(field.annotation) if get_origin(field.annotation) is Literal else (),
+            minimum=bound(field, "ge"),
+            maximum=bound(field, "le"),
+        )
+        for key, field in config.model_fields.items()
+    }
+
+
+# Which settings apply to what.
+
+
+def settings_for(scope: str, settings: Settings, options: Container[str]) -> dict[str, Any]:
+    """Return the settings for one model, task, executor or tracker; other keys are for others."""
+    scopes = (scope,) if scope in ABOUT_NO_RUN else ("", scope)
+    return {one.key: one.value for one in settings if one.scope in scopes and one.key in options}
+
+
+def check_settings(
+    settings: Settings, models: Mapping[str, OptionTable], tasks: Mapping[str, OptionTable]
+) -> None:
+    """Refuse a setting that no requested model or task has, or that could change nothing.
+
+    Those of a protocol, an executor or a tracker are checked where these are made.
+
+    Args:
+        settings: what the user set.
+        models: the options of each requested model, by its name with what is in brackets.
+        tasks: the options of each requested task, by its name.
+    """
+    for setting in settings:
+        scope, key, _ = setting
+        if scope not in ("", "model", "task"):
+            continue
+        tables = {"model": [models], "task": [tasks], "": [models, tasks]}[scope]
+        having = [[name for name, table in one.items() if key in table] for one in tables]
+        names = [name for one in having for name in one]
+        if not names:
+            known = {each for one in tables for table in one.values() for each in table}
+            raise unknown(f"{scope} option".strip(), key, known)
+        if len([one for one in having if one]) > 1:
+            raise RequestError(
+                f"{setting}: both model and task have {key}: write model.{key}= or task.{key}="
+            )
+        if all(key in parse_instance(name)[1] for name in names):
+            raise RequestError(f"{setting}: {key} is set twice, also in {' and '.join(names)}")
 
 
 def sweep(
@@ -426,36 +343,20 @@ def sweep(
         takes_list: says whether a key of a protocol may hold several values.
     """
     tables = {"model": models, "task": tasks, "": [*models, *tasks]}
-    ways = [
-        [setting._replace(text=text) for text in _values(setting, tables, takes_list)]
-        for setting in settings
-    ]
-    return list(product(*ways))
 
+    def takes_commas(scope: str, key: str) -> bool:
+        if scope in ABOUT_NO_RUN or scope == "protocol":
+            return scope != "protocol" or takes_list(key)
+        facts = [table[key] for table in tables[scope] if key in table]
+        kinds = [(type(one["default"]), bool(one["choices"])) for one in facts]
+        return (str, False) in kinds or (tuple, False) in kinds
 
-def _values(
-    setting: Setting,
-    tables: Mapping[str, Sequence[OptionTable]],
-    takes_list: Callable[[str], bool],
-) -> list[str]:
-    whole = [setting.text]
-    if setting.scope in ABOUT_NO_RUN or "," not in setting.text:
-        return whole
-    if setting.scope == "protocol":
-        if takes_list(setting.key):
-            return whole
-    elif any(
-        _takes_commas(table[setting.key]) for table in tables[setting.scope] if setting.key in table
-    ):
-        return whole
-    return list(dict.fromkeys(part.strip() for part in setting.text.split(",")))
+    def values(setting: Setting) -> list[Any]:
+        scope, key, value = setting
+        listed = "," in value if isinstance(value, str) else isinstance(value, Sequence)
+        if not listed or takes_commas(scope, key):
+            return [value]
+        several = map(str.strip, value.split(",")) if isinstance(value, str) else value
+        return list(dict.fromkeys(several)) or [value]
 
-
-def _takes_commas(option: Mapping[str, Any]) -> bool:
-    default = option["default"]
-    return isinstance(default, tuple) or (isinstance(default, str) and not option["choices"])
-
-
-def changes_of(settings: Settings) -> dict[str, str]:
-    """Return what is changed of the protocol, by dotted key."""
-    return {key: text for scope, key, text in settings if scope == "protocol"}
+    return list(product(*([one._replace(value=v) for v in values(one)] for one in settings)))

@@ -42,11 +42,7 @@ class PlainOptions(Config):
 
 
 class PlainFactory:
-    """Builds the networks of a plain class.
-
-    Args:
-        get: returns the class.
-    """
+    """Builds the networks of a plain class."""
 
     def __init__(self, get: Callable[[], type]) -> None:
         self.get = get

@@ -34,10 +34,6 @@ class PlainNetwork(nn.Module):
     It is causal if no state changed with a later symbol, and fit for `torch.func.vmap` if its
     gradients could be computed so.
 
-    Args:
-        network: of a plain class.
-        task: what it was built for.
-
     Raises:
         RequestError: if it gives anything else than states (B, N, D).
     """

@@ -17,7 +17,7 @@ from formalbench.contracts.network import traits_of
 from formalbench.evaluation.cells import check_lengths
 from formalbench.running.provenance import packages_of, parts_of
 from formalbench.running.run_record import RunResult, failure_of
-from formalbench.running.testing import task_of
+from formalbench.running.units import task_of
 from formalbench.store import Store
 from formalbench.store.weights import load_network
 from formalbench.training import trainer

@@ -29,7 +29,7 @@ from formalbench.running.progress import Follower
 from formalbench.running.run_record import RunFailure, plain_line
 from formalbench.running.sandbox import Scout
 from formalbench.running.units import Unit, divided, name_of, plugins_of
-from formalbench.running.worker import work
+from formalbench.running.worker import sharing, work
 from formalbench.store import Store
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Dispatcher:
         """Do everything, and return the records."""
         self.executor, self.provider = self._make_executor()
         try:
-            with temporary_folder("progress") as self.folder:
+            with sharing(self.host), temporary_folder("progress") as self.folder:
                 while not self.stopped and (self._hand_over() or self.running):
                     self._wait()
         except KeyboardInterrupt:

@@ -33,10 +33,6 @@ def due(runs: Iterable[Run], done: Mapping[RunKey, Record]) -> list[Run]:
     Under a protocol with `fallback`, the runs of a model on a task at a rate after the first are
     due once those at the rates before it have trained, unless all seeds of one rate learned. One
     that failed for another reason than its training (a crash, no memory) says nothing of its rate.
-
-    Args:
-        runs: of a plan, in its order.
-        done: records of some of them.
     """
     cells: dict[tuple[str, str, str], list[Run]] = {}
     for run in runs:
@@ -92,7 +88,6 @@ def learned(record: Record) -> bool:
 BACKWARD = 3.0
 """A step's cost, of one that only answers: a gradient costs about twice an answer."""
 
-
 _ENOUGH = 0.02
 """Share of the work after which something is said though no run is done."""
 
@@ -117,7 +112,7 @@ def work_of(host: PluginHost, runs: Iterable[Run]) -> dict[str, Work]:
 def _symbols(host: PluginHost, run: Run) -> float:
     protocol = run.protocol
     try:
-        splits = host.task_entry(run.task.name)[0].spec.splits
+        splits = host.select_task(run.task.name).spec.splits
     except FormalbenchError:  # the run's record will tell
         return float(run.info.steps)
     own = protocol.splits
@@ -187,7 +182,6 @@ def _rate(pairs: Iterable[tuple[float, float]]) -> float:
 
 Source = Literal["same task", "other tasks", "other models", "nothing"]
 """What tells of a run: runs of its model on its task, else its model's other runs, else others'."""
-
 
 SOURCES: tuple[Source, ...] = ("same task", "other tasks", "other models", "nothing")
 

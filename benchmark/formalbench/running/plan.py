@@ -9,23 +9,12 @@ from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError, each
 from formalbench.contracts.hooks import RunInfo
 from formalbench.contracts.specs import display, show_value
+from formalbench.host.host import check_offered
 from formalbench.host.loader import PROJECT
-from formalbench.host.options import (
-    Settings,
-    changes_of,
-    check_set_once,
-    check_settings,
-    chosen_options,
-    instance_options,
-    make_config,
-    option_facts,
-    parse_instance,
-    sweep,
-)
+from formalbench.host.options import Settings, changes_of, check_settings, sweep
 from formalbench.host.plugin import SESSION, YAML_SUFFIXES
 
 if TYPE_CHECKING:
@@ -33,65 +22,34 @@ if TYPE_CHECKING:
     from formalbench.contracts.record import ModelUsed, Record, TaskUsed
     from formalbench.contracts.specs import ModelSpec, TaskSpec
     from formalbench.host import PluginHost
+    from formalbench.host.host import Selection
     from formalbench.host.registry import Entry
     from formalbench.store import RunFacts
 
 
-def model_used(host: PluginHost, name: str, settings: Settings) -> ModelUsed:
-    """Return a model as a record names it, with the options set.
-
-    Args:
-        host: the plugins.
-        name: of the model, with options as in ``mine[width=32]``; these win over `settings`.
-        settings: what was set; keys it does not have are for others.
-
-    Raises:
-        RequestError: for an unknown name, or options that cannot be.
-    """
+def model_used(model: Selection[ModelSpec]) -> ModelUsed:
+    """Return a model as a record names it, with the options set."""
     from formalbench.contracts.record import ModelUsed
 
-    bare, own = parse_instance(name)
-    entry, _ = host.models.get(bare)
     return ModelUsed(
-        name=bare,
-        version=entry.spec.version,
-        kind=entry.spec.kind,
-        options=_options("model", bare, entry.spec, own, settings),
-        source=entry.plugin.source,
+        name=model.name,
+        version=model.spec.version,
+        kind=model.spec.kind,
+        options=model.options,
+        source=model.plugin.source,
     )
 
 
-def task_used(host: PluginHost, name: str, settings: Settings) -> TaskUsed:
-    """Return a task as a record names it, in the full form of its name; see `model_used`."""
+def task_used(task: Selection[TaskSpec]) -> TaskUsed:
+    """Return a task as a record names it, in the full form of its name, with the options set."""
     from formalbench.contracts.record import TaskUsed
 
-    bare, own = parse_instance(name)
-    entry, _, _ = host.task_entry(bare)
     return TaskUsed(
-        name=full_name(host, bare),
-        version=entry.spec.version,
-        options=_options("task", bare, entry.spec, own, settings),
-        source=entry.plugin.source,
+        name=task.full_name,
+        version=task.spec.version,
+        options=task.options,
+        source=task.plugin.source,
     )
-
-
-def _options(
-    scope: str, name: str, spec: ModelSpec | TaskSpec, own: Mapping[str, str], settings: Settings
-) -> dict[str, Value]:
-    table = option_facts(spec)
-    others = tuple(setting for setting in settings if setting.key not in own)
-    options = {
-        **chosen_options(scope, name, others, table),
-        **instance_options(name, own, table),
-    }
-    make_config(spec, options, name)  # what one option cannot say is refused here
-    return options
-
-
-def full_name(host: PluginHost, task: str) -> str:
-    """Return a task's name with its objective: ``parity:classify`` for ``parity``."""
-    bare = parse_instance(task)[0]
-    return f"{bare.partition(':')[0]}:{host.task_entry(bare)[1]}"
 
 
 def extra_metrics(host: PluginHost, objective: str) -> dict[str, int]:
@@ -100,21 +58,25 @@ def extra_metrics(host: PluginHost, objective: str) -> dict[str, int]:
     return {spec.name: spec.version for spec in specs if objective in spec.objectives}
 
 
-def code_of(host: PluginHost, objective: str, protocol: Protocol) -> dict[str, str]:
-    """Return where code came from that is not formalbench's own, beside a model's and a task's."""
-    entries: dict[str, Entry[Any]] = {
+def _parts(host: PluginHost, objective: str, protocol: Protocol) -> dict[str, Entry[Any]]:
+    """Return what a run is made of beside its model and its task, by its role."""
+    parts: dict[str, Entry[Any]] = {
         "objective": host.objectives.get(objective)[0],
         "optimiser": host.optimisers.get(protocol.optimiser.name)[0],
         "schedule": host.schedules.get(protocol.schedule.name)[0],
         "sampler": host.samplers.get(protocol.curriculum.kind)[0],
     }
     for name in protocol.penalties or ():
-        entries[f"penalty {name}"] = host.penalties.get(name)[0]
-    for entry in host.metrics.all():
-        if objective in entry.spec.objectives:
-            entries[f"metric {entry.spec.name}"] = entry
+        parts[f"penalty {name}"] = host.penalties.get(name)[0]
+    for name in extra_metrics(host, objective):
+        parts[f"metric {name}"] = host.metrics.get(name)[0]
+    return parts
+
+
+def code_of(host: PluginHost, objective: str, protocol: Protocol) -> dict[str, str]:
+    """Return where code came from that is not formalbench's own, beside a model's and a task's."""
     told = {}
-    for role, entry in entries.items():
+    for role, entry in _parts(host, objective, protocol).items():
         origin, version = entry.plugin.source, entry.spec.version
         if origin.distribution != PROJECT or origin.sha256 or version != 1:
             text = origin.sha256 or origin.distribution
@@ -122,20 +84,18 @@ def code_of(host: PluginHost, objective: str, protocol: Protocol) -> dict[str, s
     return told
 
 
-def local_plugins(host: PluginHost, model: str, task: str, protocol: Protocol) -> tuple[str, ...]:
+def local_plugins(
+    host: PluginHost,
+    model: Selection[ModelSpec],
+    task: Selection[TaskSpec],
+    protocol: Protocol,
+) -> tuple[str, ...]:
     """Return the file names of the local plugins that a run needs, and of those that read them."""
-    objective = full_name(host, task).partition(":")[2]
     probes = protocol.watch.probes if protocol.watch else ()
     plugins = [
-        host.models.get(parse_instance(model)[0])[0].plugin,
-        host.task_entry(parse_instance(task)[0])[0].plugin,
+        *(model.plugin, task.plugin),
         *(host.protocols.get(name)[0].plugin for name in host.protocol_chain(protocol.name)),
-        host.objectives.get(objective)[0].plugin,
-        host.optimisers.get(protocol.optimiser.name)[0].plugin,
-        host.schedules.get(protocol.schedule.name)[0].plugin,
-        host.samplers.get(protocol.curriculum.kind)[0].plugin,
-        *(host.penalties.get(name)[0].plugin for name in protocol.penalties or ()),
-        *(e.plugin for e in host.metrics.all() if objective in e.spec.objectives),
+        *(entry.plugin for entry in _parts(host, task.objective, protocol).values()),
         *(host.probes.get(name)[0].plugin for name in probes),
     ]
     needed = [one for plugin in plugins for one in (plugin.reader, plugin) if one and one.local]
@@ -362,77 +322,48 @@ class RunPlan:
 def make_plan(host: PluginHost, request: RunRequest) -> RunPlan:
     """Turn a request into runs.
 
-    Args:
-        host: the plugins.
-        request: what is asked for.
-
     Raises:
         RequestError: for a name nobody registered, or a setting that fits nothing.
     """
-    models, tasks, groups = check_names(host, request)
+    check_seeds(request.seeds)
+    models, tasks = _models(host, request.models), _tasks(host, request)
+    tables = [one.facts for one in models.values()], [one.facts for one in tasks.values()]
+    check_settings(
+        request.settings,
+        {name: one.facts for name, one in models.items()},
+        {name: one.facts for name, one in tasks.items()},
+    )
     name = request.protocol or (request.suite and host.suite(request.suite).protocol)
     name = name or DEFAULT_PROTOCOL
     runs: list[Run] = []
-    for settings in groups:
+    for settings in sweep(request.settings, *tables, host.protocol_takes_list):
+        set_models = [replace(model, settings=settings) for model in models.values()]
+        set_tasks = [replace(task, settings=settings) for task in tasks.values()]
+        each(lambda one: one.options, set_models)
+        each(lambda one: one.options, set_tasks)
         protocol = host.protocol(name, changes_of(settings))
-        for model in models:
-            for task in tasks:
-                if _does(host, model, task, asked=model in request.models):
-                    one = _one_run(host, model, task, protocol, settings)
-                    runs += _by_rate_and_seed(one, request.seeds)
+        code = {one.objective: code_of(host, one.objective, protocol) for one in set_tasks}
+        for asked, model in zip(models, set_models, strict=True):
+            for task in set_tasks:
+                if asked in request.models:
+                    check_offered(model.name, model.spec, task.objective)
+                elif model.spec.objectives and task.objective not in model.spec.objectives:
+                    continue
+                run = Run(
+                    model=model_used(model),
+                    task=task_used(task),
+                    protocol=protocol,
+                    learning_rate=None,
+                    seed=0,
+                    extra_metrics=extra_metrics(host, task.objective),
+                    code=code[task.objective],
+                    plugins=local_plugins(host, model, task, protocol),
+                )
+                runs += _by_rate_and_seed(run, request.seeds)
     once: dict[RunKey, Run] = {}
     for run in runs:
         once.setdefault(key_of(run), run)
     return RunPlan(tuple(once.values()))
-
-
-def _one_run(
-    host: PluginHost, model: str, task: str, protocol: Protocol, settings: Settings
-) -> Run:
-    objective = full_name(host, task).partition(":")[2]
-    return Run(
-        model=model_used(host, model, settings),
-        task=task_used(host, task, settings),
-        protocol=protocol,
-        learning_rate=None,
-        seed=0,
-        extra_metrics=extra_metrics(host, objective),
-        code=code_of(host, objective, protocol),
-        plugins=local_plugins(host, model, task, protocol),
-    )
-
-
-def check_names(
-    host: PluginHost, request: RunRequest
-) -> tuple[list[str], list[str], list[Settings]]:
-    """Check all of a request that can be checked without a device.
-
-    Returns:
-        The names of the models and of the tasks it means, with their options in brackets, and
-        the settings of each group of runs.
-
-    Raises:
-        RequestError: for a name nobody registered, or a setting that fits nothing.
-    """
-    models = _model_names(host, request.models)
-    tasks = _task_names(host, request)
-    check_seeds(request.seeds)
-    by_name = (
-        {name: option_facts(host.models.get(parse_instance(name)[0])[0].spec) for name in models},
-        {name: option_facts(host.task_entry(parse_instance(name)[0])[0].spec) for name in tasks},
-    )
-    tables = [*by_name[0].values()], [*by_name[1].values()]
-    check_settings(request.settings, *tables)
-    check_set_once(request.settings, *by_name)
-    groups = sweep(request.settings, *tables, host.protocol_takes_list)
-    for settings in groups:
-        for model in models:
-            model_used(host, model, settings)
-        for task in tasks:
-            task_used(host, task, settings)
-        if request.protocol:
-            host.protocol(request.protocol, changes_of(settings))
-    return models, tasks, groups
 
 
 def _by_rate_and_seed(one: Run, asked: Seeds) -> list[Run]:
@@ -450,46 +381,27 @@ def _by_rate_and_seed(one: Run, asked: Seeds) -> list[Run]:
     ]
 
 
-def _model_names(host: PluginHost, asked: Sequence[str]) -> list[str]:
+def _models(host: PluginHost, asked: Sequence[str]) -> dict[str, Selection[ModelSpec]]:
+    """Return the models of a request, by their names as they were written."""
     if not asked:
         raise RequestError("name a model: --model regulargpt (`formalbench list models`)")
-    each(lambda name: host.models.get(parse_instance(name)[0]), [n for n in asked if n != "all"])
-    names: list[str] = []
-    for name in asked:
-        if name == "all":
-            specs = [entry.spec for entry in host.models.all()]
-            names += [
-                spec.name
-                for spec in specs
-                if spec.kind == "learned" and "{" not in spec.name and not spec.by_name
-            ]
-        else:
-            names.append(name)
-    return list(dict.fromkeys(names))
+    specs = [entry.spec for entry in host.models.all()]
+    every = [
+        spec.name
+        for spec in specs
+        if spec.kind == "learned" and "{" not in spec.name and not spec.by_name
+    ]
+    names = [one for name in asked for one in (every if name == "all" else [name])]
+    names = list(dict.fromkeys(names))
+    return dict(zip(names, each(host.select_model, names), strict=True))
 
 
-def _task_names(host: PluginHost, request: RunRequest) -> list[str]:
+def _tasks(host: PluginHost, request: RunRequest) -> dict[str, Selection[TaskSpec]]:
+    """Return the tasks of a request, each once, by their names as they were written."""
     if request.tasks and request.suite:
         raise RequestError("--task and --suite exclude each other")
-    asked = request.tasks or host.suite(request.suite or DEFAULT_SUITE).tasks
-
-    def written_out(name: str) -> str:
-        bare, options = parse_instance(name)
-        known: dict[str, Value] = dict(sorted(options.items()))
-        return display(full_name(host, bare), known)
-
-    names: dict[str, str] = {}
-    for full, name in zip(each(written_out, asked), asked, strict=True):
-        names.setdefault(full, name)  # one task, however it is written
-    return list(names.values())
-
-
-def _does(host: PluginHost, model: str, task: str, *, asked: bool) -> bool:
-    """Say whether a model answers a task's objective; one asked for by name must."""
-    name = parse_instance(model)[0]
-    offered = host.models.get(name)[0].spec.objectives
-    objective = full_name(host, parse_instance(task)[0]).partition(":")[2]
-    does = not offered or objective in offered
-    if asked and not does:
-        raise RequestError(f"model {name} does not do {objective}: it does {', '.join(offered)}")
-    return does
+    names = request.tasks or host.suite(request.suite or DEFAULT_SUITE).tasks
+    found: dict[str, tuple[str, Selection[TaskSpec]]] = {}
+    for name, task in zip(names, each(host.select_task, names), strict=True):
+        found.setdefault(task.title, (name, task))
+    return dict(found.values())

@@ -18,11 +18,11 @@ from formalbench.host import PluginHost
 from formalbench.host.host import load
 from formalbench.host.options import (
     Settings,
-    chosen_options,
-    instance_options,
+    changed_options,
     make_config,
     option_facts,
     parse_instance,
+    settings_for,
 )
 from formalbench.running.dispatch import Dispatcher, Execution
 from formalbench.running.estimate import Estimate, due, estimate
@@ -31,7 +31,6 @@ from formalbench.running.plan import (
     RunKey,
     RunPlan,
     RunRequest,
-    check_names,
     does_for,
     key_of,
     make_plan,
@@ -76,14 +75,12 @@ def asked_trackers(
     specs = [host.trackers.get(name)[0].spec for name in own]
     asked = []
     for spec, common in zip(specs, chosen_of("tracker", specs, settings), strict=True):
-        table = option_facts(spec)
         texts = own[spec.name]
         for owner, key, text in settings:
             if owner == "tracker" and key in texts:
                 where = f"as well in {display(spec.name, texts)}"
                 raise RequestError(f"--set tracker.{key}={text}: {key} is set twice, {where}")
-        chosen = common | instance_options(spec.name, texts, table)
-        asked.append(AskedTracker(spec, make_config(spec, chosen)))
+        asked.append(AskedTracker(spec, make_config(spec, {**common, **texts})))
     return asked
 
 
@@ -98,18 +95,15 @@ def chosen_of(
     tables = [option_facts(spec) for spec in specs]
     known = {key for table in tables for key in table}
     names = ", ".join(spec.name for spec in specs)
-    for owner, key, text in settings:
-        if owner == scope and not specs:
-            raise RequestError(f"--set {scope}.{key}={text}: no {scope} is asked for")
-        if owner == scope and key not in known:
-            raise unknown(f"option of {scope} {names}", key, known)
-    chosen = [
-        chosen_options(scope, spec.name, settings, table)
+    for setting in settings:
+        if setting.scope == scope and not specs:
+            raise RequestError(f"{setting}: no {scope} is asked for")
+        if setting.scope == scope and setting.key not in known:
+            raise unknown(f"option of {scope} {names}", setting.key, known)
+    return [
+        changed_options(spec, make_config(spec, settings_for(scope, settings, table)))
         for spec, table in zip(specs, tables, strict=True)
     ]
-    for spec, options in zip(specs, chosen, strict=True):
-        make_config(spec, options)
-    return chosen
 
 
 @contextlib.contextmanager
@@ -328,11 +322,10 @@ def run_session(
 
 
 def _look_at(host: PluginHost, request: RunRequest, store: Store, manner: Manner) -> _Asked:
-    check_names(host, request)  # before torch is imported: a typing error should not wait
+    plan = make_plan(host, request)  # before torch is imported: a typing error should not wait
     options = executor_options(host, manner.executor, request.settings)
     trackers = asked_trackers(host, manner.trackers, request.settings)
     devices, jobs = workplace(host, manner, options)
-    plan = make_plan(host, request)
     return _Asked(plan, options, trackers, devices, jobs, finished(plan, store))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from formalbench.cache import cached, code_digest
 from formalbench.contracts.record import TestResult
@@ -13,6 +13,7 @@ from formalbench.evaluation.beam_search import search_of
 from formalbench.evaluation.cells import saved_test_set
 from formalbench.evaluation.evaluate import evaluate, pooled
 from formalbench.running.run_record import RunResult, cells_of, summed
+from formalbench.running.units import task_of
 
 if TYPE_CHECKING:
     import torch
@@ -63,20 +64,6 @@ def test_run(
 
 
 test_run.__test__ = False  # type: ignore[attr-defined]  # pytest takes it for a test by its name
-
-
-def task_of(host: PluginHost, run: Run) -> Task:
-    """Return the task of a run, as its protocol has it; the last ones are kept."""
-    options = tuple(sorted(run.task.options.items()))
-    task: Task = _build_task(host, run.task.name, options, run.protocol)
-    return task
-
-
-@lru_cache(maxsize=8)
-def _build_task(
-    host: PluginHost, name: str, options: tuple[tuple[str, Any], ...], protocol: Protocol
-) -> Task:
-    return protocol.apply(host.task(name, dict(options)))
 
 
 @lru_cache(maxsize=1)

@@ -6,7 +6,9 @@ import contextlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from formalbench.cache import SEAL, cache_folder
 from formalbench.contracts.errors import PLUGIN_FAILURES, RequestError
@@ -14,6 +16,10 @@ from formalbench.contracts.record import Record
 from formalbench.host import LocalPlugin, PluginHost
 from formalbench.running.plan import ENDED, Run, key_of
 from formalbench.store import read_record
+
+if TYPE_CHECKING:
+    from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.task import Task
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,20 @@ def divided(cohort: Sequence[Run], device: str, least: int | None) -> Iterator[t
         yield tuple(cohort[first : first + size])
 
 
+@lru_cache(maxsize=8)
+def _build_task(
+    host: PluginHost, name: str, options: tuple[tuple[str, Any], ...], protocol: Protocol
+) -> Task:
+    return protocol.apply(host.task(name, dict(options)))
+
+
+def task_of(host: PluginHost, run: Run) -> Task:
+    """Return the task of a run, as its protocol has it; the last ones are kept."""
+    options = tuple(sorted(run.task.options.items()))
+    task: Task = _build_task(host, run.task.name, options, run.protocol)
+    return task
+
+
 def look_at_task(host: PluginHost, run: Run) -> None:
     """Refuse what a task cannot be asked under a protocol, before anything is trained.
 
@@ -117,7 +137,7 @@ def look_at_task(host: PluginHost, run: Run) -> None:
     from formalbench.evaluation.cells import cell_lengths, check_process, is_window, split_lengths
 
     try:
-        task = run.protocol.apply(host.task(run.task.name, run.task.options))
+        task = task_of(host, run)
         check_process(task, run.protocol)
         split_lengths(task, "train"), split_lengths(task, "test")
         if not is_window(task, run.protocol):
@@ -133,11 +153,6 @@ def look_at_task(host: PluginHost, run: Run) -> None:
 def least_of(host: PluginHost, run: Run, device: str) -> int | None:
     """Build a run's network once, and say from how many such runs on they train together.
 
-    Args:
-        host: the plugins.
-        run: one of a cohort.
-        device: ``cpu``, ``cuda`` or ``cuda:i``.
-
     Raises:
         RequestError: for options or pairings that the model refuses. Anything else that goes
             wrong is left to the run, whose record will tell.
@@ -152,7 +167,7 @@ def least_of(host: PluginHost, run: Run, device: str) -> int | None:
 
     with torch.random.fork_rng(devices=[]):
         try:
-            task = run.protocol.apply(host.task(run.task.name, run.task.options))
+            task = task_of(host, run)
             network = host.network(run.model.name, task, run.model.options)
             if run.learning_rate is not None:
                 check_lengths(run.info.model, traits_of(network).lengths, task, run.protocol)

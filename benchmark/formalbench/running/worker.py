@@ -37,9 +37,6 @@ def work(unit: Unit) -> list[str]:
 
     A run whose weights are kept is not trained again: they are tested.
 
-    Args:
-        unit: what to do.
-
     Returns:
         The `test_id` of each record, in the order of the runs.
 
@@ -49,9 +46,30 @@ def work(unit: Unit) -> list[str]:
     """
     # Standard output may be someone else's, and a plugin can print.
     with _one_at_a_time, contextlib.redirect_stdout(sys.stderr):
-        host = load_host(unit.plugins)
+        host = _host_of(unit)
         with _computing(unit) as device:
             return _Work(host, unit, device).run()
+
+
+_own: PluginHost | None = None
+"""The host of a session whose units this process works on itself."""
+
+
+@contextlib.contextmanager
+def sharing(host: PluginHost) -> Iterator[None]:
+    """Let units that this process works on use a host that it has loaded."""
+    global _own  # what an executor calls is given plain data only
+    before, _own = _own, host
+    try:
+        yield
+    finally:
+        _own = before
+
+
+def _host_of(unit: Unit) -> PluginHost:
+    if _own is not None and set(unit.plugins) <= set(_own.locals()):
+        return _own
+    return load_host(unit.plugins)
 
 
 @lru_cache(maxsize=4)
@@ -136,7 +154,7 @@ class _Work:
     def _outcome(self, result: RunResult) -> Written:
         from pydantic import ValidationError
 
-        from formalbench.contracts.reading import first_problem
+        from formalbench.contracts.errors import one_line
         from formalbench.running.run_record import failure_of
 
         try:
@@ -144,7 +162,7 @@ class _Work:
         except PLUGIN_FAILURES as error:  # a metric gave what nobody can write down
             failure = failure_of(error, self.host, debug=self.unit.debug)
             if isinstance(error, ValidationError):
-                message = f"a record cannot hold what was measured: {first_problem(error)}"
+                message = f"a record cannot hold what was measured: {one_line(error)}"
                 failure = failure._replace(message=plain_line(message))
             result.fail(failure)
             result.trained = result.tested = None

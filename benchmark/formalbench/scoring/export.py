@@ -185,7 +185,6 @@ def _harness_rows(handle: TaskHandle, split: Split, *, shown: bool) -> Iterator[
 
 def _question(handle: TaskHandle) -> str:
     """Return what is asked, as a language model is told."""
-    entry, _, _ = handle.host.task_entry(handle.name)
     asked = {
         "last": f"Answer with the class of the string: {', '.join(handle.answers[:20])}.",
         "each": "Answer with the class of every prefix, shortest first, separated by spaces.",
@@ -193,4 +192,4 @@ def _question(handle: TaskHandle) -> str:
         "separated by commas, $ for the end, prefixes separated by spaces.",
     }
     alphabet = " ".join(handle.alphabet)
-    return f"Task: {entry.spec.summary}\nSymbols: {alphabet}\n{asked[handle.task.layout]}"
+    return f"Task: {handle.selected.spec.summary}\nSymbols: {alphabet}\n{asked[handle.task.layout]}"

@@ -93,7 +93,6 @@ def _most(flags: Iterable[bool]) -> bool:
 SHOWN_LENGTHS = (10, 100, 1000, 10_000)
 """Lengths at which the cross-entropy is shown."""
 
-
 DTYPES = ("fp16", "bf16", "fp32", "fp64")
 
 

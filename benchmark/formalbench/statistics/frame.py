@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 MOST = 20_000
 """Symbols of a string up to which it is asked: a record may claim any length."""
 
-
 _ROUNDING = 1e-6
-
 
 Chances = Callable[[Record], tuple[float, ...] | None]
 """Says of a test what the best answer that sees only the length gets right at each cell."""
@@ -91,15 +89,15 @@ def _stated(host: PluginHost, record: Record, lengths: tuple[int, ...]) -> list[
     from formalbench.cache import cached, package_digest
 
     used, protocol = record.task, record.protocol
-    entry, _, _ = host.task_entry(used.name)
+    asked = host.select_task(used.name, (), used.options)
 
     def compute() -> list[float] | None:
-        with host.blaming(entry.plugin):
-            task = protocol.apply(host.task(used.name, dict(used.options)))
+        with host.blaming(asked.plugin):
+            task = protocol.apply(host.build_task(asked))
             chance = task.objective.stated_chance(task.source, lengths)
         return None if chance is None else list(chance.by_length)
 
-    home = getattr(entry.plugin.module, "__name__", "").partition(".")[0]
+    home = getattr(asked.plugin.module, "__name__", "").partition(".")[0]
     code = [package_digest(home), package_digest("formalbench"), __version__]
     splits = protocol.model_dump(mode="json", include={"splits", "label_smoothing"})
     kept = cached(["chances", code, used.model_dump(mode="json"), splits, lengths], compute)
@@ -137,7 +135,6 @@ RUN_COLUMNS = {
 }
 """What each column of `runs_frame` holds."""
 
-
 _CELLS = {
     "length": ("Int64", "of the strings; the greatest, if the cell is a window of lengths"),
     "first": ("Int64", "the least of them"),
@@ -160,10 +157,8 @@ _CELLS = {
     ),
 }
 
-
 CELL_COLUMNS = {name: meaning for name, (_, meaning) in _CELLS.items()}
 """What `cells_frame` has besides."""
-
 
 _GROUP = ["model", "source", "task", "protocol", "version"]
 

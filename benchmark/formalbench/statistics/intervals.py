@@ -30,21 +30,16 @@ from formalbench.contracts.source import Stream
 
 DRAWS = 2000
 
-
 LEVEL = 0.95
-
 
 _QUANTILE = 1.959963984540054
 """Of the normal distribution: 95 % lie within that many standard deviations."""
 
-
 QUANTILES = 60
 """Per run. An odd multiple of 20 has 2.5 % and 97.5 % among its levels, (q + 1/2) / 60."""
 
-
 _MOST = 1 << 53
 """Larger counts than a float can hold mean no more than this one."""
-
 
 Draws = npt.NDArray[np.float64]
 
@@ -183,15 +178,12 @@ def interquartile_mean(values: Draws) -> Draws:
 
 _SEED = 3
 
-
 _TAIL = 0.05
 """Of one half of the draws, which is half of that of all."""
-
 
 _UNSEEN = 1.25
 """What the unseen seed weighs beside the others. With 1, five equal seeds of five would exclude
 that half of all succeed, which happens in one of 16 tables; with 1.25 they include it."""
-
 
 _STEPS = 1 << 32
 

@@ -29,14 +29,11 @@ from formalbench.statistics.intervals import LEVEL, Sample
 _PRIOR = 4.0
 """The degrees of freedom of the variance that another one is shrunk towards."""
 
-
 _LEAST = 0.02 * 0.98
 """The least variance that a row's is shrunk towards: of seeds of which one in fifty fails."""
 
-
 _ROUNDING = 1e-12
 """Differences up to this are rounding, not results."""
-
 
 Table = npt.NDArray[np.float64]
 

@@ -24,17 +24,13 @@ from formalbench.verification.command import verifying
 
 T = TypeVar("T")
 
-
 K = TypeVar("K", bound=Hashable)
-
 
 ModelKey = tuple[str, str]
 """What makes a row: the model's name with the options set, and where it came from."""
 
-
 ProtocolKey = tuple[str, int]
 """What makes a board: the protocol's title (its name with what was changed) and version."""
-
 
 Contents = tuple[int, str]
 """What a name stood for: a version, and what tells its contents apart within the version."""
@@ -193,7 +189,6 @@ def has_learned(record: Record) -> bool:
 
 _QUOTES = frozenset("\"'\\")
 """Signs by which a shell puts a word together of parts."""
-
 
 _FILE = re.compile(r"[A-Za-z0-9_.+=:-]{1,300}")
 

@@ -21,10 +21,8 @@ from formalbench.documents.text import MISSING, percent
 PERPLEXITY = "perplexity"
 """The metric, by which a task is known to be one for language models."""
 
-
 _MOST = 1e300
 """A perplexity, so that no sum over seeds is infinite, whatever a record says."""
-
 
 _LONG = 1e9
 """From here on a number is written by its power of ten."""
@@ -78,9 +76,7 @@ class ShownBy:
 
 ACCURACY = ShownBy()
 
-
 BLEU = ShownBy("bleu", "BLEU", accuracy=False)
-
 
 OF_LANGUAGE_MODELS = ShownBy(PERPLEXITY, PERPLEXITY, less=True, share=False, accuracy=False)
 

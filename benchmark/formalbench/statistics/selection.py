@@ -110,10 +110,10 @@ def current_of(host: PluginHost) -> Current:
 def current_task(host: PluginHost, task: str) -> Contents | None:
     """Return what a task is here, or None if no plugin provides it."""
     try:
-        entry, _, _ = host.task_entry(task)
+        found = host.select_task(task)
     except RequestError:
         return None
-    return contents(entry.spec.version, entry.plugin.source)
+    return contents(found.spec.version, found.plugin.source)
 
 
 def current_protocol(host: PluginHost, protocol: Protocol) -> Contents | None:
@@ -151,7 +151,6 @@ def current_model(host: PluginHost, key: ModelKey) -> Contents | None:
 
 
 K = TypeVar("K", bound=Hashable)
-
 
 R = TypeVar("R", Record, VerificationRecord)
 

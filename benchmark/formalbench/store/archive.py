@@ -90,9 +90,6 @@ def _add(tar: tarfile.TarFile, name: str, contents: bytes) -> None:
 class Archive:
     """An archive, to be read.
 
-    Args:
-        path: of the file.
-
     Attributes:
         path: of the file.
         index: the SHA-256 of the weights of each record, by its ``test_id``; the archive's word.

@@ -18,18 +18,14 @@ from formalbench.files import read_plain
 
 FORMAT = 1
 
-
 MAX_BYTES = 64 << 20
 """More than any such file has."""
 
-
 _METRICS = ("test.cells.metrics", "selected.metrics")
-
 
 _OPENED = frozenset({"training", "selected", "test", "test.cells", "environment", *_METRICS})
 """Objects whose values stand on their own, as those of each metric do; every other object is one
 value."""
-
 
 _SHARED = frozenset(
     {
@@ -44,10 +40,8 @@ _SHARED = frozenset(
     }
 )
 
-
 Shape = dict[str, Any]
 """Its keys are an object's; a value is the shape of an object, or how the value is written."""
-
 
 _INLINE = ""
 

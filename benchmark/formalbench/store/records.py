@@ -26,7 +26,6 @@ from formalbench.files import read_plain, sweep, write_atomically
 PUBLISHED_RESULTS = Path("leaderboard", "results")
 """The records, below the repository's root."""
 
-
 REPRODUCTIONS = Path("leaderboard", "reproductions")
 """Where the pages of reproductions and their data lie in a repository."""
 
@@ -49,14 +48,11 @@ def repository_above(start: Path) -> Path | None:
 
 ENVIRONMENT = "FORMALBENCH_RESULTS"
 
-
 MOST_SHOWN = 20
 """Files in one error."""
 
-
 TRIES = 3
 """How often a record and its weights are written, if somebody writes others in between."""
-
 
 MAX_PART = 120
 """Characters of a file or folder name; file systems take 255 bytes."""

@@ -96,7 +96,6 @@ def minimal_table(table_QS: Ints, class_Q: Ints) -> Ints:
 Form = dict[int, Fraction]
 """A linear form: a coefficient for each free unknown."""
 
-
 Edge = tuple[int, int, int]
 """From, symbol, to."""
 

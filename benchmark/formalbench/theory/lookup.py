@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from formalbench.contracts.source import MinimalAutomaton, Source
     from formalbench.contracts.specs import TaskSpec
     from formalbench.host import PluginHost
+    from formalbench.host.host import Selection
     from formalbench.host.registry import Entry
 
 
@@ -46,18 +47,18 @@ def theory_of_task(host: PluginHost, name: str, built: Source | None = None) -> 
     """
     from formalbench.cache import cached
 
-    entry, _, fields = host.task_entry(name)
-    if entry.spec.theory is not None and not fields:
-        return entry.spec.theory
+    task = host.select_task(name)
+    if task.spec.theory is not None and not task.fields:
+        return task.spec.theory
 
     def compute() -> dict[str, Any] | None:
-        source = built or host.task(name).source
-        with host.blaming(entry.plugin):
+        source = built or host.build_task(task).source
+        with host.blaming(task.plugin):
             found = theory_of(source)
         return None if found is None else asdict(found)
 
-    kept = cached(_key(entry, name), compute)
-    return entry.spec.theory if kept is None else Theory(**kept)
+    kept = cached(_key(task, name), compute)
+    return task.spec.theory if kept is None else Theory(**kept)
 
 
 def modulus_of_task(host: PluginHost, name: str) -> int | None:
@@ -143,28 +144,28 @@ def _of_automaton(
     """Return what is found of the automaton of a task's language, and keep it; None without one."""
     from formalbench.cache import cached
 
-    entry, _, _ = host.task_entry(name)
+    task = host.select_task(name)
 
     def compute() -> Any:
         from formalbench.contracts.source import HasAutomaton
 
-        source = host.task(name).source
+        source = host.build_task(task).source
         if not isinstance(source, HasAutomaton):
             return None
-        with host.blaming(entry.plugin):
+        with host.blaming(task.plugin):
             try:
                 automaton = source.automaton
             except AttributeError:  # this member of a family has none
                 return None
             return find(automaton)
 
-    return cached([what, *_key(entry, name)], compute)
+    return cached([what, *_key(task, name)], compute)
 
 
-def _key(entry: Entry[TaskSpec], name: str) -> list[Any]:
+def _key(task: Entry[TaskSpec] | Selection[TaskSpec], name: str) -> list[Any]:
     from formalbench import __version__
     from formalbench.theory import VERSION
 
-    plugin = entry.plugin
+    plugin = task.plugin
     code = plugin.local.sha256 if plugin.local else [plugin.distribution, plugin.version]
-    return ["theory", VERSION, __version__, code, name.partition(":")[0], entry.spec.version]
+    return ["theory", VERSION, __version__, code, name.partition(":")[0], task.spec.version]

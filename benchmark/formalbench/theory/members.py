@@ -18,7 +18,6 @@ from formalbench.contracts.task import Task
 FEW_MEMBERS = "at most one member of any length: all members drawn of a length are the same string"
 """What is said of a language of which `most_members` is 1."""
 
-
 MANY = 1_000_000
 """Members are counted up to here: beyond, the number says nothing any more."""
 

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 ENOUGH = 5
 """Points that the least group permutes which is not solvable, A5."""
 
-
 MOST_POINTS = 150
 """That a group permutes: one that permutes more is only looked at if it is commutative."""
 
@@ -102,10 +101,8 @@ def commute(permutations: Collection[tuple[int, ...]]) -> bool:
 MOST_MOVES = 100_000
 """Of an image by a symbol."""
 
-
 MOST_NUMBERS = 50_000_000
 """Moves times states."""
-
 
 Permutations = set[tuple[int, ...]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-    from formalbench.contracts.config import Value
     from formalbench.contracts.record import Record
     from formalbench.host import PluginHost
     from formalbench.running.plan import RunKey, RunPlan
@@ -28,41 +27,33 @@ def execute_live(
     host: PluginHost,
     plan: RunPlan,
     store: Store,
-    device: str | Sequence[str] = "cpu",
-    jobs: int | None = None,
-    threads: int = 1,
-    *,
-    executor: str = "",
-    options: Mapping[str, Value] = MappingProxyType({}),
-    fail_fast: bool = False,
-    debug: bool = False,
+    *how: Any,
     done: Mapping[RunKey, Record] | None = None,
+    **more: Any,
 ) -> list[Record]:
-    """Carry out a plan (`formalbench.running.session.execute`) and show how it goes.
+    """Carry out a plan and show how it goes: on standard error or, in a notebook, below the cell.
 
-    That is on standard error or, in a notebook, below the cell.
+    Args:
+        host: as for `formalbench.running.session.execute`, like all that follows.
+        plan: what to do.
+        store: where records are and go.
+        *how: where it is done.
+        done: the records of runs that will not be repeated, if they are known already.
+        **more: how it is done.
     """
     from formalbench.running.estimate import due, work_of
     from formalbench.running.session import execute, finished
     from formalbench.ui.terminal import console, plugins_print_to_stderr
 
     done = finished(plan, store) if done is None else done
-    screen = console(stderr=True)
-    kind = _notebook_table() if screen.is_jupyter else LiveTable
     todo = due(plan.runs, done)
-    table = kind(screen, len(done) + len(todo), len(done), work_of(host, todo))
+    screen = console(stderr=True)
+    table = LiveTable(screen, len(done) + len(todo), len(done), work_of(host, todo))
     observer = host.observe(table, "live table")
     with table:
         try:
             with plugins_print_to_stderr():
-                return execute(
-                    *(host, plan, store, device, jobs, threads),
-                    executor=executor,
-                    options=options,
-                    fail_fast=fail_fast,
-                    debug=debug,
-                    done=done,
-                )
+                return execute(host, plan, store, *how, done=done, **more)
         except KeyboardInterrupt:
             table.note("interrupted: what finished is kept; the same command resumes")
             raise
@@ -70,13 +61,15 @@ def execute_live(
             host.forget(observer)
 
 
-def _notebook_table() -> type[LiveTable]:
+BEAT = 0.25
+"""Seconds between two pictures in a notebook, at least."""
 
-    return NotebookTable
+LINES = 10
+"""The latest lines that a notebook shows above the table."""
 
 
 class LiveTable:
-    """Shows runs in flight on a terminal; elsewhere prints a line per finished run.
+    """Shows runs in flight on a terminal or below a notebook's cell; else a line per finished run.
 
     Args:
         console: where to show it.
@@ -100,11 +93,18 @@ class LiveTable:
         self._flying: dict[str, tuple[RunInfo, Progress | None]] = {}
         self._start = time.monotonic()
         self._live: Live | None = None
+        self._lines: deque[str] = deque(maxlen=LINES)
+        self._display: Any = None
+        self._shown = 0.0
 
     def __enter__(self) -> Self:
+        if self._console.is_jupyter:
+            from IPython.display import display
+
+            self._display = display(self._picture(), display_id=True)
         if self._resumed:
             self.note(f"{self._resumed} of {self._total} runs are done already")
-        if self._console.is_terminal and self._done < self._total:
+        if self._display is None and self._console.is_terminal and self._done < self._total:
             from rich.live import Live
 
             self._live = Live(
@@ -125,22 +125,28 @@ class LiveTable:
         if self._live:
             self._live.stop()
             self._live = None
+        self._show(at_once=True)
 
     def note(self, line: str) -> None:
         """Print one line above the table."""
-        self._console.print(line, markup=False, soft_wrap=True)
+        self._lines.append(line)
+        if self._display is None:
+            self._console.print(line, markup=False, soft_wrap=True)
+        self._show(at_once=True)
 
     @hookimpl
     def formalbench_run_started(self, run: RunInfo) -> None:
         """Show a run; one at a further learning rate was not counted at first."""
         self._flying[run.test_id] = (run, None)
         self._total = max(self._total, self._done + len(self._flying))
+        self._show()
 
     @hookimpl
     def formalbench_run_progress(self, run: RunInfo, progress: Progress) -> None:
         """Show how far a run is."""
         self._flying[run.test_id] = (run, progress)
         self._remaining.progressed(run, progress)
+        self._show()
 
     @hookimpl
     def formalbench_run_finished(self, run: RunInfo, record: Record) -> None:
@@ -149,6 +155,23 @@ class LiveTable:
         self._remaining.finished(run, record)
         self._done += 1
         self.note(f"[{self._done}/{self._total}] {summary(record)}")
+
+    def _show(self, *, at_once: bool = False) -> None:
+        """Draw the notebook's table again, a few times a second."""
+        now = time.monotonic()
+        if self._display is not None and (at_once or now - self._shown >= BEAT):
+            self._shown = now
+            self._display.update(self._picture())
+
+    def _picture(self) -> Any:
+        """Return what a notebook shows: the latest lines, above a table if anything runs."""
+        from rich.text import Text
+
+        table = self._render()
+        if not self._flying:
+            return Text("\n".join([*self._lines, str(table.caption)]))
+        table.title, table.title_justify = Text("\n".join(self._lines)), "left"
+        return table
 
     def _render(self) -> Table:
         from rich import box
@@ -204,82 +227,3 @@ def summary(record: Record) -> str:
     if record.message:
         text += f"; {record.status}: {record.message}"
     return text
-
-
-BEAT = 0.25
-"""Seconds between two pictures of it, at least."""
-
-
-LINES = 10
-"""Of the runs that finished, the latest that are told above it."""
-
-
-class NotebookTable(LiveTable):
-    """Shows runs in flight, and what came of the latest, below the cell that runs.
-
-    Args:
-        console: of the notebook.
-        total: how many runs were asked for.
-        finished: how many of them are done already.
-        work: of the others; see `LiveTable`.
-    """
-
-    def __init__(
-        self,
-        console: Console,
-        total: int,
-        finished: int = 0,
-        work: Mapping[str, Work] = MappingProxyType({}),
-    ) -> None:
-        super().__init__(console, total, finished, work)
-        self._lines: deque[str] = deque(maxlen=LINES)
-        self._shown = 0.0
-        self._display: Any = None
-
-    def __enter__(self) -> Self:
-        from IPython.display import display
-
-        self._display = display(self._picture(), display_id=True)
-        return super().__enter__()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        super().__exit__(kind, error, trace)
-        self._show(at_once=True)
-
-    def note(self, line: str) -> None:
-        """Tell something above the table."""
-        self._lines.append(line)
-        self._show(at_once=True)
-
-    @hookimpl
-    def formalbench_run_started(self, run: RunInfo) -> None:
-        """Show a run."""
-        super().formalbench_run_started(run)
-        self._show()
-
-    @hookimpl
-    def formalbench_run_progress(self, run: RunInfo, progress: Progress) -> None:
-        """Show how far a run is."""
-        super().formalbench_run_progress(run, progress)
-        self._show()
-
-    def _show(self, *, at_once: bool = False) -> None:
-        now = time.monotonic()
-        if self._display is not None and (at_once or now - self._shown >= BEAT):
-            self._shown = now
-            self._display.update(self._picture())
-
-    def _picture(self) -> Any:
-        """Return what a notebook shows: the latest lines, above a table if anything runs."""
-        from rich.text import Text
-
-        table = self._render()
-        if not self._flying:
-            return Text("\n".join([*self._lines, str(table.caption)]))
-        table.title, table.title_justify = Text("\n".join(self._lines)), "left"
-        return table

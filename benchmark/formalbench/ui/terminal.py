@@ -89,11 +89,9 @@ def _folder(name: str) -> Path:
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
-
 DeviceOption = Annotated[
     str, typer.Option("--device", metavar="auto|cpu|cuda[:i]", help="Where to compute.")
 ]
-
 
 JobsOption = Annotated[
     int | None,
@@ -105,7 +103,6 @@ JobsOption = Annotated[
     ),
 ]
 
-
 ExecutorOption = Annotated[
     str,
     typer.Option(
@@ -116,7 +113,6 @@ ExecutorOption = Annotated[
     ),
 ]
 
-
 ResultsOption = Annotated[
     Path | None,
     typer.Option(
@@ -126,7 +122,6 @@ ResultsOption = Annotated[
         help="Folder for records and weights. Default: your own results.",
     ),
 ]
-
 
 WIDE = 10_000
 """Columns of a pipe: no line is ever cut for one."""

@@ -25,14 +25,7 @@ def written_lengths(lengths: Sequence[int]) -> str:
 
 
 def verifying(model: ModelUsed, task: TaskUsed, asked: Asked, dtype: str) -> list[str]:
-    """Return the words of the command, but for its plugins.
-
-    Args:
-        model: what was verified.
-        task: on what.
-        asked: which strings.
-        dtype: the precision, or ``all``.
-    """
+    """Return the words of the command, but for its plugins."""
     words = ["formalbench", "verify", model.name, "--task", task.name]
     words += ["--exhaustive", str(asked.exhaustive or 0)]
     words += ["--lengths", written_lengths(asked.lengths)] if asked.lengths else []

@@ -34,7 +34,6 @@ from formalbench.contracts.task import Task
 Compact = npt.NDArray[Any]
 """Strings (B, N) in the smallest integers that hold their symbols."""
 
-
 BLOCK = 1 << 14
 """Strings built at once."""
 
@@ -66,10 +65,6 @@ class ViableStrings:
     What a language allows next is a question about these alone. Each length is made from the
     one before, so an alphabet of many symbols costs no more than what is viable. They are counted
     without being made: with 128 types of brackets, length 4 has 2.7·10⁸ of them.
-
-    Args:
-        language: knows what may follow a prefix.
-        num_symbols: S.
     """
 
     def __init__(self, language: HasMembers, num_symbols: int) -> None:
@@ -111,14 +106,11 @@ class ViableStrings:
 COMPLETE_TO = 1000
 """The greatest length at which a member is changed at every place."""
 
-
 MAX_LONELY = 4000
 """Strings with one lonely symbol, per length: with two symbols, all of them up to length 1000."""
 
-
 MAX_SYMBOLS = 1 << 25
 """Symbols in the changed members of all lengths together, before they are drawn, too."""
-
 
 BLOCK_SYMBOLS = 1 << 22
 """Symbols built at once."""

@@ -11,6 +11,7 @@ from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.protocol import Window
 from formalbench.contracts.record import Record
 from formalbench.host.options import option_facts
+from formalbench.host.registry import Entry
 from formalbench.statistics.result import Prediction
 from formalbench.theory.lookup import modulus_of_task
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from formalbench.contracts.specs import ModelSpec, TaskSpec
     from formalbench.contracts.verification import AnyRecord
     from formalbench.host import PluginHost
-    from formalbench.host.registry import Entry
     from formalbench.statistics.board import Page
 
 
@@ -101,9 +101,10 @@ def model_here(host: PluginHost, model: str) -> Entry[ModelSpec] | None:
 def task_here(host: PluginHost, task: str) -> Entry[TaskSpec] | None:
     """Return a task by its name; None if no installed plugin has it."""
     try:
-        return host.task_entry(task)[0]
+        found = host.select_task(task)
     except RequestError:
         return None
+    return Entry(found.spec, found.plugin)
 
 
 def defaults_here(host: PluginHost, model: str) -> Mapping[str, Value]:

@@ -144,7 +144,7 @@ def suite_view(host: PluginHost, suite: str) -> View:
     Raises:
         RequestError: for an unknown suite.
     """
-    tasks = [task_used(host, name, ()) for name in host.suite(suite).tasks]
+    tasks = [task_used(host.select_task(name)) for name in host.suite(suite).tasks]
     view = View(
         title=f"{BOARD}: suite {suite}",
         tasks=tuple(task_title(task.name, task.options) for task in tasks),

@@ -32,10 +32,10 @@ def theory_here(host: PluginHost, task: str) -> Theory | None:
 def shortcut_here(host: PluginHost, title: str) -> float | None:
     """Return the accuracy of the best shortcut on a task by its title; None if none is known."""
     try:
-        entry, objective, _ = host.task_entry(title)
+        task = host.select_task(title)
     except RequestError:  # with options, or of a plugin that is not at hand
         return None
-    return entry.spec.shortcuts.get(title) if objective == "classify" else None
+    return task.spec.shortcuts.get(title) if task.objective == "classify" else None
 
 
 class Predictions:
@@ -82,7 +82,7 @@ class Predictions:
         if theory is None or entry.plugin.local is not None or not _decidable(self._host, task):
             return ()
         language = task.partition(":")[0]
-        if self._host.objective(self._host.task_entry(task)[1]).only_viable:
+        if self._host.objective(self._host.select_task(task).objective).only_viable:
             # Counting may do on strings that some member begins with, and not on all.
             theory = replace(
                 theory, c_rasp=theory.c_rasp or None, c_rasp_last=theory.c_rasp_last or None
@@ -109,7 +109,7 @@ class Predictions:
         from formalbench.theory.sizes import sizes_of
 
         # A construction's network is made for its language.
-        about = task if entry.spec.kind == "exact" else self._host.task_entry(task)[1]
+        about = task if entry.spec.kind == "exact" else self._host.select_task(task).objective
 
         def built() -> tuple[list[str], str, dict[str, int]]:
             traits = traits_of(self._host.network(model, self._host.task(task)))
@@ -131,8 +131,9 @@ def _decidable(host: PluginHost, task: str) -> bool:
     """Say whether theorems speak of a task; what has to be built to tell is kept."""
     from formalbench.theory.theorems import decidable
 
-    entry, *_ = host.task_entry(task)
-    code = entry.plugin.local.sha256 if entry.plugin.local else entry.plugin.version
-    key = ["decidable", __version__, entry.plugin.distribution, code, entry.spec.version, task]
-    found: bool = cached(key, lambda: decidable(host.task(task).source))
+    asked = host.select_task(task)
+    plugin = asked.plugin
+    code = plugin.local.sha256 if plugin.local else plugin.version
+    key = ["decidable", __version__, plugin.distribution, code, asked.spec.version, task]
+    found: bool = cached(key, lambda: decidable(host.build_task(asked).source))
     return found

@@ -82,7 +82,7 @@ def fill(
     host = host_of(ctx)
     chosen = parse_settings(settings or (), ("executor",))
     if bare := [one for one in chosen if not one.scope]:
-        raise RequestError(f"--set {bare[0].key}={bare[0].text}: write executor.{bare[0].key}")
+        raise RequestError(f"{bare[0]}: write executor.{bare[0].key}")
     options = executor_options(host, executor, chosen)
     wanted = read_plan(find_plan(plan), host)
     place = filling.ResultFolders(results or default_results(), repository_above(Path.cwd()))

@@ -286,15 +286,15 @@ def _task(host: PluginHost, name: str, options: Any) -> TaskDefinition | None:
     from formalbench.ui.terminal import plugins_print_to_stderr
 
     try:
-        entry, objective, _ = host.task_entry(name)
-        task = host.task(name, options)
-        with host.blaming(entry.plugin), plugins_print_to_stderr():
+        asked = host.select_task(name, (), options)
+        task = host.build_task(asked)
+        with host.blaming(asked.plugin), plugins_print_to_stderr():
             classes, machine, alphabet = _classes(task), _automaton(task), tuple(task.alphabet)
             return TaskDefinition(
                 name=task.name,
-                summary=entry.spec.summary,
-                reference=entry.spec.reference,
-                objective=objective,
+                summary=asked.spec.summary,
+                reference=asked.spec.reference,
+                objective=asked.objective,
                 classes=classes,
                 alphabet=alphabet,
                 train=task.splits.train,

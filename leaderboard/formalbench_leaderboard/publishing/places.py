@@ -13,7 +13,6 @@ from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.files import read_plain
 from formalbench.host.loader import PROJECT
 from formalbench.host.registry import Entry, S
-from formalbench.running.plan import full_name
 from formalbench.store import Store, write_atomically
 from formalbench.store.records import PUBLISHED_RESULTS
 
@@ -118,5 +117,7 @@ def home_suite(task: str, host: PluginHost) -> str:
     """Return the suite under which the records of a task are published."""
     suites = built_in(host.suites.all())
     suites.sort(key=lambda suite: (suite.name != DEFAULT_SUITE, len(suite.tasks), suite.name))
-    having = (suite.name for suite in suites if task in (full_name(host, t) for t in suite.tasks))
-    return next(having, REST)
+    for suite in suites:
+        if task in (host.select_task(name).full_name for name in suite.tasks):
+            return suite.name
+    return REST

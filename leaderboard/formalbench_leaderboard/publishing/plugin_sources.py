@@ -57,7 +57,8 @@ def plugins_of(record: AnyRecord, host: PluginHost) -> list[LocalPlugin]:
     """Return the local plugins that a record needs, its protocol's among them."""
     named = named_by(record, host)
     if isinstance(record, Record):
-        names = local_plugins(host, record.model.name, record.task.name, record.protocol)
+        model, task = host.select_model(record.model.name), host.select_task(record.task.name)
+        names = local_plugins(host, model, task, record.protocol)
         return [one for one in host.locals() if one in named or one.named.name in names]
     return named
 

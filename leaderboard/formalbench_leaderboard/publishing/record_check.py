@@ -17,7 +17,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.record import ModelUsed, Record, TaskUsed
-from formalbench.contracts.specs import ModelSpec, TaskSpec, show_value
+from formalbench.contracts.specs import ModelSpec, TaskSpec
 from formalbench.contracts.verification import (
     MAX_ENTRIES,
     STRINGS_VERSION,
@@ -26,7 +26,7 @@ from formalbench.contracts.verification import (
     VerificationRecord,
 )
 from formalbench.documents.text import harmless, plural, rate
-from formalbench.host.options import Setting, chosen_options, make_config, option_facts
+from formalbench.host.options import changed_options, make_config, option_facts
 from formalbench.host.plugin import SESSION
 from formalbench.running.estimate import rates_wanted
 from formalbench.running.plan import code_of, extra_metrics
@@ -458,10 +458,9 @@ def _check_used(
     options = option_facts(spec)
     if extra := sorted(set(used.options) - set(options)):
         raise RequestError(f"{kind} {used.name} has no option {extra[0]}")
-    settings = tuple(Setting(kind, key, show_value(value)) for key, value in used.options.items())
-    if _as_json(chosen_options(kind, used.name, settings, options)) != _as_json(used.options):
+    config = make_config(spec, used.options, used.name)
+    if _as_json(changed_options(spec, config)) != _as_json(used.options):
         raise RequestError(f"{kind} {used.name} has options that `--set` would not give it")
-    make_config(spec, used.options, used.name)
 
 
 def _unknown(kind: str, used: ModelUsed | TaskUsed) -> str:

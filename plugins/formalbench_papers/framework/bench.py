@@ -114,7 +114,7 @@ class Bench:
         if "model" in step:
             versions["model"] = self.host.models.get(step["model"])[0].spec.version
         if "task" in step:
-            versions["task"] = self.host.task_entry(step["task"])[0].spec.version
+            versions["task"] = self.host.select_task(step["task"]).spec.version
         return self.measurements.get({**step, "versions": versions}, measure)
 
     @property
