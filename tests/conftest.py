@@ -139,8 +139,8 @@ def all_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
         monkeypatch.setattr(PluginHost, "runs_local_code", lambda host: False)
         monkeypatch.setattr(Run, "strangers", ())
-        monkeypatch.setattr(check, "is_strangers", lambda *a, **k: False)
-        monkeypatch.setattr(check, "tries_apart", lambda words: False)
+        monkeypatch.setattr(check, "is_foreign", lambda *a, **k: False)
+        monkeypatch.setattr(check, "uses_sandbox", lambda words: False)
 
 
 @pytest.fixture

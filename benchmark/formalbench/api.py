@@ -288,7 +288,7 @@ def trained(
             f"the weights of run {run.test_id} ({model} on {task}) are not beside its record: "
             "name an archive that has them (weights=…)"
         )
-    return network_from(host, run, lookup.read(run), f"run {run.test_id}")
+    return network_from(host, run, lookup.read(run), f"run {run.test_id}", run.protocol)
 
 
 def _check_lists(*lists: Sequence[str | type] | None) -> None:

@@ -120,6 +120,10 @@ PATIENCE = 60.0
 """Seconds that a plugin's threads have, once the command is done: one may still send results."""
 
 
+JUDGING = {("leaderboard", command) for command in ("publish", "check", "audit")}
+"""Commands that judge plugins' networks, and so import no plugin's code."""
+
+
 def main() -> None:
     """Run the command line and exit."""
     _open_closed_streams()
@@ -167,7 +171,9 @@ def run_command_line(arguments: Sequence[str]) -> int:
     try:
         rest, paths = take_plugins(arguments)
         with plugins_print_to_stderr():
-            host = PluginHost.load(paths, apart=check.tries_apart(rest))
+            host = PluginHost.load(
+                paths, apart=check.uses_sandbox(rest), own_code=tuple(rest[:2]) in JUDGING
+            )
             app = build_app(host)
         code = _invoke(app, rest, host)
         sys.stdout.flush()

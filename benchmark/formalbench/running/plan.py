@@ -13,8 +13,10 @@ from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError, each
 from formalbench.contracts.hooks import RunInfo
 from formalbench.contracts.specs import display, show_value
+from formalbench.host.host import check_offered
 from formalbench.host.loader import PROJECT
 from formalbench.host.options import (
+    Setting,
     Settings,
     changes_of,
     check_set_once,
@@ -399,6 +401,38 @@ def _one_run(
         extra_metrics=extra_metrics(host, objective),
         code=code_of(host, objective, protocol),
         plugins=local_plugins(host, model, task, protocol),
+    )
+
+
+def settings_of(scope: str, used: ModelUsed | TaskUsed) -> Settings:
+    """Return the options of a ``model`` or a ``task`` in a record as `--set` takes them."""
+    return tuple(Setting(scope, key, show_value(value)) for key, value in used.options.items())
+
+
+def run_for(host: PluginHost, record: Record, protocol: Protocol, model: ModelUsed) -> Run:
+    """Return the run that is planned here for what a record says was run.
+
+    Args:
+        host: the plugins.
+        record: of a run; names, options, learning rate and seed are taken from it, and which
+            metrics of plugins were measured.
+        protocol: the registered one of its name, version and changes.
+        model: the one that is planned here.
+
+    Raises:
+        RequestError: for a name that nobody registered, or options that cannot be.
+    """
+    task = task_used(host, record.task.name, settings_of("task", record.task))
+    check_offered(model.name, host.models.get(model.name)[0].spec, task.name.partition(":")[2])
+    code = code_of(host, task.name.partition(":")[2], protocol)
+    told = record.code or {}
+    return Run(
+        model=model,
+        task=task,
+        protocol=protocol,
+        learning_rate=record.learning_rate,
+        seed=record.seed,
+        code={role: one for role, one in code.items() if role in told or role[:7] != "metric "},
     )
 
 

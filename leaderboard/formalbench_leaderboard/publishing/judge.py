@@ -1,12 +1,15 @@
-"""Published weights tested again, and compared with their records."""
+"""Published weights tested again, and compared with their records.
+
+Code of plugins runs elsewhere: a network is given strings and gives logits, a task gives strings
+and labels (`untrusted_plugins`). All that is compared is compared here.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -17,8 +20,6 @@ from formalbench.contracts.record import Record, Selected
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.device import check_precision
 from formalbench.host.loader import as_failures
-from formalbench.running.sandbox import Tell
-from formalbench.running.worker import load_host
 from formalbench.statistics.records import protocol_contents
 
 from formalbench_leaderboard.publishing.agreement import (
@@ -29,19 +30,18 @@ from formalbench_leaderboard.publishing.agreement import (
     changed,
     p_value,
 )
-from formalbench_leaderboard.publishing.record_check import Admission
+from formalbench_leaderboard.publishing.remote_task import remote_strings
 from formalbench_leaderboard.publishing.rerun import verify_again
-from formalbench_leaderboard.publishing.retest import Retested, Retester, told_counts
-from formalbench_leaderboard.publishing.untrusted_plugins import LOADING, Question
+from formalbench_leaderboard.publishing.retest import Retested, Retester, cell_counts
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task
     from formalbench.evaluation.cells import TestSet
     from formalbench.host.host import PluginHost
-    from formalbench.host.plugin import LocalPlugin
     from torch import nn
 
     from formalbench_leaderboard.publishing.rerun import Retrained, Reverified
+    from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
 
 
 Verdict = Literal["ok", "MISMATCH", "not judged", "refused", "skipped"]
@@ -80,6 +80,11 @@ class Audit:
         self.verdict = "MISMATCH"
         self.reasons.append(reason)
 
+    def not_judged(self, reason: str) -> None:
+        """Note why nothing follows."""
+        self.verdict = "not judged"
+        self.reasons.append(reason)
+
 
 @dataclass(frozen=True, slots=True)
 class _Strings:
@@ -90,6 +95,10 @@ class _Strings:
     own: TestSet
     fresh: TestSet | None
     validation: TestSet
+
+
+OWN_WORD = "what is right is for a plugin's own code to say"
+"""Why nothing of a plugin's own objective, or of verifications on its own task, is judged."""
 
 
 BORDER = 1
@@ -103,50 +112,47 @@ class WeightsTest:
         host: the plugins.
         seed: of the fresh strings.
         device: ``cpu`` or ``cuda:i``.
+        processes: where plugins' code runs.
     """
 
-    def __init__(self, host: PluginHost, seed: int, device: str) -> None:
+    def __init__(
+        self, host: PluginHost, seed: int, device: str, processes: PluginProcesses
+    ) -> None:
         self._host = host
         self._seed = seed
         self._device = device
+        self._processes = processes
         self._strings: _Strings | None = None
 
-    def test(
-        self,
-        found: Audit,
-        record: Record,
-        packed: bytes | None,
-        alive: Callable[[], None] = lambda: None,
-    ) -> None:
+    def test(self, found: Audit, record: Record, packed: bytes | None) -> None:
         """Test a record's network again, and note in `found` what does not agree.
 
         Args:
             found: what is noted.
             record: of a run that `Admission` takes.
             packed: its weights, those that it names; None if they are not at hand.
-            alive: called now and then.
 
         Raises:
             RequestError: one line, if it is of a learned model and they are not.
         """
         import torch
         from formalbench.evaluation.beam_search import search_of
-        from formalbench.store.weights import network_from
 
         assert record.test is not None
         check_precision(record.protocol, self._device)
-        strings = self._strings_of(record)
-        if record.model.kind == "learned":
-            if packed is None:
-                raise RequestError(_not_at_hand(record))
-            network: nn.Module = network_from(self._host, record, packed, str(found.path))
-        else:  # a construction is its own weights
-            network = self._host.network(record.model.name, strings.task, record.model.options)
+        learned = record.model.kind == "learned"  # a construction is its own weights
+        if learned and packed is None:
+            raise RequestError(_not_at_hand(record))
+        foreign = self._processes.foreign(record)
+        if "objective" in foreign:
+            found.not_judged(OWN_WORD)
+            return
+        strings = self._strings_of(record, foreign)
+        network = self._network(record, strings.task, packed if learned else None, foreign)
         device, protocol = torch.device(self._device), record.protocol
-        retester = Retester(
-            network, strings.task, device, protocol.precision, alive, search_of(protocol)
-        )
-        recorded = told_counts(record.test.cells)
+        how = search_of(protocol)
+        retester = Retester(network, strings.task, device, protocol.precision, how)
+        recorded = cell_counts(record.test.cells)
         found.recorded = recorded.accuracy
         self._own(found, record, retester, strings)
         if strings.fresh is None:
@@ -160,7 +166,7 @@ class WeightsTest:
         """Compare the answers on the strings that the record is about."""
         assert record.test is not None
         cells = record.test.cells
-        told, own = told_counts(cells), retester.test(strings.own)
+        told, own = cell_counts(cells), retester.test(strings.own)
         found.changed = changed(told, own.counts)
         if not self._could_be(retester, strings.own, told, own.counts):
             found.mismatch(f"{found.changed:,} of its own test strings are answered otherwise")
@@ -218,21 +224,39 @@ class WeightsTest:
         double = retester.test(cells, double=True).counts
         return difference <= allowed(answers, changed(now, double))
 
-    def _strings_of(self, record: Record) -> _Strings:
+    def _network(
+        self, record: Record, task: Task, packed: bytes | None, foreign: frozenset[str]
+    ) -> nn.Module:
+        from formalbench.store.weights import network_from
+
+        if foreign & {"model", "task"}:
+            return self._processes.network(record, task, self._device, packed)
+        if packed is not None:
+            return network_from(self._host, record, packed, "its weights", record.protocol)
+        network: nn.Module = self._host.network(record.model.name, task, record.model.options)
+        return network
+
+    def _strings_of(self, record: Record, foreign: frozenset[str]) -> _Strings:
         """Return the strings of a record's task; those of the last one are at hand."""
         from formalbench.evaluation.cells import fresh_set, has_fixed_test, test_set, validation_set
 
-        used, protocol = record.task, record.protocol
-        key = (used.name, tuple(sorted(used.options.items())), protocol_contents(protocol))
-        if self._strings is None or self._strings.key != key:
+        used, protocol, seed = record.task, record.protocol, self._seed
+        objective = self._host.objective(used.name.partition(":")[2])
+        if foreign and objective.layout == "decoded":
+            seed ^= int(record.test_id, 16)  # its network was shown the answers to the last ones
+        key = (used.name, tuple(sorted(used.options.items())), protocol_contents(protocol), seed)
+        if self._strings is not None and self._strings.key == key:
+            return self._strings
+        if "task" in foreign:
+            task, sets = remote_strings(self._processes, self._host, record, seed)
+            if sets["test"].fingerprint != getattr(record.test, "fingerprint", ""):
+                raise RequestError("it was tested on other strings than its plugin draws")
+            self._strings = _Strings(key, task, sets["test"], sets.get("fresh"), sets["validation"])
+        else:
             task = protocol.apply(self._host.task(used.name, used.options))
-            self._strings = _Strings(
-                key,
-                task,
-                test_set(task, protocol),
-                None if has_fixed_test(task) else fresh_set(task, protocol, self._seed),
-                validation_set(task, protocol),
-            )
+            fresh = None if has_fixed_test(task) else fresh_set(task, protocol, seed)
+            own, held = test_set(task, protocol), validation_set(task, protocol)
+            self._strings = _Strings(key, task, own, fresh, held)
         return self._strings
 
 
@@ -263,31 +287,12 @@ def _compare(found: Audit, told: Mapping[str, Measure | None], now: Retested, wh
 
 
 _LONGEST = 500
-"""Characters of what a stranger's code says when it fails."""
-
-
-@dataclass(frozen=True)
-class Demand:
-    """What is asked of a record.
-
-    Attributes:
-        path: of its file.
-        weights: whether its network is tested, or only admitted.
-        packed: the weights of a learned one, if they are at hand.
-        seed: of the fresh strings.
-        device: ``cpu`` or ``cuda:i``.
-    """
-
-    path: Path
-    weights: bool
-    packed: bytes | None
-    seed: int
-    device: str
+"""Characters of what a plugin's code says when it fails."""
 
 
 @contextlib.contextmanager
 def refusing(found: Audit) -> Iterator[None]:
-    """Take what fails inside for a reason to refuse a record: it can be a stranger's code."""
+    """Take what fails inside for a reason to refuse a record: it can be a plugin's code."""
     try:
         with as_failures():
             yield
@@ -297,56 +302,33 @@ def refusing(found: Audit) -> Iterator[None]:
         found.verdict, found.reasons = "refused", [line[:_LONGEST]]
 
 
-def examine_apart(question: Question[Demand], tell: Tell) -> Audit:
-    """Examine a record in a process of its own (see `Strangers`)."""
-    demand = question.asked
-    tell(LOADING)
-    examination = _examination(question.plugins, demand.seed, demand.device)
-    return examination.examine(question.record, demand, tell)
-
-
-@lru_cache(maxsize=1)
-def _examination(plugins: tuple[LocalPlugin, ...], seed: int, device: str) -> Examination:
-    return Examination(load_host(plugins), seed, device)
-
-
-class Examination:
-    """What one process knows while it examines records; those of one task in a row share strings.
+def test_verification(
+    found: Audit,
+    record: VerificationRecord,
+    host: PluginHost,
+    device: str,
+    processes: PluginProcesses,
+) -> None:
+    """Verify a model again, and note in `found` what does not agree.
 
     Args:
+        found: what is noted.
+        record: of a verification that `Admission` takes.
         host: the plugins.
-        seed: of the fresh strings.
         device: ``cpu`` or ``cuda:i``.
+        processes: where plugins' code runs.
     """
-
-    def __init__(self, host: PluginHost, seed: int, device: str) -> None:
-        self._host = host
-        self._admission = Admission(host)
-        self._weights = WeightsTest(host, seed, device)
-
-    def examine(self, record: AnyRecord, demand: Demand, tell: Tell = lambda line: None) -> Audit:
-        """Return what comes of a record whose code is asked; refused, if that fails."""
-        found = Audit(demand.path, record)
-        with refusing(found):
-            tell("drawing its strings and building its network")
-            self._admission.admit(record)
-            if isinstance(record, VerificationRecord):
-                tell("verifying it again")
-                _verify(found, record, self._host, demand.device, tell)
-            elif demand.weights:
-                tell("testing its weights")
-                self._weights.test(found, record, demand.packed, partial(tell, ""))
-        return found
-
-
-def _verify(
-    found: Audit, record: VerificationRecord, host: PluginHost, device: str, tell: Tell
-) -> None:
-    done = found.reverified = verify_again(record, host, device, lambda *_: tell(""))
+    foreign = processes.foreign(record)
+    if "task" in foreign:
+        found.not_judged(OWN_WORD)
+        return
+    done = found.reverified = verify_again(record, host, device, processes if foreign else None)
     if done.otherwise and not done.judged:
-        found.verdict = "not judged"
-        found.reasons.append("verified under other conditions, which round otherwise")
+        found.not_judged("verified under other conditions, which round otherwise")
     for reason in done.otherwise:
         found.reasons.append(reason)
         if done.judged:
             found.verdict = "MISMATCH"
+
+
+test_verification.__test__ = False  # type: ignore[attr-defined]  # not one of pytest's

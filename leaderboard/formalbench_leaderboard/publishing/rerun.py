@@ -18,12 +18,14 @@ from formalbench.store import Store
 from formalbench.ui.live import execute_live
 
 from formalbench_leaderboard.publishing.agreement import ALARM, changed, p_value
-from formalbench_leaderboard.publishing.record_check import prepared, subject_of
-from formalbench_leaderboard.publishing.retest import told_counts
+from formalbench_leaderboard.publishing.retest import cell_counts
+from formalbench_leaderboard.publishing.untrusted_plugins import plugins_needed
+from formalbench_leaderboard.publishing.verification_check import prepared, subject_of
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
-    from formalbench.verification.verify import StringsReport
+
+    from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
 
 
 _CHANCE = ("timeout", "out-of-memory")
@@ -35,38 +37,45 @@ class Retrained:
     """A run, done again.
 
     Attributes:
-        told: how it ended, as its record says.
+        recorded: how it ended, as its record says.
         status: how it ended now.
         alike: whether it trained as the record says: on that kind of device of that name, by all
             those versions, with as many threads and in that cohort.
         accuracy: on the record's test strings; None if it did not finish.
         changed: how many of them are answered otherwise, at least.
         p: how likely one network gives both counts.
+        same_weights: whether it has the weights that the record names; None if there is nothing
+            to compare, or another machine, or a GPU, may have rounded otherwise.
+        same_start: whether the first point of its learning curve is the record's; None if there is
+            nothing to compare.
     """
 
-    told: str
+    recorded: str
     status: str
     alike: bool
     accuracy: float | None
     changed: int | None
     p: float | None
+    same_weights: bool | None = None
+    same_start: bool | None = None
 
     @property
     def mismatch(self) -> str | None:
         """Why the record cannot be of this run; None if it can.
 
-        Trained alike, a run gives the same numbers, or nearly: other counts than one network
-        gives are a mismatch. Otherwise training can make much of a little rounding, and end
-        anywhere that a seed can: nothing follows from that.
+        Trained alike on a CPU, a run gives the same weights. Trained otherwise it begins alike, and
+        then a little rounding can grow, so that it may end anywhere that a seed can.
         """
-        if not self.alike or not self._elsewhere:
+        if self.same_start is False:
+            return "trained again, its learning curve begins otherwise"
+        if not self.alike:
             return None
-        if self.told in _CHANCE or self.status in _CHANCE:
-            return None
-        if self.p is None:
-            end = f"it ends as: {self.status}, not {self.told}"
-            return f"trained again on the same kind of machine, {end}"
-        return "trained again on the same kind of machine, it gives other counts"
+        again = "trained again on the same kind of machine"
+        if self._ends_elsewhere and not {self.recorded, self.status} & {*_CHANCE}:
+            if self.p is None:
+                return f"{again}, it ends as: {self.status}, not {self.recorded}"
+            return f"{again}, it gives other counts"
+        return f"{again}, it gives other weights" if self.same_weights is False else None
 
     @property
     def unlike(self) -> bool:
@@ -74,12 +83,12 @@ class Retrained:
 
         What memory or time was left to a run, nobody can say afterwards.
         """
-        return self._elsewhere and self.mismatch is None
+        return self._ends_elsewhere and self.mismatch is None
 
     @property
-    def _elsewhere(self) -> bool:
+    def _ends_elsewhere(self) -> bool:
         if self.p is None:
-            return self.status != self.told
+            return self.status != self.recorded
         return self.p < ALARM
 
 
@@ -107,20 +116,52 @@ class Retrainer:
             RequestError: if the protocol's precision is not to be had on the device.
         """
         threads = max(1, min(record.environment.threads, usable_cores()))
-        asked = _cohort(record), threads
+        plugins = tuple(one.named.name for one in plugins_needed(record, self._host))
+        asked = tuple(replace(run, plugins=plugins) for run in _cohort(record)), threads
         if asked != self._asked:
             with TemporaryDirectory(prefix="formalbench-audit-") as folder:
                 plan, store = RunPlan(asked[0]), Store(Path(folder))
                 done = execute_live(self._host, plan, store, self._device, 1, threads)
             self._asked, self._records = asked, {one.train_id: one for one in done}
-        again = self._records[record.train_id]
-        alike = _conditions(again) == _conditions(record)
-        ends = record.status, again.status
-        now = told_counts(again.test.cells) if again.test else None
-        if now is None or record.test is None:
-            return Retrained(*ends, alike, now.accuracy if now else None, None, None)
-        told = told_counts(record.test.cells)
-        return Retrained(*ends, alike, now.accuracy, changed(told, now), p_value(told, now))
+        return retrained(record, self._records[record.train_id])
+
+
+def retrained(record: Record, again: Record) -> Retrained:
+    """Compare a run that was done again with its record."""
+    alike = _conditions(again) == _conditions(record)
+    comparable = alike and again.environment.device == "cpu" and record.weights and again.weights
+    now = cell_counts(again.test.cells) if again.test else None
+    then = cell_counts(record.test.cells) if record.test else None
+    return Retrained(
+        record.status,
+        again.status,
+        alike,
+        now.accuracy if now else None,
+        changed(then, now) if then and now else None,
+        p_value(then, now) if then and now else None,
+        record.weights == again.weights if comparable else None,
+        _begins_alike(record, again),
+    )
+
+
+START_LOSS, START_ERROR = 0.02, 0.01
+"""By how much of itself the loss at the first point of a learning curve may differ on another
+machine, and by how much the share of wrong answers."""
+
+
+def _begins_alike(record: Record, again: Record) -> bool | None:
+    """Say whether two learning curves have the same first point; None if there is none."""
+    curves = [one.training.curve if one.training else None for one in (record, again)]
+    points = [
+        dict(zip(curve.steps, zip(curve.loss, curve.error, strict=True), strict=True))
+        for curve in curves
+        if curve is not None
+    ]
+    if len(points) < 2 or not (common := points[0].keys() & points[1].keys()):
+        return None
+    (loss, error), (other_loss, other_error) = (one[min(common)] for one in points)
+    same_loss = abs(loss - other_loss) <= START_LOSS * max(abs(loss), abs(other_loss))
+    return same_loss and abs(error - other_error) <= START_ERROR
 
 
 def _cohort(record: Record) -> tuple[Run, ...]:
@@ -161,7 +202,10 @@ class Reverified:
 
 
 def verify_again(
-    record: VerificationRecord, host: PluginHost, device: str, report: StringsReport
+    record: VerificationRecord,
+    host: PluginHost,
+    device: str,
+    processes: PluginProcesses | None = None,
 ) -> Reverified:
     """Judge every string of a verification again.
 
@@ -169,15 +213,15 @@ def verify_again(
         record: one that `Admission` takes.
         host: the plugins.
         device: ``cpu`` or ``cuda:i``.
-        report: told of its progress.
+        processes: where the model's code runs; None if it may run here.
     """
     from formalbench.verification.verify import carry_out, record_of
 
     entry, _ = host.models.get(record.model.name)
     with host.blaming(entry.plugin):
-        subject = subject_of(record, host)
+        subject = subject_of(record, host, processes, device)
         found = prepared(record, subject)
-        carry_out(subject, found, device, report)
+        carry_out(subject, found, device, lambda *_: None)
     return compared(record, record_of(found, device))
 
 

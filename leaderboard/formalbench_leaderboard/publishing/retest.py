@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -58,7 +57,6 @@ class Retester:
         task: what it answers.
         device: where to test it.
         precision: of the protocol.
-        alive: called now and then.
         how: answers that are said step by step are searched for; None for the likeliest symbols.
     """
 
@@ -66,7 +64,6 @@ class Retester:
     task: Task
     device: torch.device
     precision: str
-    alive: Callable[[], None] = lambda: None
     how: Search | None = None
 
     def test(self, drawn: TestSet, double: bool = False) -> Retested:
@@ -79,16 +76,15 @@ class Retester:
             self.device,
             usable_cores(),
             "fp32" if double else self.precision,
-            self.alive,
-            self.how,
+            how=self.how,
             by_cell=True,
         )
         primary = self.task.primary.name
-        counts = told_counts(cells_of(scores, primary, partial(drawn.chances, self.task)))
+        counts = cell_counts(cells_of(scores, primary, partial(drawn.chances, self.task)))
         finite = [score for score in scores if score.finite] or scores
         return Retested(counts, sum(counts.strings), total(finite).measures, primary)
 
 
-def told_counts(cells: Cells) -> CellCounts:
-    """Return the counts that a record tells of."""
+def cell_counts(cells: Cells) -> CellCounts:
+    """Return the counts of a test."""
     return CellCounts(cells.strings, cells.correct, cells.answers, cells.not_finite or ())

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
-from formalbench.contracts.record import ModelUsed, Record, Selected, TestResult
+from formalbench.contracts.record import Record, Selected, TestResult
 from formalbench.metrics.accuracy import Accuracy, StringAccuracy
 
 from formalbench_leaderboard.publishing.weights import lacks_weights
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from formalbench.evaluation.evaluate import CellScore
     from formalbench.host.host import PluginHost
     from torch import nn
+
+    from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
 
 
 _CHANCE_ERROR = 1e-6
@@ -208,33 +210,6 @@ def check_selected(selected: Selected, expected: ExpectedValidation) -> None:
         _check_cost(selected.correct, selected.asked, entropy, expected.bits, "validation")
 
 
-def check_history(record: Record, task: Task) -> None:
-    """Refuse curves that are not of the strings that the protocol watches.
-
-    Args:
-        record: of a run.
-        task: as the protocol applies it.
-
-    Raises:
-        RequestError: one line that says why.
-    """
-    training, watch = record.training, record.protocol.watch
-    if training is None or training.history is None:
-        return
-    if watch is None:
-        raise RequestError("it has curves over its training, and its protocol watches nothing")
-    from formalbench.evaluation.cells import watch_set
-
-    history, drawn = training.history, watch_set(task, watch)
-    told = [(curve.length, curve.strings) for curve in history.curves]
-    if (history.every, history.fingerprint) != (watch.every, drawn.fingerprint) or told != [
-        (cell.last, cell.strings) for cell in drawn.cells
-    ]:
-        raise RequestError("its curves are not of the strings that its protocol watches")
-    if len(history.steps) > training.steps // watch.every:
-        raise RequestError("its curves have more points than its training has")
-
-
 def _check_metrics(told: Cells, known: Cells) -> None:
     if missing := sorted(known.metrics.keys() - told.metrics.keys() - {MUTUAL_INFORMATION}):
         raise RequestError(f"it lacks the metric {missing[0]}")
@@ -290,29 +265,17 @@ def _impossible(total: float, count: int) -> bool:
     return not 0 <= total <= count
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A network as its model builds it, before any training.
-
-    Attributes:
-        parameters: how many.
-        kept: whether its weights are small enough to be kept.
-    """
-
-    parameters: int
-    kept: bool
-
-
 class Networks:
     """Builds the networks of records; those of one model on one task once.
 
     Args:
         host: the plugins.
+        processes: where the code of those that are not formalbench's own runs.
     """
 
-    def __init__(self, host: PluginHost) -> None:
-        self._host = host
-        self._built: dict[tuple[str, str, int], tuple[Task, Built]] = {}
+    def __init__(self, host: PluginHost, processes: PluginProcesses | None = None) -> None:
+        self._host, self._processes = host, processes
+        self._built: dict[tuple[str, str, int], tuple[Task, int, bool]] = {}
 
     def check(self, record: Record, task: Task) -> None:
         """Refuse a run of a network of another size, or without the weights that belong to it.
@@ -325,29 +288,29 @@ class Networks:
             RequestError: one line, also if the network is far larger than any that could be
                 tested again.
         """
-        if record.test is None:  # it may have failed before there was a network
-            return
-        built = self._of(record.model, task)
-        if record.model.parameters != built.parameters:
-            raise RequestError(
-                f"its network has {built.parameters:,} parameters, not {record.model.parameters:,}"
-            )
-        if built.kept and lacks_weights(record):
-            raise RequestError("it names no weights, and they are published with it: run it again")
-
-    def _of(self, model: ModelUsed, task: Task) -> Built:
+        model = record.model
         key = (model.name, json.dumps(model.options, sort_keys=True), id(task))
         if key not in self._built:
             entry, _ = self._host.models.get(model.name)
             with self._host.blaming(entry.plugin):
-                self._built[key] = task, self._build(model, task)  # kept, the task keeps its id
-        return self._built[key][1]
+                self._built[key] = task, *self._build(record, task)  # kept, the task keeps its id
+        _, parameters, is_kept = self._built[key]
+        if model.parameters != parameters:
+            raise RequestError(
+                f"its network has {parameters:,} parameters, not {model.parameters:,}"
+            )
+        if is_kept and lacks_weights(record):
+            raise RequestError("it names no weights, and they are published with it: run it again")
 
-    def _build(self, model: ModelUsed, task: Task) -> Built:
+    def _build(self, record: Record, task: Task) -> tuple[int, bool]:
+        """Return how many parameters a network has, and whether its weights are kept."""
         import torch
         from formalbench.store.weights import bounded, pack
 
+        model = record.model
+        if self._processes is not None and "model" in self._processes.foreign(record):
+            remote = self._processes.network(record, task, "cpu").remote
+            return remote.size, remote.is_kept
         with torch.random.fork_rng(devices=[]), bounded(model.name):
             network: nn.Module = self._host.network(model.name, task, model.options)
-        size = sum(parameter.numel() for parameter in network.parameters())
-        return Built(size, pack(network) is not None)
+        return sum(part.numel() for part in network.parameters()), pack(network) is not None

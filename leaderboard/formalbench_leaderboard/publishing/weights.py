@@ -57,6 +57,17 @@ def checked_weights(record: Record, file: Path) -> bytes:
     return read_weights(record, weights_path(file))
 
 
+def packed_weights(file: Path, record: Record, at_hand: AtHand) -> bytes | None:
+    """Return a run's weights, beside its record or elsewhere; None if they are not at hand.
+
+    Raises:
+        RequestError: one line, if they are others than its record names.
+    """
+    if weights_path(file).exists():
+        return checked_weights(record, file)
+    return at_hand.read(record) if record in at_hand else None
+
+
 def completes(new: Found, held: Found) -> bool:
     """Say whether a record names weights, and a published one of its run names none.
 

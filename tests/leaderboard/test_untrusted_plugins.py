@@ -1,4 +1,4 @@
-"""A stranger's code that crashes, hangs or changes what all share is refused, and nothing else."""
+"""A plugin's code that crashes, hangs or changes what all share is refused, and nothing else."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def slow(*case):
         (
             "crash called",
             "refused",
-            "testing its weights: its code ended the process that tried it",
+            "answering strings: its code ended the process that tried it",
         ),
         slow("hang built", "refused", "network: its code did not come to an end within 5 s"),
         slow("change called", "ok", ""),
