@@ -66,16 +66,17 @@ class Retrained:
         Trained alike on a CPU, a run gives the same weights. Trained otherwise it begins alike, and
         then a little rounding can grow, so that it may end anywhere that a seed can.
         """
-        if self.same_start is False:
-            return "trained again, its learning curve begins otherwise"
-        if not self.alike:
-            return None
         again = "trained again on the same kind of machine"
-        if self._ends_elsewhere and not {self.recorded, self.status} & {*_CHANCE}:
+        by_chance = {self.recorded, self.status} & {*_CHANCE}
+        if self.alike and self._ends_elsewhere and not by_chance:
             if self.p is None:
                 return f"{again}, it ends as: {self.status}, not {self.recorded}"
             return f"{again}, it gives other counts"
-        return f"{again}, it gives other weights" if self.same_weights is False else None
+        if self.same_weights is False:
+            return f"{again}, it gives other weights"
+        if self.same_weights is None and self.same_start is False:
+            return "trained again, its learning curve begins otherwise"
+        return None
 
     @property
     def unlike(self) -> bool:
@@ -144,9 +145,9 @@ def retrained(record: Record, again: Record) -> Retrained:
     )
 
 
-START_LOSS, START_ERROR = 0.02, 0.01
-"""By how much of itself the loss at the first point of a learning curve may differ on another
-machine, and by how much the share of wrong answers."""
+START_SHARE, START = 0.01, 0.01
+"""By how much of itself and by how much more the loss at the first point of a learning curve may
+differ on another machine. Of 285 pairs of seeds of published runs 12 % are as near."""
 
 
 def _begins_alike(record: Record, again: Record) -> bool | None:
@@ -160,8 +161,8 @@ def _begins_alike(record: Record, again: Record) -> bool | None:
     if len(points) < 2 or not (common := points[0].keys() & points[1].keys()):
         return None
     (loss, error), (other_loss, other_error) = (one[min(common)] for one in points)
-    same_loss = abs(loss - other_loss) <= START_LOSS * max(abs(loss), abs(other_loss))
-    return same_loss and abs(error - other_error) <= START_ERROR
+    near = abs(loss - other_loss) <= START + START_SHARE * max(loss, other_loss)
+    return near and abs(error - other_error) <= START
 
 
 def _cohort(record: Record) -> tuple[Run, ...]:

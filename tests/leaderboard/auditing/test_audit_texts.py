@@ -56,7 +56,7 @@ def test_translations_are_searched_for_again(host, file, monkeypatch):
     asked = []
 
     def watched(*arguments, **named):
-        asked.append((arguments[2], arguments[-1]))
+        asked.append((arguments[2], named["how"]))
         return evaluate(*arguments, **named)
 
     evaluate = retest.evaluate
