@@ -21,7 +21,7 @@ from formalbench.contracts.verification import VerificationRecord, parse_any
 from formalbench.device import describe_environment
 from formalbench.host import PluginHost
 from formalbench.store import Store, weights_path
-from formalbench.store.archive import AtHand
+from formalbench.store.archive import WeightLookup
 from formalbench_leaderboard.publishing.audit import Auditor
 from formalbench_leaderboard.publishing.check import check_published
 from formalbench_leaderboard.publishing.record_check import Admission
@@ -216,8 +216,8 @@ def test_numbers_that_weights_do_not_give_are_found(trained, draw, tmp_path, pac
     held = Store(results).files()
     place = tmp_path / "weights.tar" if packed else results
     if packed:
-        write_weights(place, held.values(), AtHand([results]))
-    auditor = Auditor(host, 1, "cpu", AtHand([place]))
+        write_weights(place, held.values(), WeightLookup([results]))
+    auditor = Auditor(host, 1, "cpu", WeightLookup([place]))
     for file in draw.sample(sorted(held), 3):
         record = held[file]
         cells, selected = record.test.cells, record.selected
@@ -313,6 +313,6 @@ def test_what_is_wrong_with_a_repository_is_named(host, published, tmp_path):
     expected.append("leaderboard/.writing-x: left by a writer")
 
     (tmp_path / "nothing").mkdir()
-    problems = check_published(tmp_path, host, AtHand([tmp_path / "nothing"])).problems
+    problems = check_published(tmp_path, host, WeightLookup([tmp_path / "nothing"])).problems
     for line in expected:
         assert any(line in problem for problem in problems), (line, problems)

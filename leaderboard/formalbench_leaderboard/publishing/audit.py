@@ -18,7 +18,7 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.documents.text import plural
 from formalbench.store import read_record, weights_path
-from formalbench.store.archive import AtHand
+from formalbench.store.archive import WeightLookup
 
 from formalbench_leaderboard.publishing.judge import (
     Audit,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
 
 
-def how_many(text: str, option: str) -> int | None:
+def parse_count(text: str, option: str) -> int | None:
     """Return how many records ``N`` or ``all`` asks for; None for all.
 
     Raises:
@@ -48,7 +48,7 @@ def how_many(text: str, option: str) -> int | None:
     return int(text)
 
 
-def drawn(
+def draw_sample(
     files: Iterable[Path], seed: int, runs: int | None, verifications: int | None
 ) -> frozenset[Path]:
     """Draw the records to do again: each set of as many is as likely.
@@ -60,7 +60,7 @@ def drawn(
         verifications: how many to carry out again; None for all.
     """
     learned, verified = [], []
-    for file, record in read_drawn(sorted(files)).items():
+    for file, record in read_records(sorted(files)).items():
         if isinstance(record, VerificationRecord):
             verified.append(file)
         elif record.model.kind == "learned":
@@ -78,7 +78,7 @@ def _some(files: Sequence[Path], wanted: int | None, seed: tuple[int, int]) -> l
     return [files[place] for place in sorted(places)]
 
 
-def read_drawn(files: Iterable[Path]) -> dict[Path, AnyRecord]:
+def read_records(files: Iterable[Path]) -> dict[Path, AnyRecord]:
     """Read records that may be drawn; of what is none the audit itself says why."""
     found = {}
     for file in files:
@@ -113,14 +113,14 @@ class Auditor:
     """
 
     def __init__(
-        self, host: PluginHost, seed: int, device: str, weights: AtHand | None = None
+        self, host: PluginHost, seed: int, device: str, weights: WeightLookup | None = None
     ) -> None:
         self._host, self._device = host, device
         self._processes = PluginProcesses(host)
         self._admission = Admission(host, self._processes)
         self._weights_test = WeightsTest(host, seed, device, self._processes)
         self._retrainer = Retrainer(host, device)
-        self._weights = weights or AtHand()
+        self._weights = weights or WeightLookup()
 
     def __enter__(self) -> Self:
         return self
@@ -196,7 +196,7 @@ LONGEST = 600.0
 """Seconds that a run may take which nobody asked to train again."""
 
 
-def unasked(files: Iterable[Path], seed: int, auditor: Auditor) -> frozenset[Path]:
+def default_sample(files: Iterable[Path], seed: int, auditor: Auditor) -> frozenset[Path]:
     """Draw a run to train again, if of none there are weights: else nothing would be asked.
 
     Args:
@@ -206,12 +206,12 @@ def unasked(files: Iterable[Path], seed: int, auditor: Auditor) -> frozenset[Pat
     """
     runs = {
         file: record
-        for file, record in read_drawn(files).items()
+        for file, record in read_records(files).items()
         if isinstance(record, Record) and auditor.can_be_trained(record)
     }
     if any(auditor.has_weights(file, record) for file, record in runs.items()):
         return frozenset()
-    return drawn(runs, seed, 1, 0)
+    return draw_sample(runs, seed, 1, 0)
 
 
 def seconds_of(records: Mapping[Path, AnyRecord]) -> tuple[int, float]:

@@ -27,7 +27,7 @@ from formalbench.running.sandbox import Report, Sandbox
 from formalbench.running.worker import load_host
 from formalbench.statistics.records import model_key, title_of
 from formalbench.store import UNFINISHED, Store, sweep, weights_path
-from formalbench.store.archive import AtHand
+from formalbench.store.archive import WeightLookup
 from formalbench.store.records import PUBLISHED_RESULTS, safe_name
 
 from formalbench_leaderboard.board.sources import parted
@@ -111,7 +111,7 @@ def _try_remotely(question: Question[str], report: Report) -> remote.Rows:
 
 def untrue(
     records: Mapping[Path, AnyRecord],
-    weights: AtHand,
+    weights: WeightLookup,
     host: PluginHost,
     processes: PluginProcesses,
 ) -> Iterator[str]:
@@ -192,7 +192,7 @@ class Checked:
 def check_published(
     repository: Path,
     host: PluginHost,
-    weights: AtHand | None = None,
+    weights: WeightLookup | None = None,
     *,
     rendered: bool = False,
 ) -> Checked:
@@ -208,7 +208,7 @@ def check_published(
         rendered: whether to compare the rendered files. They follow the records on the main
             branch, and lag behind them on any other.
     """
-    given = weights or AtHand()
+    given = weights or WeightLookup()
     sweep((repository / PUBLISHED_RESULTS).parent)
     records, unreadable = Store(repository / PUBLISHED_RESULTS).read()
     if unreadable:
@@ -220,7 +220,7 @@ def check_published(
 def _checked(
     repository: Path,
     host: PluginHost,
-    given: AtHand,
+    given: WeightLookup,
     processes: PluginProcesses,
     records: Mapping[Path, AnyRecord],
     *,
@@ -286,7 +286,7 @@ def _refused(records: Mapping[Path, AnyRecord], admission: Admission) -> Iterato
 
 
 def _weights_problems(
-    results: Path, records: Mapping[Path, AnyRecord], given: AtHand
+    results: Path, records: Mapping[Path, AnyRecord], given: WeightLookup
 ) -> Iterator[str]:
     """Say which weights are others than a record names, or of none: a line each.
 
@@ -317,7 +317,7 @@ def _weights_problems(
             yield naming(file, error)
 
 
-def _not_at_hand(records: Mapping[Path, AnyRecord], given: AtHand) -> int:
+def _not_at_hand(records: Mapping[Path, AnyRecord], given: WeightLookup) -> int:
     """Return of how many runs whose weights should be somewhere there are none at hand."""
     return sum(
         keeps_weights(record)

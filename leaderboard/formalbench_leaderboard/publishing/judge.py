@@ -7,20 +7,36 @@ and labels (`untrusted_plugins`). All that is compared is compared here.
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import torch
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
 from formalbench.contracts.record import Record, Selected
+from formalbench.contracts.task import Task
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
-from formalbench.device import check_precision
+from formalbench.device import check_precision, usable_cores
+from formalbench.evaluation.beam_search import Search, search_of
+from formalbench.evaluation.cells import (
+    TestSet,
+    fresh_set,
+    has_fixed_test,
+    test_set,
+    validation_set,
+)
+from formalbench.evaluation.evaluate import evaluate, total
 from formalbench.host.loader import as_failures
+from formalbench.running.run_record import cells_of
 from formalbench.statistics.records import protocol_contents
+from formalbench.store.weights import network_from
+from torch import nn
 
 from formalbench_leaderboard.publishing.agreement import (
     ALARM,
@@ -32,13 +48,9 @@ from formalbench_leaderboard.publishing.agreement import (
 )
 from formalbench_leaderboard.publishing.remote_task import remote_strings
 from formalbench_leaderboard.publishing.rerun import verify_again
-from formalbench_leaderboard.publishing.retest import Retested, Retester, cell_counts
 
 if TYPE_CHECKING:
-    from formalbench.contracts.task import Task
-    from formalbench.evaluation.cells import TestSet
     from formalbench.host.host import PluginHost
-    from torch import nn
 
     from formalbench_leaderboard.publishing.rerun import Retrained, Reverified
     from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
@@ -105,6 +117,70 @@ BORDER = 1
 """Cells that rounding may tip over: logits that grow with the length end as infinite somewhere."""
 
 
+@dataclass(frozen=True, slots=True)
+class NetworkScore:
+    """What a network got right: cell by cell as a record counts, and in all.
+
+    Attributes:
+        counts: of the primary metric, cell by cell.
+        strings: how many there were.
+        measures: every metric over all cells that are finite, by name.
+        primary: the name of the primary one.
+    """
+
+    counts: CellCounts
+    strings: int
+    measures: dict[str, Measure]
+    primary: str
+
+    @property
+    def whole(self) -> Measure:
+        """The primary metric over all cells."""
+        return self.measures[self.primary]
+
+    @property
+    def bits(self) -> float:
+        """The mean cross-entropy."""
+        return self.measures[CROSS_ENTROPY].mean
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkTest:
+    """A network, ready to be tested.
+
+    Attributes:
+        network: on the CPU.
+        task: what it answers.
+        device: where to test it.
+        precision: of the protocol.
+        how: answers that are said step by step are searched for; None for the likeliest symbols.
+    """
+
+    network: nn.Module
+    task: Task
+    device: torch.device
+    precision: str
+    how: Search | None = None
+
+    def test(self, drawn: TestSet, double: bool = False) -> NetworkScore:
+        """Test the network, in the protocol's precision or in double precision."""
+        network = copy.deepcopy(self.network).double() if double else self.network
+        scores = evaluate(
+            network.to(self.device),
+            self.task,
+            drawn,
+            self.device,
+            usable_cores(),
+            "fp32" if double else self.precision,
+            how=self.how,
+            by_cell=True,
+        )
+        primary = self.task.primary.name
+        counts = CellCounts.of(cells_of(scores, primary, partial(drawn.chances, self.task)))
+        finite = [score for score in scores if score.finite] or scores
+        return NetworkScore(counts, sum(counts.strings), total(finite).measures, primary)
+
+
 class WeightsTest:
     """Tests the networks of runs again; those of one task in a row share its strings.
 
@@ -135,9 +211,6 @@ class WeightsTest:
         Raises:
             RequestError: one line, if it is of a learned model and they are not.
         """
-        import torch
-        from formalbench.evaluation.beam_search import search_of
-
         assert record.test is not None
         check_precision(record.protocol, self._device)
         learned = record.model.kind == "learned"  # a construction is its own weights
@@ -151,8 +224,8 @@ class WeightsTest:
         network = self._network(record, strings.task, packed if learned else None, foreign)
         device, protocol = torch.device(self._device), record.protocol
         how = search_of(protocol)
-        retester = Retester(network, strings.task, device, protocol.precision, how)
-        recorded = cell_counts(record.test.cells)
+        retester = NetworkTest(network, strings.task, device, protocol.precision, how)
+        recorded = CellCounts.of(record.test.cells)
         found.recorded = recorded.accuracy
         self._own(found, record, retester, strings)
         if strings.fresh is None:
@@ -162,11 +235,11 @@ class WeightsTest:
         if found.p < ALARM:
             found.mismatch("fresh strings give other counts")
 
-    def _own(self, found: Audit, record: Record, retester: Retester, strings: _Strings) -> None:
+    def _own(self, found: Audit, record: Record, retester: NetworkTest, strings: _Strings) -> None:
         """Compare the answers on the strings that the record is about."""
         assert record.test is not None
         cells = record.test.cells
-        told, own = cell_counts(cells), retester.test(strings.own)
+        told, own = CellCounts.of(cells), retester.test(strings.own)
         found.changed = changed(told, own.counts)
         if not self._could_be(retester, strings.own, told, own.counts):
             found.mismatch(f"{found.changed:,} of its own test strings are answered otherwise")
@@ -184,7 +257,7 @@ class WeightsTest:
             self._validation(found, record.selected, said, strings.validation)
 
     def _validation(
-        self, found: Audit, selected: Selected, retester: Retester, drawn: TestSet
+        self, found: Audit, selected: Selected, retester: NetworkTest, drawn: TestSet
     ) -> None:
         """Compare the answers on the strings that the checkpoint was chosen by."""
         now = retester.test(drawn)
@@ -203,7 +276,7 @@ class WeightsTest:
         _compare(found, told, now, "validation")
 
     @staticmethod
-    def _other_bits(retester: Retester, cells: TestSet, told: float, now: float) -> str | None:
+    def _other_bits(retester: NetworkTest, cells: TestSet, told: float, now: float) -> str | None:
         """Say how two cross-entropies differ, if by more than the arithmetic can make them."""
         difference = abs(told - now)
         if difference <= allowed_bits(now):
@@ -214,7 +287,7 @@ class WeightsTest:
         return f"{now:.3g} bits, not {told:.3g}"
 
     @staticmethod
-    def _could_be(retester: Retester, cells: TestSet, told: CellCounts, now: CellCounts) -> bool:
+    def _could_be(retester: NetworkTest, cells: TestSet, told: CellCounts, now: CellCounts) -> bool:
         """Say whether one network's arithmetic can give both counts on the same strings."""
         answers, difference = sum(told.asked), changed(told, now)
         if difference <= allowed(answers):
@@ -227,8 +300,6 @@ class WeightsTest:
     def _network(
         self, record: Record, task: Task, packed: bytes | None, foreign: frozenset[str]
     ) -> nn.Module:
-        from formalbench.store.weights import network_from
-
         if foreign & {"model", "task"}:
             return self._processes.network(record, task, self._device, packed)
         if packed is not None:
@@ -238,8 +309,6 @@ class WeightsTest:
 
     def _strings_of(self, record: Record, foreign: frozenset[str]) -> _Strings:
         """Return the strings of a record's task; those of the last one are at hand."""
-        from formalbench.evaluation.cells import fresh_set, has_fixed_test, test_set, validation_set
-
         used, protocol, seed = record.task, record.protocol, self._seed
         objective = self._host.objective(used.name.partition(":")[2])
         if foreign and objective.layout == "decoded":
@@ -270,7 +339,9 @@ def _not_at_hand(record: Record) -> str:
     )
 
 
-def _compare(found: Audit, told: Mapping[str, Measure | None], now: Retested, which: str) -> None:
+def _compare(
+    found: Audit, told: Mapping[str, Measure | None], now: NetworkScore, which: str
+) -> None:
     """Compare the other metrics; those in bits are compared by how they round."""
     for name, measure in sorted(told.items()):
         again = now.measures.get(name)

@@ -16,7 +16,7 @@ from formalbench.statistics.build import build_page
 from formalbench.statistics.records import has_result, identity, model_key, title_of
 from formalbench.statistics.selection import distinct
 from formalbench.store import Store, sweep, weights_path
-from formalbench.store.archive import AtHand
+from formalbench.store.archive import WeightLookup
 from formalbench.store.records import PUBLISHED_RESULTS, repository_above
 
 from formalbench_leaderboard.board.sources import DEFAULT_SUITE, parted, suite_view
@@ -117,7 +117,7 @@ def publish(
         _check_complete(admission, fresh, held)
         new = {one.file: one.record for one in fresh}
         lines = broken_promises(new.values(), host, processes)
-        if lines := lines or [*untrue(new, AtHand(), host, processes)]:
+        if lines := lines or [*untrue(new, WeightLookup(), host, processes)]:
             raise RefusedError(lines)
         sources = _sources(fresh, processes)
     names = {identity(one.record) for one in fresh}
@@ -222,7 +222,7 @@ def _packed(
 ) -> Path | None:
     """Write the archive of the weights that new records name and that are beside them."""
     runs = [one.record for one in fresh if isinstance(one.record, Record) and one.record.weights]
-    at_hand = AtHand([results] if runs else [])
+    at_hand = WeightLookup([results] if runs else [])
     held = [run for run in runs if run in at_hand]
     if not held:
         return None

@@ -17,8 +17,7 @@ from formalbench.statistics.records import run_of
 from formalbench.store import Store
 from formalbench.ui.live import execute_live
 
-from formalbench_leaderboard.publishing.agreement import ALARM, changed, p_value
-from formalbench_leaderboard.publishing.retest import cell_counts
+from formalbench_leaderboard.publishing.agreement import ALARM, CellCounts, changed, p_value
 from formalbench_leaderboard.publishing.untrusted_plugins import plugins_needed
 from formalbench_leaderboard.publishing.verification_check import prepared, subject_of
 
@@ -131,8 +130,8 @@ def retrained(record: Record, again: Record) -> Retrained:
     """Compare a run that was done again with its record."""
     alike = _conditions(again) == _conditions(record)
     comparable = alike and again.environment.device == "cpu" and record.weights and again.weights
-    now = cell_counts(again.test.cells) if again.test else None
-    then = cell_counts(record.test.cells) if record.test else None
+    now = CellCounts.of(again.test.cells) if again.test else None
+    then = CellCounts.of(record.test.cells) if record.test else None
     return Retrained(
         record.status,
         again.status,

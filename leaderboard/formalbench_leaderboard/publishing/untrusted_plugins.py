@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Origin, Record
-from formalbench.contracts.specs import ModelSpec, ProtocolSpec
 from formalbench.contracts.verification import AnyRecord
 from formalbench.host.loader import PROJECT
 from formalbench.host.plugin import Plugin
@@ -192,31 +191,40 @@ class PluginProcesses:
         """
         if self.is_own_run(record):
             return registered_protocol(self._host, record.protocol)
-        return Protocol.model_validate(self.ask(record, _protocol, None))
+        return Protocol.model_validate(self._facts(record)["protocol"])
 
     def sources(self, record: AnyRecord) -> list[LocalPlugin]:
         """Return the local plugins that a record needs, its protocol's among them."""
         named = named_by(record, self._host)
         if not isinstance(record, Record):
             return named
-        if self.is_own_run(record):
-            names = {*_names(self._host, record)}
-        else:
-            names = set(map(str, self.ask(record, _plugin_names, None)))
+        own = self.is_own_run(record)
+        names = {*(_names(self._host, record) if own else self._facts(record)["plugins"])}
         return [one for one in self._host.locals() if one in named or one.named.name in names]
 
     def standing(self, record: AnyRecord) -> Standing:
         """Say whether a record was made with what its names stand for here; see `Current`."""
         if self.is_own_run(record):
             return self._here.standing(record)
-        told = self.ask(record, _standing, None)
+        told = self._facts(record)["standing"]
         return told if told in ("current", "stale") else "unknown"
 
     def newer(self, record: AnyRecord) -> bool:
         """Say whether a record was made with a version above the one that is here."""
-        if self.is_own_run(record):
-            return self._here.newer(record)
-        return bool(self.ask(record, _newer, None))
+        own = self.is_own_run(record)
+        return self._here.newer(record) if own else bool(self._facts(record)["newer"])
+
+    def _facts(self, record: AnyRecord) -> dict[str, Any]:
+        """Return what plugins say of a record whose names formalbench's own code cannot resolve."""
+        told = self.ask(record, _facts, None)
+        if not isinstance(told, dict) or told.keys() != {
+            "standing",
+            "newer",
+            "protocol",
+            "plugins",
+        }:
+            raise RequestError("its plugin sent something else than was asked for")
+        return told
 
     def _question(self, record: AnyRecord, device: str, weights: bytes | None) -> NetworkQuestion:
         from formalbench.running.remote_network import NetworkQuestion
@@ -246,33 +254,44 @@ class PluginProcesses:
             raise RequestError(str(error)) from None
 
     def _announce(self, plugin: Plugin) -> None:
-        """Know what models and protocols a noted plugin has."""
+        """Know what a noted plugin provides."""
         data = [one for one in self._host.locals() if not one.is_code]
         own = [] if plugin.local is None or plugin.local in data else [plugin.local]
         question = Question(None, (*data, *own), plugin.describe())
         with self._remembered(question.home):
             told = self._records.ask(_announced, question)
         try:
-            models = [ModelSpec(**_as_tuples(one), factory=_NOWHERE) for one in told["models"]]
-            protocols = [
-                ProtocolSpec(str(name), str(summary), Path(path), tuple(map(Path, earlier)))
-                for name, summary, path, earlier in told["protocols"]
-            ]
-            self._host.announce(plugin, {"models": models, "protocols": protocols})
-        except (ValueError, TypeError, KeyError) as error:
+            specs = {
+                kind: [_spec(self._host.registries[kind].spec_type, one) for one in told[kind]]
+                for kind in _KINDS
+            }
+            self._host.announce(plugin, specs)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise RequestError(f"plugin {plugin.describe()}: {error}") from None
+
+
+_KINDS = ("models", "protocols", "tables", "reproductions")
+"""What is announced here of a plugin whose code is not."""
+
+
+_CODE = ("factory", "config", "defaults")
+"""Fields of specs that are code, or belong to it."""
+
+
+def _spec(kind: type[Any], told: dict[str, Any]) -> Any:
+    """Return a spec of a plugin whose code is not here."""
+    parts = {}
+    for name, value in told.items():
+        if name in ("path", "earlier"):  # of files of data
+            value = tuple(map(Path, value)) if isinstance(value, list) else Path(value)
+        parts[name] = tuple(value) if isinstance(value, list) else value
+    if "factory" in kind.__dataclass_fields__:
+        parts["factory"] = _NOWHERE
+    return kind(**parts)
 
 
 _NOWHERE = "a_plugin:not_loaded"
 """The factory of a model whose code is not here."""
-
-
-_FIELDS = ("name", "version", "summary", "kind", "objectives", "reference", "task", "family")
-"""Of a model's spec, those that are told of one whose code is not here."""
-
-
-def _as_tuples(told: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(one) if isinstance(one, list) else one for key, one in told.items()}
 
 
 # What follows runs in a sandbox.
@@ -282,39 +301,41 @@ def _announced(question: Question[str], report: Report) -> dict[str, Any]:
     report(LOADING)
     host = load_host(question.plugins)
 
-    def own(kind: str) -> list[Any]:
-        found = host.registries[kind].every()
-        return [one.spec for one in found if one.plugin.describe() == question.asked]
-
     return {
-        "models": [{name: getattr(one, name) for name in _FIELDS} for one in own("models")],
-        "protocols": [
-            (one.name, one.summary, str(one.path), [*map(str, one.earlier)])
-            for one in own("protocols")
-        ],
+        kind: [
+            _plain(one.spec)
+            for one in host.registries[kind].every()
+            if one.plugin.describe() == question.asked
+        ]
+        for kind in _KINDS
     }
 
 
-def _protocol(question: Question[None], report: Report) -> dict[str, Any]:
-    record = _run(question, report)
-    return registered_protocol(load_host(question.plugins), record.protocol).model_dump(mode="json")
+def _plain(spec: Any) -> dict[str, Any]:
+    """Return what of a spec is no code as JSON has it."""
+
+    def plain(value: Any) -> Any:
+        return str(value) if isinstance(value, Path) else value
+
+    parts = {name: getattr(spec, name) for name in spec.__dataclass_fields__ if name not in _CODE}
+    return {
+        name: [*map(plain, one)] if isinstance(one, tuple) else plain(one)
+        for name, one in parts.items()
+    }
 
 
-def _plugin_names(question: Question[None], report: Report) -> list[str]:
-    return [*_names(load_host(question.plugins), _run(question, report))]
-
-
-def _standing(question: Question[None], report: Report) -> str:
-    return _current(question.plugins).standing(_run(question, report))
-
-
-def _newer(question: Question[None], report: Report) -> bool:
-    return _current(question.plugins).newer(_run(question, report))
-
-
-def _run(question: Question[None], report: Report) -> Any:
+def _facts(question: Question[None], report: Report) -> dict[str, Any]:
     report(LOADING)
-    return question.record
+    record, host, current = question.record, load_host(question.plugins), _current(question.plugins)
+    assert record is not None
+    facts = {"standing": current.standing(record), "newer": current.newer(record)}
+    if not isinstance(record, Record):
+        return {**facts, "protocol": None, "plugins": []}
+    try:
+        protocol = registered_protocol(host, record.protocol).model_dump(mode="json")
+        return {**facts, "protocol": protocol, "plugins": [*_names(host, record)]}
+    except RequestError:  # then its standing says so
+        return {**facts, "protocol": None, "plugins": []}
 
 
 def _names(host: PluginHost, record: Record) -> tuple[str, ...]:
