@@ -120,6 +120,7 @@ class _Remote:
     ) -> None:
         self._sandbox, self._home, self._task = sandbox, question.home, task
         self._precision, self._lock = precision, threading.Lock()
+        sandbox.holder = self
         told = sandbox.ask(_build, question)
         self.size, self.is_kept = int(told["size"]), bool(told["is_kept"])
         least, greatest = told["lengths"]
@@ -134,6 +135,8 @@ class _Remote:
         )
 
     def answer(self, batch: Batch, dtype: str) -> Tensor:
+        if self._sandbox.holder is not self:
+            raise RuntimeError("another network was built in its place")
         shape = expected_shape(self._task, batch)
         arrays = tuple(None if part is None else part.cpu().numpy() for part in batch)
         question = _Strings(self._home, arrays, dtype, self._precision)

@@ -87,7 +87,10 @@ class Sandbox:
 
     Attributes:
         lost: the homes of questions that got no answer, and why not.
+        holder: whose network it has built.
     """
+
+    holder: object = None
 
     def __init__(self, limit: float) -> None:
         self.lost: dict[object, NoAnswerError] = {}
