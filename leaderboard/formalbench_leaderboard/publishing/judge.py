@@ -239,17 +239,19 @@ class WeightsTest:
         """Compare the answers on the strings that the record is about."""
         assert record.test is not None
         cells = record.test.cells
-        told, own = CellCounts.of(cells), retester.test(strings.own)
-        found.changed = changed(told, own.counts)
-        if not self._could_be(retester, strings.own, told, own.counts):
+        recorded, own = CellCounts.of(cells), retester.test(strings.own)
+        found.changed = changed(recorded, own.counts)
+        if not self._could_be(retester, strings.own, recorded, own.counts):
             found.mismatch(f"{found.changed:,} of its own test strings are answered otherwise")
-        differ = {*told.not_finite} ^ {*own.counts.not_finite}
+        differ = {*recorded.not_finite} ^ {*own.counts.not_finite}
         if len(differ) > BORDER:
             found.mismatch("its logits are not finite at other lengths")
         if not differ:  # else the other metrics are over other cells
             entropy = cells.whole(CROSS_ENTROPY)
-            told_bits = entropy.mean / 1000 if entropy else math.nan  # in a record in 1/1000 bit
-            if bits := self._other_bits(retester, strings.own, told_bits, own.bits):
+            recorded_bits = (
+                entropy.mean / 1000 if entropy else math.nan
+            )  # in a record in 1/1000 bit
+            if bits := self._other_bits(retester, strings.own, recorded_bits, own.bits):
                 found.mismatch(f"cross-entropy on its own test strings is {bits}")
             _compare(found, {name: cells.whole(name) for name in cells.metrics}, own, "test")
         if record.selected is not None:
@@ -272,27 +274,31 @@ class WeightsTest:
             )
         if bits := self._other_bits(retester, drawn, selected.bits, now.bits):
             found.mismatch(f"cross-entropy on validation strings is {bits}")
-        told = {name: Measure(one.total, one.count) for name, one in selected.metrics.items()}
-        _compare(found, told, now, "validation")
+        recorded = {name: Measure(one.total, one.count) for name, one in selected.metrics.items()}
+        _compare(found, recorded, now, "validation")
 
     @staticmethod
-    def _other_bits(retester: NetworkTest, cells: TestSet, told: float, now: float) -> str | None:
+    def _other_bits(
+        retester: NetworkTest, cells: TestSet, recorded: float, now: float
+    ) -> str | None:
         """Say how two cross-entropies differ, if by more than the arithmetic can make them."""
-        difference = abs(told - now)
+        difference = abs(recorded - now)
         if difference <= allowed_bits(now):
             return None
         double = retester.test(cells, double=True).bits
         if difference <= allowed_bits(now, abs(now - double)):
             return None
-        return f"{now:.3g} bits, not {told:.3g}"
+        return f"{now:.3g} bits, not {recorded:.3g}"
 
     @staticmethod
-    def _could_be(retester: NetworkTest, cells: TestSet, told: CellCounts, now: CellCounts) -> bool:
+    def _could_be(
+        retester: NetworkTest, cells: TestSet, recorded: CellCounts, now: CellCounts
+    ) -> bool:
         """Say whether one network's arithmetic can give both counts on the same strings."""
-        answers, difference = sum(told.asked), changed(told, now)
+        answers, difference = sum(recorded.asked), changed(recorded, now)
         if difference <= allowed(answers):
             return True
-        if p_value(told, now) < ALARM:  # too much even for other strings
+        if p_value(recorded, now) < ALARM:  # too much even for other strings
             return False
         double = retester.test(cells, double=True).counts
         return difference <= allowed(answers, changed(now, double))
@@ -340,10 +346,10 @@ def _not_at_hand(record: Record) -> str:
 
 
 def _compare(
-    found: Audit, told: Mapping[str, Measure | None], now: NetworkScore, which: str
+    found: Audit, recorded: Mapping[str, Measure | None], now: NetworkScore, which: str
 ) -> None:
     """Compare the other metrics; those in bits are compared by how they round."""
-    for name, measure in sorted(told.items()):
+    for name, measure in sorted(recorded.items()):
         again = now.measures.get(name)
         if measure is None or again is None or name == CROSS_ENTROPY:
             continue

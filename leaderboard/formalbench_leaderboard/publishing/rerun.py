@@ -226,60 +226,44 @@ def verify_again(
     return compared(record, record_of(found, device))
 
 
-def compared(told: VerificationRecord, now: VerificationRecord) -> Reverified:
-    """Hold a verification against its record."""
-    counts, ranges = _counts(told, now), _ranges(told, now)
-    alike = _verification_conditions(told) == _verification_conditions(now)
-    if told.dtype == "fp64":
-        figures = _figures(told, now)
-        return Reverified(now.errors, counts + figures + ranges, bool(counts or figures) or alike)
-    return Reverified(now.errors, counts + ranges, alike)
+def compared(recorded: VerificationRecord, now: VerificationRecord) -> Reverified:
+    """Compare a verification that was done again with its record."""
 
+    def machine(record: VerificationRecord) -> tuple[object, ...]:
+        where = record.environment
+        return where.device, where.hardware, where.versions
 
-def _verification_conditions(record: VerificationRecord) -> tuple[object, ...]:
-    where = record.environment
-    return where.device, where.hardware, where.versions
+    def failure(record: VerificationRecord) -> object:
+        first = record.first_failure
+        return first and (first.string, first.expected)
 
-
-def _counts(told: VerificationRecord, now: VerificationRecord) -> list[str]:
-    """Return what was judged, and what of it was wrong, where that is otherwise."""
     pairs = {
-        "exhaustive strings": (told.exhaustive, now.exhaustive),
-        "adversarial strings": (told.adversarial, now.adversarial),
-        "errors by length": (told.by_length.errors, now.by_length.errors),
-        "first failure": (_failure(told), _failure(now)),
+        "exhaustive strings": (recorded.exhaustive, now.exhaustive),
+        "adversarial strings": (recorded.adversarial, now.adversarial),
+        "errors by length": (recorded.by_length.errors, now.by_length.errors),
+        "first failure": (failure(recorded), failure(now)),
     }
-    return [f"its {what} come out otherwise" for what, (a, b) in pairs.items() if a != b]
+    names = [name for name, (then, again) in pairs.items() if then != again]
+    exact = recorded.dtype == "fp64"
+    if exact:
+        names += [
+            name.replace("_", " ")
+            for name in ("min_margin", "mean_bits", "max_bits")
+            if not _near(getattr(recorded.by_length, name), getattr(now.by_length, name))
+        ]
+    otherwise = [f"its {name} come out otherwise" for name in names]
+    judged = machine(recorded) == machine(now) or (exact and bool(names))
+    for dtype, length in (recorded.break_length or {}).items():
+        if (again := (now.break_length or {}).get(dtype)) != length:
+            otherwise.append(f"{dtype} goes up to length {again}, not {length}")
+    return Reverified(now.errors, otherwise, judged)
 
 
-def _failure(record: VerificationRecord) -> tuple[object, ...]:
-    failure = record.first_failure
-    return () if failure is None else (failure.string, failure.expected)
-
-
-def _ranges(told: VerificationRecord, now: VerificationRecord) -> list[str]:
-    """Return how far each precision goes, where that is otherwise."""
-    return [
-        f"{dtype} goes up to length {(now.break_length or {}).get(dtype)}, not {length}"
-        for dtype, length in (told.break_length or {}).items()
-        if length != (now.break_length or {}).get(dtype)
-    ]
-
-
-def _figures(told: VerificationRecord, now: VerificationRecord) -> list[str]:
-    """Return which margins and cross-entropies are otherwise."""
-    return [
-        f"its {name.replace('_', ' ')} come out otherwise"
-        for name in ("min_margin", "mean_bits", "max_bits")
-        if not _near(getattr(told.by_length, name), getattr(now.by_length, name))
-    ]
-
-
-def _near(told: Sequence[float | None], now: Sequence[float | None]) -> bool:
+def _near(recorded: Sequence[float | None], now: Sequence[float | None]) -> bool:
     return all(
         a is b
         or (
             (a is not None and b is not None) and math.isclose(a, b, rel_tol=_SHARE, abs_tol=_LEAST)
         )
-        for a, b in zip(told, now, strict=True)
+        for a, b in zip(recorded, now, strict=True)
     )

@@ -161,22 +161,26 @@ def check_test(test: TestResult, expected: ExpectedTest) -> None:
     Raises:
         RequestError: one line that says why.
     """
-    told, known = test.cells, expected.cells(test.cells.not_finite or ())
+    recorded, known = test.cells, expected.cells(test.cells.not_finite or ())
     if test.metric != expected.metric:
         raise RequestError(f"its metric is {test.metric}, not {expected.metric}")
-    if (told.length, told.first, told.group) != (known.length, known.first, known.group):
+    if (recorded.length, recorded.first, recorded.group) != (
+        known.length,
+        known.first,
+        known.group,
+    ):
         raise RequestError("it was tested at other lengths than its protocol says")
-    if told.strings != known.strings:
+    if recorded.strings != known.strings:
         raise RequestError("it was tested on more or fewer strings than its protocol says")
     if test.fingerprint != expected.fingerprint:
         raise RequestError("it was tested on other strings than its task and protocol give")
-    if told.asked != known.asked:
+    if recorded.asked != known.asked:
         raise RequestError("it was asked for more or fewer answers than its test strings have")
-    if any(told.correct[index] != known.correct[index] for index in told.not_finite or ()):
+    if any(recorded.correct[index] != known.correct[index] for index in recorded.not_finite or ()):
         raise RequestError("where its logits are not finite it does not count as chance")
-    _check_metrics(told, known)
+    _check_metrics(recorded, known)
     if expected.validation.likeliest:
-        _check_costs(told, known)
+        _check_costs(recorded, known)
     for name in ("chance_constant", "chance_length"):
         level, right = getattr(test, name), getattr(expected, name)
         if abs(level - right) > _CHANCE_ERROR:
@@ -195,10 +199,10 @@ def check_selected(selected: Selected, expected: ExpectedValidation) -> None:
             f"it was validated on {selected.strings:,} strings and {selected.asked:,} answers, "
             f"and its protocol has {expected.strings:,} and {asked:,}"
         )
-    told = selected.metrics
-    if missing := sorted(expected.needed - told.keys() - {expected.metric, MUTUAL_INFORMATION}):
+    recorded = selected.metrics
+    if missing := sorted(expected.needed - recorded.keys() - {expected.metric, MUTUAL_INFORMATION}):
         raise RequestError(f"its validation lacks the metric {missing[0]}")
-    for name, sums in sorted(told.items()):
+    for name, sums in sorted(recorded.items()):
         if sums.count != expected.counts.get(name) or name == expected.metric:
             raise RequestError(f"its validation has no {name} of {sums.count:,} answers")
         most = expected.bits + 0.001 if name == MUTUAL_INFORMATION else float(sums.count)
@@ -206,18 +210,18 @@ def check_selected(selected: Selected, expected: ExpectedValidation) -> None:
         if sums.total < 0 or (bounded and sums.total > most):
             raise RequestError(f"its {name} of the validation cannot be {sums.total:g}")
     if expected.likeliest:
-        entropy = told[CROSS_ENTROPY].total
+        entropy = recorded[CROSS_ENTROPY].total
         _check_cost(selected.correct, selected.asked, entropy, expected.bits, "validation")
 
 
-def _check_metrics(told: Cells, known: Cells) -> None:
-    if missing := sorted(known.metrics.keys() - told.metrics.keys() - {MUTUAL_INFORMATION}):
+def _check_metrics(recorded: Cells, known: Cells) -> None:
+    if missing := sorted(known.metrics.keys() - recorded.metrics.keys() - {MUTUAL_INFORMATION}):
         raise RequestError(f"it lacks the metric {missing[0]}")
-    if extra := sorted(told.metrics.keys() - known.metrics.keys()):
+    if extra := sorted(recorded.metrics.keys() - known.metrics.keys()):
         raise RequestError(f"{extra[0]} is no metric of its task")
-    if told.window != known.window:
+    if recorded.window != known.window:
         raise RequestError("its metrics are summed up over other cells than its test has")
-    for name, sums in sorted(told.metrics.items()):
+    for name, sums in sorted(recorded.metrics.items()):
         if sums.count != known.metrics[name].count:
             raise RequestError(f"its {name} counts more or fewer answers than its test has")
         share = "accuracy" in name
@@ -232,15 +236,15 @@ def _check_metrics(told: Cells, known: Cells) -> None:
             raise RequestError(f"its {name} is more than answers can tell")
 
 
-def _check_costs(told: Cells, known: Cells) -> None:
+def _check_costs(recorded: Cells, known: Cells) -> None:
     """Hold each window of a test to what its answers cost (`_check_cost`)."""
-    bits, most = told.metrics[CROSS_ENTROPY].total, known.metrics[CROSS_ENTROPY].total
+    bits, most = recorded.metrics[CROSS_ENTROPY].total, known.metrics[CROSS_ENTROPY].total
     for at, pair in enumerate(zip(bits, most, strict=True)):
-        of = range(at * told.window, min((at + 1) * told.window, len(told.length)))
-        finite = [index for index in of if index not in (told.not_finite or ())]
+        of = range(at * recorded.window, min((at + 1) * recorded.window, len(recorded.length)))
+        finite = [index for index in of if index not in (recorded.not_finite or ())]
         right, asked = (
-            sum(told.correct[index] for index in finite),
-            sum(told.asked[index] for index in finite),
+            sum(recorded.correct[index] for index in finite),
+            sum(recorded.asked[index] for index in finite),
         )
         _check_cost(right, asked, pair[0] / 1000, pair[1] / 1000, "test")
 

@@ -93,14 +93,14 @@ def check_verified(
 
 
 def _check_network(record: VerificationRecord, known: Verification) -> None:
-    for what, told, here in (
+    for what, recorded, here in (
         ("parameters", record.model.parameters, known.model.parameters),
         ("depth", record.depth, known.depth),
         ("width", record.width, known.width),
         ("constants", sorted(record.constants), sorted(known.constants)),
     ):
-        if told != here:
-            raise RequestError(f"{what}: it says {told}, the network built here {here}")
+        if recorded != here:
+            raise RequestError(f"{what}: it says {recorded}, the network built here {here}")
     for name, value in known.constants.items():
         if not math.isclose(record.constants[name], value, rel_tol=1e-9, abs_tol=1e-12):
             raise RequestError(
@@ -109,28 +109,28 @@ def _check_network(record: VerificationRecord, known: Verification) -> None:
             )
 
 
-def _check_number(kind: PortionKind, told: Judged | None, plan: VerificationPlan) -> None:
+def _check_number(kind: PortionKind, recorded: Judged | None, plan: VerificationPlan) -> None:
     """Refuse more strings than there are; how many there are at least, an audit counts."""
     most = sum(portion.size for portion in plan.portions if portion.kind == kind)
-    if told is not None and told.strings > most:
-        raise RequestError(f"it judged {told.strings:,} {kind} strings, and there are {most:,}")
+    if recorded is not None and recorded.strings > most:
+        raise RequestError(f"it judged {recorded.strings:,} {kind} strings, and there are {most:,}")
 
 
 def _check_break(record: VerificationRecord, plan: VerificationPlan) -> None:
     """Refuse break lengths that were not tested, or that its own errors contradict."""
     from formalbench.verification.judge import DTYPES
 
-    told = record.break_length
-    if told is None:
+    recorded = record.break_length
+    if recorded is None:
         return
-    if set(told) != set(DTYPES):
+    if set(recorded) != set(DTYPES):
         raise RequestError("it does not say how far each precision goes")
     tested = {portion.length for portion in plan.portions if portion.size}
-    if set(told.values()) - {None} - tested:
+    if set(recorded.values()) - {None} - tested:
         raise RequestError("it says that a precision goes up to a length that was not tested")
     errors = zip(record.asked.lengths, record.by_length.errors, strict=True)
     wrong = min((length for length, error in errors if error), default=None)
-    own = told[record.dtype]
+    own = recorded[record.dtype]
     if (not record.errors and own != max(tested, default=None)) or (
         wrong is not None and own is not None and own >= wrong
     ):
