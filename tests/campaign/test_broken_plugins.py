@@ -76,9 +76,9 @@ def test_a_run_beside_it(spawn, tiny, mine, tmp_path, results, kind, place):
 SESSION = """
 import sys
 from importlib import import_module
-from formalbench.host import contained
-from formalbench.running import attempt, scout
-attempt.PATIENCE = scout.PATIENCE = contained.LIMIT = 20.0
+from formalbench.host import loader
+from formalbench.running import dispatch, sandbox
+dispatch.PATIENCE = sandbox.PATIENCE = loader.LIMIT = 20.0
 main = import_module("formalbench.cli.main")
 main.PATIENCE = 5.0
 main.leave(main.run_command_line(sys.argv[1:]))
