@@ -22,7 +22,7 @@ from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.dispatch import Dispatcher, Execution
 from formalbench.running.plan import MAX_SEEDS, RunRequest, make_plan
-from formalbench.running.sandbox import Scout
+from formalbench.running.sandbox import Preflight
 from formalbench.running.session import execute
 from formalbench.store import Store
 from formalbench_executors.slurm import SlurmExecutor
@@ -120,8 +120,8 @@ def simulate(units: int, workers: int, losses: float, place: Path) -> Simulated:
     config = SlurmConfig(poll=0.5, grace=0.0)
     how = Execution(("cpu",), workers, 1, "slurm", {}, False, False)
     cohorts = [(run,) for run in plan.runs]
-    with Scout(host, Workplace()) as scout:
-        dispatcher = Dispatcher(host, store, how, cohorts, None, scout)
+    with Preflight(host, Workplace()) as preflight:
+        dispatcher = Dispatcher(host, store, how, cohorts, None, preflight)
         entry, _ = host.executors.get("slurm")
         executor = SlurmExecutor(cluster, jobs, config)
         dispatcher._make_executor = lambda: (executor, entry.plugin)

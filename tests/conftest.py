@@ -141,7 +141,7 @@ def all_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
         monkeypatch.setattr(PluginHost, "runs_local_code", lambda host: False)
         monkeypatch.setattr(Run, "strangers", ())
-        monkeypatch.setattr(check, "is_strangers", lambda *a, **k: False)
+        monkeypatch.setattr(check, "is_foreign", lambda *a, **k: False)
         monkeypatch.setattr(import_module("formalbench.cli.main"), "APART", ())
 
 

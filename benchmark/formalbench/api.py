@@ -252,7 +252,7 @@ def trained(
     """
     from formalbench.statistics.aggregate import selected_rate
     from formalbench.statistics.records import model_key, title_of
-    from formalbench.store.archive import AtHand
+    from formalbench.store.archive import WeightLookup
     from formalbench.store.weights import network_from
 
     host = load_plugins(plugins)
@@ -280,13 +280,13 @@ def trained(
     rate = selected_rate(records)
     run = next((record for record in found if record.learning_rate == rate), found[0])
     places = [Path(weights)] if weights is not None else []
-    lookup = AtHand([*places, *(folder for folder in folders if folder.is_dir())])
+    lookup = WeightLookup([*places, *(folder for folder in folders if folder.is_dir())])
     if run not in lookup:
         raise RequestError(
             f"the weights of run {run.test_id} ({model} on {task}) are not beside its record: "
             "name an archive that has them (weights=…)"
         )
-    return network_from(host, run, lookup.read(run), f"run {run.test_id}")
+    return network_from(host, run, lookup.read(run), f"run {run.test_id}", run.protocol)
 
 
 def _check_lists(*lists: Sequence[str | type] | None) -> None:

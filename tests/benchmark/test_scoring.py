@@ -14,7 +14,7 @@ from formalbench.host import PluginHost
 from formalbench.scoring.answers import exported, score_file
 from formalbench.scoring.report import Report
 from formalbench.store import Store, write_atomically
-from formalbench.store.archive import AtHand, write_archive
+from formalbench.store.archive import WeightLookup, write_archive
 from formalbench.task_handle import TaskHandle
 from torch import nn
 from trained_records import TINY, train, write_protocols
@@ -451,7 +451,7 @@ def test_the_network_of_a_run_has_the_weights_that_were_tested(runs, tmp_path):
 def test_weights_may_lie_in_an_archive(runs, tmp_path):
     folder, plugins = runs
     records = {record.test_id: record.weights for record in Store(folder).records()}
-    held = AtHand([folder])
+    held = WeightLookup([folder])
     by_hash = {one.weights: one for one in Store(folder).records()}
     write_archive(tmp_path / "all.tar", records, lambda sha256: held.read(by_hash[sha256]))
     clone = tmp_path / "clone" / "leaderboard" / "results"

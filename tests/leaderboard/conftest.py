@@ -32,7 +32,7 @@ from formalbench.contracts.specs import (
 )
 from formalbench.host import LocalPlugin, Plugin, PluginHost
 from formalbench_leaderboard import plugin as leaderboard_plugin
-from formalbench_leaderboard.publishing import check, untrusted_plugins
+from formalbench_leaderboard.publishing import untrusted_plugins
 from formalbench_papers import plugin as papers_plugin
 from torch import nn
 from typer.testing import CliRunner, Result
@@ -113,8 +113,8 @@ def protocol() -> dict[str, Any]:
 
 @pytest.fixture
 def host(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> PluginHost:
-    for module in (check, untrusted_plugins):  # its plugins are objects of this process
-        monkeypatch.setattr(module, "are_strangers", lambda record, host: False)
+    # Its plugins are objects of this process.
+    monkeypatch.setattr(untrusted_plugins, "foreign_parts", lambda record, host: frozenset())
     return build_host(tmp_path_factory.mktemp("host"))
 
 

@@ -20,7 +20,7 @@ FORGED = {
     "task mystery:classify is not known": {"task": "mystery:classify", "fingerprint": "0" * 64},
     "not in the full form": {"task": "parity", "fingerprint": "0" * 64},
     "task parity:classify came from other": {"task_file": "other"},
-    "has no option luck": {"task_options": {"luck": 7}},
+    "task parity:classify has options that `--set` would not": {"task_options": {"luck": 7}},
     "options that `--set` would not give": {"task_options": {"p": 0.0}},
     "model stranger is not known here": {"model": "stranger"},
     "name its --plugin mine.py": {
@@ -161,7 +161,7 @@ def test_a_test_that_is_not_finite_somewhere_counts_as_chance_there(host, make_r
 
 def test_a_forged_identity_of_the_training_is_refused(host, make_record):
     forged = make_record().model_copy(update={"train_id": "0" * 16})
-    with pytest.raises(RequestError, match="its train_id is not the hash"):
+    with pytest.raises(RequestError, match="its train_id or test_id is not that"):
         Admission(host).check(forged)
 
 

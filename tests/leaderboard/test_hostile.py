@@ -217,7 +217,7 @@ def test_check_names_every_bad_file(invoke, repository, make_runs):
     moved.rename(file)
     forged = change(make_runs()[0], test_id="0" * 16)
     (results / "forged.json").write_text(forged)
-    assert "test_id is not the hash" in invoke("check").stderr
+    assert "test_id is not that of the run" in invoke("check").stderr
     (results / "forged.json").unlink()
     file.unlink()
     assert "missing (publish all you ran" in invoke("check").stderr

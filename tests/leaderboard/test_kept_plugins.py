@@ -230,7 +230,7 @@ def test_a_network_that_breaks_the_contract_is_not_published(
     assert "mine on parity: answers each string as if it were alone" in done.stderr
     assert kept(repository) == set()
     module = "formalbench_leaderboard.publishing.publish.broken_promises"
-    monkeypatch.setattr(module, lambda records, host: [])  # as if somebody had copied it by hand
+    monkeypatch.setattr(module, lambda *_: [])  # as if somebody had copied it by hand
     assert invoke("publish").exit_code == 0
     assert "answers each string as if it were alone" in invoke("check").stderr
 

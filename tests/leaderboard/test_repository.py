@@ -9,7 +9,7 @@ import pytest
 from formalbench.contracts.record import Record
 from formalbench.host import PluginHost
 from formalbench.store import Store, read_record
-from formalbench.store.archive import AtHand
+from formalbench.store.archive import WeightLookup
 from formalbench_leaderboard.publishing.audit import Auditor
 from formalbench_leaderboard.publishing.check import check_published
 from formalbench_leaderboard.publishing.places import published_path
@@ -63,7 +63,7 @@ def test_published_weights_give_the_published_numbers(host, file):
     archive = os.environ.get("FORMALBENCH_WEIGHTS")
     if archive is None:
         pytest.skip("FORMALBENCH_WEIGHTS names no archive of published weights")
-    auditor = Auditor(host, seed=0, device="cpu", weights=AtHand([Path(archive)]))
+    auditor = Auditor(host, seed=0, device="cpu", weights=WeightLookup([Path(archive)]))
     found = auditor.audit(file)
     assert (found.verdict, found.reasons) == ("ok", [])
 

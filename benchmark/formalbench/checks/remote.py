@@ -1,15 +1,15 @@
-"""Checking a stranger's code in a process of its own: it may end that, or never return."""
+"""Check a plugin in a process of its own: it may end that, or never return."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from formalbench.checks.plugins import check_plugin, check_spec
 from formalbench.checks.promises import Check, begun
-from formalbench.running.sandbox import Apart, NoAnswerError, Tell
+from formalbench.running.sandbox import NoAnswerError, Report, Sandbox
 from formalbench.running.worker import load_host
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ LIMIT = 120.0
 Q = TypeVar("Q")
 
 
+Rows = list[tuple[str, ...]]
+"""Checks as JSON holds them."""
+
+
 @dataclass(frozen=True)
 class _Request:
     """What a process is to check: everything of a plugin, or what has a name."""
@@ -31,7 +35,7 @@ class _Request:
     plugins: tuple[LocalPlugin, ...]
 
 
-def check_apart(host: PluginHost, what: str | Path) -> list[Check]:
+def check_remotely(host: PluginHost, what: str | Path) -> list[Check]:
     """Check a plugin's path, or a task or model by its name.
 
     What does not come to an end, or ends its process, is a promise not kept, and the last that is
@@ -41,42 +45,49 @@ def check_apart(host: PluginHost, what: str | Path) -> list[Check]:
         RequestError: if there is no such thing.
         BrokenPluginError: if the plugin cannot be loaded.
     """
-    with Apart(LIMIT) as apart:
+    with Sandbox(LIMIT) as sandbox:
         begin = Check(str(what), "can be loaded")
-        return tried(apart, _check, _Request(what, tuple(host.locals())), begin)
+        return ask_for_checks(sandbox, _check, _Request(what, tuple(host.locals())), begin)
 
 
-def tried(
-    apart: Apart, function: Callable[[Q, Tell], list[Check]], question: Q, begin: Check
+def ask_for_checks(
+    sandbox: Sandbox, function: Callable[[Q, Report], Rows], question: Q, begin: Check
 ) -> list[Check]:
     """Return the checks that a function makes in another process, or how far it came.
 
     Args:
-        apart: has the process.
-        function: hands what it is told to `follow`.
+        sandbox: the process.
+        function: gives the process's reports to `report_promises`, and returns `rows_of` checks.
         question: what it is asked.
         begin: what is tried before anything else.
     """
     try:
-        return apart.ask(function, question)
+        return [Check(*map(str, row)) for row in sandbox.ask(function, question)]
     except NoAnswerError as error:
-        checks = [Check(*line.split("\t", 1)) for line in error.said] or [begin]
+        checks = [Check(*line.partition("\t")[::2]) for line in error.reports] or [begin]
         return [*checks[:-1], replace(checks[-1], problem=error.problem)]
+    except TypeError:  # rows of something else
+        return [replace(begin, problem="sent something that is no check")]
 
 
-def follow(tell: Tell, begin: Check) -> None:
-    """Tell of every promise before it is tried."""
-
-    def told(check: Check) -> None:
-        tell(f"{check.subject}\t{check.promise}")
-
-    begun.set(told)
-    told(begin)
+def rows_of(checks: list[Check]) -> Rows:
+    """Return checks as JSON holds them."""
+    return [astuple(check) for check in checks]
 
 
-def _check(request: _Request, tell: Tell) -> list[Check]:
-    follow(tell, Check(str(request.what), "can be loaded"))
+def report_promises(report: Report, begin: Check) -> None:
+    """Report every promise before it is tried."""
+
+    def reported(check: Check) -> None:
+        report(f"{check.subject}\t{check.promise}")
+
+    begun.set(reported)
+    reported(begin)
+
+
+def _check(request: _Request, report: Report) -> Rows:
+    report_promises(report, Check(str(request.what), "can be loaded"))
     host = load_host(request.plugins)
     if isinstance(request.what, Path):
-        return check_plugin(request.what, host)
-    return check_spec(host, request.what)
+        return rows_of(check_plugin(request.what, host))
+    return rows_of(check_spec(host, request.what))

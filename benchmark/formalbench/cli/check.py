@@ -49,15 +49,15 @@ def add_commands(app: typer.Typer) -> None:
         formalbench check mine.py:Mine
         """
         from formalbench.checks import check_plugin, check_spec
-        from formalbench.checks.remote import check_apart
+        from formalbench.checks.remote import check_remotely
 
         if not what:  # Path("") would be the working directory
             raise RequestError("check needs a name or a path")
         host = host_of(ctx)
         bare = what.partition("[")[0]  # an option may have a point
         is_path = not names_class(what) and ("/" in bare or "." in bare or Path(what).is_dir())
-        if is_strangers(host, what, is_path=is_path):
-            checks = check_apart(host, Path(what) if is_path else what)
+        if is_foreign(host, what, is_path=is_path):
+            checks = check_remotely(host, Path(what) if is_path else what)
         else:
             checks = check_plugin(Path(what), host) if is_path else check_spec(host, what)
         if as_json:
@@ -77,7 +77,7 @@ def add_commands(app: typer.Typer) -> None:
             raise typer.Exit(1)
 
 
-def is_strangers(host: PluginHost, what: str, *, is_path: bool) -> bool:
+def is_foreign(host: PluginHost, what: str, *, is_path: bool) -> bool:
     """Say whether code that is not formalbench's own would be run."""
     if is_path:
         return any(LocalPlugin(file, "").is_code for file in plugin_files(Path(what)))

@@ -137,6 +137,10 @@ def build_app(host: PluginHost, asked: str = "") -> typer.Typer:
 INTERRUPTED = 130
 
 
+JUDGING = {("leaderboard", command) for command in ("publish", "check", "audit")}
+"""Commands that judge plugins' networks, and so import no plugin's code."""
+
+
 def main() -> None:
     """Run the command line and exit."""
     sys.exit(run_command_line(sys.argv[1:]))
@@ -153,7 +157,8 @@ def run_command_line(arguments: Sequence[str]) -> int:
         rest, paths = take_plugins(arguments)
         with plugins_print_to_stderr():
             asked = rest[0] if rest else ""
-            host = PluginHost.load(paths, apart=asked in APART)
+            own_code = tuple(rest[:2]) in JUDGING
+            host = PluginHost.load(paths, apart=asked in APART, own_code=own_code)
             app = build_app(host, asked)
         code = _invoke(app, rest, host)
         if sys.stdout is not None:  # it is None where it was closed: `>&-`

@@ -370,10 +370,10 @@ def saved_test_set(task: Task, source: object, protocol: Protocol) -> TestSet:
     key = json.dumps([__version__, name, metrics, code, *asked], sort_keys=True)
     path = place_of("test-sets", key)
     kept = read_sealed(path, key)
-    found = None if kept is None else _unpacked(kept)
+    found = None if kept is None else unpack_test_set(kept)
     if found is None:
         found = test_set(task, protocol)
-        write_sealed(path, key, _packed(found))
+        write_sealed(path, key, pack_test_set(found))
     return found
 
 
@@ -385,7 +385,7 @@ def _asked(task: Task, protocol: Protocol) -> list[Any]:
     return [cell_lengths(task, protocol), test.strings]
 
 
-def _unpacked(contents: bytes) -> TestSet | None:
+def unpack_test_set(contents: bytes) -> TestSet | None:
     """Return the test set that a file holds; None if this version of a library cannot read it."""
     try:
         with np.load(io.BytesIO(contents), allow_pickle=False) as data:
@@ -410,7 +410,8 @@ def _example(parts: dict[str, Any]) -> Example:
     return Example(**plain, known=known)
 
 
-def _packed(found: TestSet) -> bytes:
+def pack_test_set(found: TestSet) -> bytes:
+    """Return a test set as arrays in NumPy's format, without pickles."""
     arrays: dict[str, Any] = {"bounds": np.array([(cell.first, cell.last) for cell in found.cells])}
     for index, cell in enumerate(found.cells):
         for place, example in enumerate(cell.examples):

@@ -267,12 +267,14 @@ def _judge(
     """Return what the metrics make of a network's answers to some strings of a cell."""
     length = cell.last if cell.first == cell.last else example.length
     example = tensors(example, device)
-    forced = _finite(network(example.batch), example, length)
-    free, longer = forced, example
-    if task.layout == "decoded":
+    longer = example
+    if task.layout == "decoded":  # first: the forced pass shows a network the right answers
         free = _freely(network, task, example, how)
         longer = _as_long(example, free.shape[1])
         free = _finite(free, longer, length)
+    forced = _finite(network(example.batch), example, length)
+    if task.layout != "decoded":
+        free = forced
     states = []
     for metric in task.metrics:
         judged = (forced, example) if metric.teacher_forced else (free, longer)

@@ -121,7 +121,12 @@ class LoadedPlugins:
 
     @classmethod
     def load(
-        cls: type[Host], paths: Sequence[Path] = (), warn: Warn = to_stderr, *, apart: bool = False
+        cls: type[Host],
+        paths: Sequence[Path] = (),
+        warn: Warn = to_stderr,
+        *,
+        apart: bool = False,
+        own_code: bool = False,
     ) -> Host:
         """Load all installed plugins, then those of ``FORMALBENCH_PLUGINS`` and `paths`.
 
@@ -132,33 +137,51 @@ class LoadedPlugins:
             paths: of local plugins.
             warn: called with one line for each broken plugin that nobody asked for.
             apart: whether these are only noted if any of them is code, for another process.
+            own_code: whether to import formalbench's own code alone: other plugins are noted, but
+                for files of data.
 
         Raises:
             RequestError: if a path is no plugin, a file is bad, or a name of `paths` clashes.
             BrokenPluginError: if a Python plugin that was asked for is broken.
         """
         host = cls(warn)
-        host.load_installed()
+        host.load_installed(own_code=own_code)
         extra = os.environ.get(ENVIRONMENT, "")
         asked = [Path(part) for part in extra.split(os.pathsep) if part]
         own = dict.fromkeys(one for path in asked for one in find_plugins(path, ENVIRONMENT))
         named = dict.fromkeys(one for path in paths for one in find_plugins(path))
         own |= named
-        only_noted = apart and any(one.is_code for one in own)
+        any_code = any(one.is_code for one in own)
         for one in own:
-            (host.note_local if only_noted else host.load_local)(one)
+            if any_code and (apart or (own_code and one.is_code)):
+                host.note_local(one).noted = True
+                continue
+            try:
+                host.load_local(one)
+            except RequestError:
+                noted = host.local_plugin(one)
+                if noted is None or not (own_code and any_code):
+                    raise
+                noted.noted = True  # a plugin that is not loaded here may read it
         for plugin in host.plugins:
             if plugin.local in named:
                 host.check_clashes(plugin)
         return host
 
-    def load_installed(self) -> None:
-        """Load the entry points of every installed distribution; a broken one is one line."""
+    def load_installed(self, *, own_code: bool = False) -> None:
+        """Load the entry points of every installed distribution; a broken one is one line.
+
+        Args:
+            own_code: whether to note those of others than formalbench, and not to load them.
+        """
         for point in sorted(metadata.entry_points(group=PROJECT), key=lambda point: point.name):
             name = point.dist.name if point.dist else "?"
             version = point.dist.version if point.dist else ""
             plugin = Plugin(point.name, name, version)
             self.plugins.append(plugin)
+            if own_code and name != PROJECT:
+                plugin.noted = True
+                continue
             try:
                 with as_failures():
                     self._register(plugin, point.load())
@@ -187,6 +210,19 @@ class LoadedPlugins:
         plugin = Plugin(local.named.name, str(local.named), "", local=local)
         self.plugins.append(plugin)
         return plugin
+
+    def announce(self, plugin: Plugin, specs: Mapping[str, Sequence[Any]]) -> None:
+        """Know what a noted plugin provides, by the plural of each kind.
+
+        Raises:
+            RequestError: if a name clashes.
+            ValueError: for a spec that cannot be.
+        """
+        for kind, some in specs.items():
+            for spec in some:
+                self._add(kind, spec, plugin)
+        if plugin.local:
+            self.check_clashes(plugin)
 
     def local_plugin(self, local: LocalPlugin) -> Plugin | None:
         """Return the plugin of a file, a package or a class, if it is loaded."""

@@ -71,6 +71,7 @@ class Plugin:
         error: one line, if it is broken.
         provides: how many specs of each kind it announced.
         reader: the plugin that reads it, if it is a file of a kind that only a plugin knows.
+        noted: whether it is not loaded here, and what it provides is not known.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Plugin:
     error: str = ""
     provides: dict[str, int] = field(default_factory=dict)
     reader: Plugin | None = None
+    noted: bool = False
 
     @property
     def source(self) -> Origin:

@@ -27,7 +27,7 @@ from formalbench.host.options import make_config
 from formalbench.running.plan import Run, RunKey, does_for, key_of
 from formalbench.running.progress import Follower
 from formalbench.running.run_record import RunFailure, plain_line
-from formalbench.running.sandbox import Scout
+from formalbench.running.sandbox import Preflight
 from formalbench.running.units import Unit, divided, name_of, plugins_of
 from formalbench.running.worker import sharing, work
 from formalbench.store import Store
@@ -100,7 +100,7 @@ class Dispatcher:
         how: where, and by what.
         cohorts: the runs of each model on each task.
         first: what `least_of` says of the first of them.
-        scout: says it of the others.
+        preflight: says it of the others.
     """
 
     def __init__(
@@ -110,11 +110,11 @@ class Dispatcher:
         how: Execution,
         cohorts: Sequence[tuple[Run, ...]],
         first: int | None,
-        scout: Scout,
+        preflight: Preflight,
     ) -> None:
         own_commit()  # before anything runs, as `_fail` may need it hours later
         self.host, self.store, self.how = host, store, how
-        self.cohorts, self.first, self.scout = cohorts, first, scout
+        self.cohorts, self.first, self.preflight = cohorts, first, preflight
         self.workplace = Workplace(how.devices, how.jobs, store.path.resolve())
         self.results: dict[RunKey, Record] = {}
         self.started: set[RunKey] = set()
@@ -155,7 +155,7 @@ class Dispatcher:
     def _make_executor(self) -> tuple[Executor, Plugin]:
         name = self.how.executor or ("serial" if self._can_be_here() else "local")
         entry, _ = self.host.executors.get(name)
-        if name == "local" and (begun := self.scout.hand_over()):
+        if name == "local" and (begun := self.preflight.hand_over()):
             return begun, entry.plugin
         config = make_config(entry.spec, self.how.options)
         arguments: list[Any] = [self.workplace, *([] if config is None else [config])]
@@ -211,7 +211,7 @@ class Dispatcher:
         return [tuple(runs) for runs in held.values()]
 
     def _least_of(self, cohort: Sequence[Run]) -> int | None:
-        return self.scout.least_of(cohort[0]) if len(cohort) > 1 else None  # one goes alone
+        return self.preflight.least_of(cohort[0]) if len(cohort) > 1 else None  # one goes alone
 
     def _next(self) -> tuple[Unit, int] | None:
         """Return a unit to hand over, and for the how-manieth time; None if there is none now."""

@@ -366,6 +366,33 @@ def make_plan(host: PluginHost, request: RunRequest) -> RunPlan:
     return RunPlan(tuple(once.values()))
 
 
+def run_for(host: PluginHost, record: Record, protocol: Protocol, model: ModelUsed) -> Run:
+    """Return the run that is planned here for what a record says was run.
+
+    Args:
+        host: the plugins.
+        record: of a run; names, options, learning rate and seed are taken from it, and which
+            metrics of plugins were measured.
+        protocol: the registered one of its name, version and changes.
+        model: the one that is planned here.
+
+    Raises:
+        RequestError: for a name that nobody registered, or options that cannot be.
+    """
+    task = host.select_task(record.task.name, options=record.task.options)
+    check_offered(model.name, host.select_model(model.name).spec, task.objective)
+    code = code_of(host, task.objective, protocol)
+    recorded = record.code or {}
+    return Run(
+        model=model,
+        task=task_used(task),
+        protocol=protocol,
+        learning_rate=record.learning_rate,
+        seed=record.seed,
+        code={role: one for role, one in code.items() if role in recorded or role[:7] != "metric "},
+    )
+
+
 def _by_rate_and_seed(one: Run, asked: Seeds) -> list[Run]:
     """Return a run for every learning rate and seed."""
     if one.model.kind == "exact":  # nothing to train, so nothing a seed or a rate could change

@@ -9,8 +9,10 @@ machine with several GPUs a slot's processes see one of them only.
 from __future__ import annotations
 
 import contextlib
+import io
 import multiprocessing
 import os
+import pickle
 import queue
 import signal
 import sys
@@ -170,7 +172,10 @@ class _Slot:
             self.thread.join()
 
     def _serve(self) -> None:
-        _block_interrupts()
+        with _no_interrupts():
+            self._hand_over()
+
+    def _hand_over(self) -> None:
         channel: Connection | None = None
         home: object = None
         while (item := self.waiting.get()) is not None:
@@ -198,14 +203,11 @@ class _Slot:
         self._stop()
 
     def _start_process(self) -> Connection:
-        mine, theirs = _context.Pipe()
+        mine, theirs = multiprocessing.Pipe()
         with self.lock:
             if self.ended:
                 raise WorkerLostError
-            process = _context.Process(target=_be_worker, args=(theirs, self.visible))
-            with _no_main_module():
-                process.start()
-            self.process = process
+            self.process = start_process(_be_worker, theirs, self.visible)
         theirs.close()
         return mine
 
@@ -218,7 +220,7 @@ class _Slot:
             connection.wait([channel, self.process.sentinel])
             if not channel.poll():
                 raise WorkerLostError
-            answer: tuple[bool, Any] = channel.recv()
+            answer: tuple[bool, Any] = _Answer(io.BytesIO(channel.recv_bytes())).load()
             return answer
         finally:
             with self.lock:
@@ -234,6 +236,32 @@ class _Slot:
         if process.exitcode is None:
             process.kill()
             process.join()
+
+
+def start_process(target: Callable[..., None], *arguments: object) -> SpawnProcess:
+    """Start a process that imports no script of the caller's and that Ctrl-C does not reach.
+
+    Args:
+        target: found by its module's name.
+        arguments: that it is called with.
+    """
+    process = _context.Process(target=target, args=arguments)
+    with _no_main_module(), _no_interrupts():
+        process.start()
+    return process
+
+
+class _Answer(pickle.Unpickler):
+    """Reads plain data and errors: a plugin could have sent it, and any other class runs code."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = super().find_class(module, name) if module in (*_OF_ERRORS, "builtins") else None
+        if not (isinstance(found, type) and issubclass(found, BaseException)):
+            raise pickle.UnpicklingError(f"a worker answered with {module}.{name}")
+        return found
+
+
+_OF_ERRORS = ("formalbench.contracts.errors", __name__)
 
 
 @contextlib.contextmanager
@@ -254,14 +282,21 @@ def _no_main_module() -> Iterator[None]:
 _starting = threading.Lock()
 
 
-def _block_interrupts() -> None:
+@contextlib.contextmanager
+def _no_interrupts() -> Iterator[None]:
     """Keep Ctrl-C from this thread, and from the processes that it starts: they inherit that.
 
     It is the main thread's to handle, which ends the processes.
     """
-    if hasattr(signal, "pthread_sigmask"):
-        resource_tracker.ensure_running()  # else it starts later, and lets interrupts through again
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # else it starts later, and lets interrupts through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _visible(device: str) -> str:
@@ -283,10 +318,7 @@ def make_local(workplace: Workplace) -> LocalExecutor:
 def _be_worker(channel: Connection, visible: str | None) -> None:
     if visible is not None:
         os.environ[_VISIBLE] = visible  # before CUDA is asked for anything
-    if not hasattr(signal, "pthread_sigmask"):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    os.dup2(2, 1)  # standard output belongs to the parent's command
+    begin_worker()
     while True:
         try:
             function, args, kwargs = channel.recv()
@@ -301,6 +333,14 @@ def _be_worker(channel: Connection, visible: str | None) -> None:
             _answer(channel, False, error)
         except BaseException as error:  # noqa: BLE001  # of a plugin's own kind: the caller's, too
             _answer(channel, False, RuntimeError(f"{type(error).__name__}: {error}"))
+
+
+def begin_worker() -> None:
+    """Prepare a process that `start_process` started: it ends with its parent, prints nothing."""
+    if not hasattr(signal, "pthread_sigmask"):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    os.dup2(2, 1)  # standard output belongs to the parent's command
 
 
 def _answer(channel: Connection, done: bool, value: Any) -> None:

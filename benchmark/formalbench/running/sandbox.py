@@ -1,21 +1,25 @@
-"""Ask a plugin's code in a process of its own.
+"""Run a plugin's code in a process of its own, which answers in JSON or raw bytes.
 
-A stranger's code may end its process, or never return: it is asked in a process of its own.
+The process that asks imports no plugin and unpickles nothing that a plugin sends: a pickle could
+run code in it. It checks what it gets. A plugin's code may crash its process, or never return.
 """
 
 from __future__ import annotations
 
-import time
+import ctypes
+import json
+import multiprocessing
+import sys
+import threading
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future, wait
+from concurrent.futures import BrokenExecutor, Executor
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Self, TypeVar
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from formalbench.cache import temporary_folder
-from formalbench.contracts.errors import BrokenPluginError
+from formalbench.contracts import errors
 from formalbench.contracts.hooks import Workplace
 from formalbench.host import LocalPlugin, PluginHost
 from formalbench.running import processes
@@ -26,105 +30,216 @@ if TYPE_CHECKING:
     from formalbench.running.plan import Run
 
 
-POLL = 0.2
-
-
 Q = TypeVar("Q")
 
 
 T = TypeVar("T")
 
 
-Tell = Callable[[str], None]
-"""Told in one line what is tried next, and called with nothing where it goes on."""
+Report = Callable[[str], None]
+"""Called with one line on what is tried next, or with an empty one to show that work goes on."""
+
+
+MAX_BYTES = 1 << 28
+"""Of one answer."""
+
+
+MAX_REPORTS = 10_000
+
+
+_ANSWER, _BYTES, _ERROR, _REPORT = b"a", b"b", b"e", b"r"
+"""The first byte of what a sandbox sends."""
+
+
+_ERRORS: dict[str, type[Exception]] = {
+    kind.__name__: kind
+    for kind in (
+        errors.FormalbenchError,
+        errors.RequestError,
+        errors.MissingPackageError,
+        errors.BrokenPluginError,
+        MemoryError,
+        RuntimeError,
+    )
+}
+"""What is raised again by the process that asked; anything else is a RuntimeError there."""
 
 
 class NoAnswerError(Exception):
-    """A stranger's code ended its process, or did not come to an end.
+    """A plugin's code ended its process, did not come to an end, or sent something else.
 
     Attributes:
         problem: which of these.
-        said: what it was at, and before: a line each.
+        reports: what it was doing, and before: a line each.
     """
 
-    def __init__(self, problem: str, said: list[str]) -> None:
-        super().__init__(problem)
-        self.problem, self.said = problem, said
+    def __init__(self, problem: str, reports: list[str]) -> None:
+        what = reports[-1] if reports else "loading its plugins"
+        super().__init__(f"{what}: its code {problem}")
+        self.problem, self.reports = problem, reports
 
 
-class Apart:
-    """One process after another, each asked until it is lost or asked of other code.
+class Sandbox:
+    """A process that answers questions until it is lost or has to run another plugin's code.
 
     Args:
-        limit: seconds that one may be silent, once it has said anything.
+        limit: seconds that it may be silent, once it has sent anything.
+
+    Attributes:
+        lost: the homes of questions that got no answer, and why not.
+        holder: whose network it has built.
     """
 
+    holder: object = None
+
     def __init__(self, limit: float) -> None:
+        self.lost: dict[object, NoAnswerError] = {}
         self._limit = limit
-        self._executor: processes.LocalExecutor | None = None
-        self._folder: TemporaryDirectory[str] | None = None
+        self._process: SpawnProcess | None = None
+        self._channel: Connection | None = None
+        self._home: object = None
+        self._heard = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(wait=False, cancel_futures=True)
-        if self._folder is not None:
-            self._folder.cleanup()
+        self.end()
 
-    def ask(self, function: Callable[[Q, Tell], T], question: Q) -> T:
-        """Return what a function answers there; what it raises is raised here.
+    def ask(self, function: Callable[[Q, Report], Any], question: Q, most: int = MAX_BYTES) -> Any:
+        """Return what a function answers there: bytes, or what JSON can hold.
 
         Args:
             function: found by its module's name.
-            question: plain data; if it has a `home`, the process has none of another's code.
+            question: plain data; if it has a `home`, the process has run no code but that home's.
+            most: bytes of the answer.
 
         Raises:
-            NoAnswerError: if it does not.
+            NoAnswerError: if there is no answer.
+            Exception: what the function raises; see `_ERRORS`.
         """
-        if self._executor is None or self._folder is None:
-            self._executor, self._folder = (
-                processes.make_local(Workplace()),
-                temporary_folder("apart"),
-            )
-        told = Path(self._folder.name) / "told"
-        told.write_bytes(b"")
-        return self._followed(self._executor.submit(_answer, question, function, told), told)
-
-    def _followed(self, done: Future[T], told: Path) -> T:
-        last, since = 0, time.monotonic()
-        while not wait([done], POLL).done:
-            if (now := told.stat().st_size) != last:
-                last, since = now, time.monotonic()
-            elif last and time.monotonic() - since > self._limit:
-                done.cancel()
-                problem = f"did not come to an end within {self._limit:g} s"
-                raise NoAnswerError(problem, _said(told))
+        home = getattr(question, "home", None)
+        if self._process is not None and home != self._home:
+            self.end()
+        channel = self._channel or self._start(home)
+        reports: list[str] = []
         try:
-            return done.result()
-        except BrokenExecutor:
-            raise NoAnswerError("ended the process that tried it", _said(told)) from None
+            channel.send((function, question))
+            while (message := self._receive(channel, max(most, 1 << 16)))[:1] == _REPORT:
+                if len(message) > 1 and len(reports) < MAX_REPORTS:
+                    reports.append(message[1:].decode(errors="replace"))
+            return _answer_in(message)
+        except TimeoutError:
+            problem = f"did not come to an end within {self._limit:g} s"
+        except (EOFError, OSError):
+            problem = "ended the process that tried it"
+        except (ValueError, KeyError, TypeError, RecursionError):
+            problem = "sent something that is no answer"
+        self.end()
+        self.lost[home] = NoAnswerError(problem, reports)
+        raise self.lost[home]
+
+    def end(self) -> None:
+        """End the process; the next question starts another."""
+        process, self._process, self._channel = self._process, None, None
+        if process is not None:
+            process.kill()
+            process.join()
+
+    def _start(self, home: object) -> Connection:
+        _hide_memory()
+        mine, theirs = multiprocessing.Pipe()
+        self._process = processes.start_process(_serve, theirs)
+        theirs.close()
+        self._channel, self._home, self._heard = mine, home, False
+        return mine
+
+    def _receive(self, channel: Connection, most: int) -> bytes:
+        """Return the next message.
+
+        Raises:
+            TimeoutError: if nothing comes for too long. To start takes as long as it takes.
+            OSError: if the process has ended, or the message is too long.
+        """
+        if not channel.poll(self._limit if self._heard else None):
+            raise TimeoutError
+        self._heard = True
+        assert self._process is not None
+        late = threading.Timer(self._limit, self._process.kill)  # a message may lack its end
+        late.start()
+        try:
+            return channel.recv_bytes(most + 1)
+        finally:
+            late.cancel()
 
 
-def _said(told: Path) -> list[str]:
-    return [line for line in told.read_text("utf-8").splitlines() if line]
+def _answer_in(message: bytes) -> Any:
+    """Return the answer in a message, or raise the error in it.
+
+    Raises:
+        ValueError, KeyError, TypeError, RecursionError: if it is neither.
+    """
+    kind, body = message[:1], message[1:]
+    if kind == _BYTES:
+        return body
+    if kind == _ANSWER:
+        return json.loads(body)
+    if kind != _ERROR:
+        raise ValueError("no answer")
+    name, text = json.loads(body)
+    raise _ERRORS[str(name)](str(text))
 
 
-def _answer(question: Q, function: Callable[[Q, Tell], T], told: Path) -> T:
+def _hide_memory() -> None:
+    """Keep the processes of this user from reading the memory of this one, where Linux can."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+
+
+# What follows runs in the sandbox.
+
+
+def _give_up_privileges() -> None:
+    """Give up what root may do beyond other users: read the memory of any process."""
+    if sys.platform == "linux":
+        system = ctypes.CDLL(None)
+        system.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS: nor do programs that it starts
+        header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this process
+        system.capset(header, (ctypes.c_uint32 * 6)())
+
+
+def _serve(channel: Connection) -> None:
+    processes.begin_worker()
+    _give_up_privileges()
+    while True:
+        try:
+            function, question = channel.recv()
+        except EOFError:
+            return
+        channel.send_bytes(_message(function, question, partial(_report, channel)))
+
+
+def _message(function: Callable[[Q, Report], Any], question: Q, report: Report) -> bytes:
     try:
-        return function(question, partial(_tell, told))
+        answer = function(question, report)
+        if isinstance(answer, bytes):
+            return _BYTES + answer
+        return _ANSWER + json.dumps(answer).encode()
     except KeyboardInterrupt:  # nobody else's: interrupts do not reach this process
-        raise BrokenPluginError("a plugin raises KeyboardInterrupt") from None
+        name, text = "BrokenPluginError", "a plugin raises KeyboardInterrupt"
+    except BaseException as error:  # noqa: BLE001  # it is the caller's
+        name, text = type(error).__name__, str(error)
+        if _ERRORS.get(name) is not type(error):
+            name, text = "RuntimeError", f"{name}: {text}"
+    return _ERROR + json.dumps([name, text]).encode()
 
 
-def _tell(told: Path, line: str) -> None:
-    with told.open("a", encoding="utf-8", newline="") as file:
-        file.write(f"{line}\n")
+def _report(channel: Connection, line: str) -> None:
+    channel.send_bytes(_REPORT + line.encode())
 
 
 PATIENCE = 120.0
-"""Seconds that a stranger's code has to make a task or a network."""
+"""Seconds that a plugin's code has to make a task or a network."""
 
 
 @dataclass(frozen=True)
@@ -140,8 +255,8 @@ class _Question:
         return home_of(self.run, self.plugins)
 
 
-class Scout:
-    """Asks about runs; what it is not told is left to the runs, whose records will tell.
+class Preflight:
+    """Asks about runs before they begin; what it is not told, the records of the runs will say.
 
     Args:
         host: the plugins.
@@ -165,14 +280,14 @@ class Scout:
         return executor
 
     def look_at_task(self, run: Run) -> None:
-        """Refuse what a task cannot be asked; see `grouping.look_at_task`."""
+        """Refuse what a task cannot be asked; see `units.look_at_task`."""
         if run.strangers:
             self._ask(_look, run)
         else:
             look_at_task(self._host, run)
 
     def least_of(self, run: Run) -> int | None:
-        """Say from how many runs on they train together; see `grouping.least_of`."""
+        """Say from how many runs on they train together; see `units.least_of`."""
         if run.strangers:
             return self._ask(_least, run)
         return least_of(self._host, run, self._workplace.devices[0])

@@ -35,7 +35,7 @@ from formalbench.running.plan import (
     key_of,
     make_plan,
 )
-from formalbench.running.sandbox import Scout
+from formalbench.running.sandbox import Preflight
 from formalbench.running.units import cohorts_of, forget_ended
 from formalbench.store import Store
 
@@ -223,17 +223,17 @@ def _carry_out(
     for run in {id(run.protocol): run for run in todo}.values():
         check_precision(run.protocol, how.devices[0])
     cohorts = cohorts_of(todo)
-    with Scout(host, Workplace(how.devices, how.jobs)) as scout:
-        _look_at_tasks(scout, todo)
-        first = scout.least_of(todo[0])
+    with Preflight(host, Workplace(how.devices, how.jobs)) as preflight:
+        _look_at_tasks(preflight, todo)
+        first = preflight.least_of(todo[0])
         store.check_writable()
-        return Dispatcher(host, store, how, cohorts, first, scout).run()
+        return Dispatcher(host, store, how, cohorts, first, preflight).run()
 
 
-def _look_at_tasks(scout: Scout, runs: Sequence[Run]) -> None:
+def _look_at_tasks(preflight: Preflight, runs: Sequence[Run]) -> None:
     """Refuse what a task cannot be asked, for each task under each protocol once."""
     for run in {(run.info.task, run.protocol.title): run for run in runs}.values():
-        scout.look_at_task(run)
+        preflight.look_at_task(run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +277,8 @@ def estimate_session(
         RequestError: for a bad request.
     """
     asked = _look_at(host, request, store, manner)
-    with Scout(host, Workplace(asked.devices, 1)) as scout:
-        _look_at_tasks(scout, asked.plan.runs)
+    with Preflight(host, Workplace(asked.devices, 1)) as preflight:
+        _look_at_tasks(preflight, asked.plan.runs)
     return estimate(asked.plan, asked.devices[0], asked.done, store.records())
 
 

@@ -172,7 +172,7 @@ def _index(text: bytes) -> dict[str, str]:
     return named
 
 
-class AtHand:
+class WeightLookup:
     """The weights of some archives and folders; who has which, its SHA-256 alone says.
 
     Args:

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from typing import Protocol as Shape
 
 import torch
 from safetensors import SafetensorError
@@ -27,7 +28,7 @@ from formalbench.files import read_plain
 
 if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol
-    from formalbench.contracts.record import ModelUsed, Record
+    from formalbench.contracts.record import ModelUsed, Record, TaskUsed
     from formalbench.host import PluginHost
 
 MAX_BYTES = 32 << 20
@@ -72,42 +73,72 @@ def load_network(
         RequestError: one line, if these are not the weights of this run, or do not fit.
         BrokenPluginError: if the model's factory fails.
     """
-    return network_from(host, record, read_weights(record, path), str(path), protocol)
+    packed = read_weights(record, path)
+    return network_from(host, record, packed, str(path), protocol or record.protocol)
+
+
+class NetworkFacts(Shape):
+    """What decides a run's network, beside its protocol: a record has it, and so has a run."""
+
+    @property
+    def model(self) -> ModelUsed: ...  # noqa: D102
+    @property
+    def task(self) -> TaskUsed: ...  # noqa: D102
+    @property
+    def seed(self) -> int: ...  # noqa: D102
 
 
 def network_from(
-    host: PluginHost, record: Record, packed: bytes, origin: str, protocol: Protocol | None = None
+    host: PluginHost, run: NetworkFacts, packed: bytes, origin: str, protocol: Protocol
 ) -> nn.Module:
     """Return the network of a run from the contents of its file; `load_network` says how.
 
     Args:
         host: the plugins.
-        record: of the run.
+        run: or its record.
         packed: the contents, held to the record's hash already.
         origin: where they came from, for errors.
-        protocol: what it is to be tested under; None for the record's own.
+        protocol: what it is to be tested under.
 
     Raises:
         RequestError: one line, if they do not fit.
         BrokenPluginError: if the model's factory fails.
     """
-    _check_version(host, record.model, origin)
-    task = (protocol or record.protocol).apply(host.task(record.task.name, record.task.options))
-    with torch.random.fork_rng(devices=[]), bounded(record.model.name):
-        # What a file does not hold is as at the beginning of the run's training.
-        torch.manual_seed(record.seed)
-        network: nn.Module = host.network(record.model.name, task, record.model.options)
+    _check_version(host, run.model, origin)
+    # What a file does not hold is as at the beginning of the run's training.
+    network = build_network(host, run, protocol)
     try:
         tensors: dict[str, Tensor] = load(packed)
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]
         raise RequestError(f"{origin}: not a safetensors file: {reason}") from None
     places = _weights(network)
-    _check_fit(places, tensors, f"{origin}: not the weights of {record.model.name}")
+    _check_fit(places, tensors, f"{origin}: not the weights of {run.model.name}")
     with torch.no_grad():
         for name, place in places.items():
             place.copy_(tensors[name])
     return network.eval()
+
+
+def build_network(host: PluginHost, run: NetworkFacts, protocol: Protocol | None) -> nn.Module:
+    """Return the network of a run as it is before training, on the CPU.
+
+    Args:
+        host: the plugins.
+        run: or its record.
+        protocol: of the run; None for a network that is only verified.
+
+    Raises:
+        RequestError: if it is larger than weights can be.
+        BrokenPluginError: if the model's factory fails.
+    """
+    task = host.task(run.task.name, run.task.options)
+    if protocol is not None:
+        task = protocol.apply(task)
+    with torch.random.fork_rng(devices=[]), bounded(run.model.name):
+        torch.manual_seed(run.seed)
+        network: nn.Module = host.network(run.model.name, task, run.model.options)
+    return network
 
 
 @contextlib.contextmanager

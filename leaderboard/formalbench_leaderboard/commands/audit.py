@@ -102,16 +102,19 @@ def add_command(app: typer.Typer) -> None:
         import secrets
 
         from formalbench.device import choose_device
-        from formalbench.store.archive import AtHand
+        from formalbench.store.archive import WeightLookup
 
-        from formalbench_leaderboard.publishing.audit import drawn, how_many
+        from formalbench_leaderboard.publishing.audit import draw_sample, parse_count
 
-        runs, verifications = how_many(retrain or "0", "--retrain"), how_many(verify, "--verify")
-        at_hand = AtHand(weights or ())
+        runs, verifications = (
+            parse_count(retrain or "0", "--retrain"),
+            parse_count(verify, "--verify"),
+        )
+        at_hand = WeightLookup(weights or ())
         chosen = choose_device(device)
         used = secrets.randbits(32) if seed is None else seed
         files = _files(records or [_published()])
-        again = drawn(files, used, runs, verifications)
+        again = draw_sample(files, used, runs, verifications)
         typer.echo(f"fresh strings of seed {used} (--seed {used} repeats the audit)", err=True)
 
         from formalbench_leaderboard.publishing.audit import Auditor
@@ -119,8 +122,8 @@ def add_command(app: typer.Typer) -> None:
         found = []
         with Auditor(host_of(ctx), used, chosen, at_hand) as auditor:
             if retrain is None and not weights:
-                again |= _unasked(files, used, auditor, yes)
-            _tell_cost(again)
+                again |= _default_sample(files, used, auditor, yes)
+            _print_cost(again)
             for one in _audits(auditor, files, again):
                 found.append(one)
                 if one.verdict != "skipped":
@@ -133,29 +136,31 @@ def add_command(app: typer.Typer) -> None:
             raise typer.Exit(1)
 
 
-def _unasked(files: Collection[Path], seed: int, auditor: Auditor, yes: bool) -> frozenset[Path]:
+def _default_sample(
+    files: Collection[Path], seed: int, auditor: Auditor, yes: bool
+) -> frozenset[Path]:
     """Draw a run to train again where nothing else could be asked; say so if it takes too long."""
     from formalbench_leaderboard.publishing.audit import (
         LONGEST,
-        read_drawn,
+        default_sample,
+        read_records,
         seconds_of,
         sentence,
-        unasked,
     )
 
-    run = unasked(files, seed, auditor)
-    cost = seconds_of(read_drawn(run))
+    run = default_sample(files, seed, auditor)
+    cost = seconds_of(read_records(run))
     if yes or cost[1] <= LONGEST:
         return run
     typer.echo(f"not done without --yes: {sentence(*cost)}", err=True)
     return frozenset()
 
 
-def _tell_cost(again: Collection[Path]) -> None:
+def _print_cost(again: Collection[Path]) -> None:
     """Say how long training again takes, before it begins."""
-    from formalbench_leaderboard.publishing.audit import read_drawn, seconds_of, sentence
+    from formalbench_leaderboard.publishing.audit import read_records, seconds_of, sentence
 
-    cost = seconds_of(read_drawn(again))
+    cost = seconds_of(read_records(again))
     if cost[0]:
         typer.echo(sentence(*cost), err=True)
 

@@ -66,7 +66,7 @@ def pack_weights(
         print_json({**told, **_data(packed)})
         return
     typer.echo(f"packed {_records(packed)}: {told['bytes']:,} bytes, SHA-256 {told['sha256']}")
-    _tell_without(packed)
+    _print_without(packed)
 
 
 @weights.command("unpack")
@@ -99,7 +99,7 @@ def unpack_weights(
     typer.echo(f"unpacked {_records(done)}")
     if done.strange:
         typer.echo(f"left {plural(done.strange, 'file')} of no published record")
-    _tell_without(done)
+    _print_without(done)
 
 
 def _places(results: Sequence[Path], alone: bool) -> list[Path]:
@@ -127,7 +127,7 @@ def _records(packed: Packed) -> str:
     )
 
 
-def _tell_without(packed: Packed) -> None:
+def _print_without(packed: Packed) -> None:
     """Say of which published runs there are no weights, model by model."""
     from formalbench.statistics.records import model_key
 
@@ -221,7 +221,7 @@ def publish(
     if as_json:
         print_json(_published(done))
     else:
-        _tell(done)
+        _print_published(done)
 
 
 def _publish_reports(results: Path, repository: Path, ctx: typer.Context, *, as_json: bool) -> None:
@@ -271,21 +271,23 @@ def check(
     \b
     formalbench leaderboard check
     """
-    from formalbench.store.archive import AtHand
+    from formalbench.store.archive import WeightLookup
 
     from formalbench_leaderboard.publishing.check import check_published
     from formalbench_leaderboard.publishing.publish import find_repository
 
     repository = find_repository()
-    found = check_published(repository, host_of(ctx), AtHand(weights or ()), rendered=rendered)
+    found = check_published(
+        repository, host_of(ctx), WeightLookup(weights or ()), rendered=rendered
+    )
     if as_json:
         print_json(_checked(found))
     else:
-        _tell_problems(found, repository)
+        _print_problems(found, repository)
     if found.problems or found.stale or found.uncompared:
         raise typer.Exit(1)
     if not as_json:
-        _tell_in_order(found, rendered)
+        _print_in_order(found, rendered)
 
 
 def render(
@@ -318,9 +320,9 @@ def render(
         names = [path.as_posix() for path in stale]
         print_json({"stale_files" if check else "written": names})
     elif check:
-        _tell_stale(repository, stale)
+        _print_stale(repository, stale)
         if uncompared:
-            _tell_uncompared(uncompared)
+            _print_uncompared(uncompared)
     else:
         for path in stale:
             typer.echo(path.as_posix())
@@ -330,11 +332,11 @@ def render(
         typer.echo("every rendered file is up to date")
 
 
-def _tell_problems(found: Checked, repository: Path) -> None:
+def _print_problems(found: Checked, repository: Path) -> None:
     """Say what is wrong with what is published, and what could not be compared."""
     for line in found.problems:
         typer.echo(line, err=True)
-    _tell_stale(repository, found.stale)
+    _print_stale(repository, found.stale)
     if found.unchecked:
         records = plural(found.unchecked, "record")
         typer.echo(
@@ -344,10 +346,10 @@ def _tell_problems(found: Checked, repository: Path) -> None:
             err=True,
         )
     if found.uncompared:
-        _tell_uncompared(found.uncompared)
+        _print_uncompared(found.uncompared)
 
 
-def _tell_in_order(found: Checked, rendered: bool) -> None:
+def _print_in_order(found: Checked, rendered: bool) -> None:
     """Say that nothing is wrong."""
     if found.old:
         typer.echo(f"{plural(found.old, 'record')} stale: made with another version, not counted")
@@ -360,16 +362,16 @@ def _tell_in_order(found: Checked, rendered: bool) -> None:
     typer.echo(f"every record is in order{pages}")
 
 
-def _tell_stale(repository: Path, stale: Sequence[Path]) -> None:
+def _print_stale(repository: Path, stale: Sequence[Path]) -> None:
     """Say which rendered files are not what the records give, and how to write them again."""
     for path in stale:
         typer.echo(f"{path.as_posix()} is not what leaderboard/results gives", err=True)
     if stale:
         typer.echo("`formalbench leaderboard render` renders it", err=True)
-        _tell_versions(repository, stale)
+        _print_versions(repository, stale)
 
 
-def _tell_uncompared(figures: Sequence[Path]) -> None:
+def _print_uncompared(figures: Sequence[Path]) -> None:
     """Say that figures could not be compared, and what would draw them."""
     typer.echo(
         f"{plural(len(figures), 'figure')} not compared, for nothing here draws: "
@@ -378,7 +380,7 @@ def _tell_uncompared(figures: Sequence[Path]) -> None:
     )
 
 
-def _tell_versions(repository: Path, stale: Sequence[Path]) -> None:
+def _print_versions(repository: Path, stale: Sequence[Path]) -> None:
     """Say which versions of the library drew stale figures, if it is not the one installed."""
     from formalbench_leaderboard.charts.board_charts import installed_version
     from formalbench_leaderboard.renderers.render import others_draw
@@ -389,7 +391,7 @@ def _tell_versions(repository: Path, stale: Sequence[Path]) -> None:
         typer.echo(harmless(line), err=True)
 
 
-def _tell(done: Published) -> None:
+def _print_published(done: Published) -> None:
     """Print what publishing did."""
     from formalbench_leaderboard.publishing.weights import facts
 

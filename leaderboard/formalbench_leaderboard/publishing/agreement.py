@@ -27,7 +27,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
+
+if TYPE_CHECKING:
+    from formalbench.contracts.cells import Cells
 
 T = TypeVar("T")
 
@@ -52,6 +55,11 @@ class CellCounts:
     correct: Sequence[float]
     answers: Sequence[int] | None = None
     not_finite: Sequence[int] = ()
+
+    @classmethod
+    def of(cls, cells: Cells) -> Self:
+        """Return the counts of a test in a record."""
+        return cls(cells.strings, cells.correct, cells.answers, cells.not_finite or ())
 
     @property
     def asked(self) -> Sequence[int]:

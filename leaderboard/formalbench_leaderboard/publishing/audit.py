@@ -17,26 +17,25 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.documents.text import plural
-from formalbench.statistics.selection import current_of
 from formalbench.store import read_record, weights_path
-from formalbench.store.archive import AtHand
+from formalbench.store.archive import WeightLookup
 
 from formalbench_leaderboard.publishing.judge import (
     Audit,
-    Demand,
-    Examination,
-    examine_apart,
+    WeightsTest,
     refusing,
+    test_verification,
 )
+from formalbench_leaderboard.publishing.record_check import Admission
 from formalbench_leaderboard.publishing.rerun import Retrainer
-from formalbench_leaderboard.publishing.untrusted_plugins import Strangers, are_strangers
-from formalbench_leaderboard.publishing.weights import keeps_weights
+from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
+from formalbench_leaderboard.publishing.weights import keeps_weights, packed_weights
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
 
 
-def how_many(text: str, option: str) -> int | None:
+def parse_count(text: str, option: str) -> int | None:
     """Return how many records ``N`` or ``all`` asks for; None for all.
 
     Raises:
@@ -49,7 +48,7 @@ def how_many(text: str, option: str) -> int | None:
     return int(text)
 
 
-def drawn(
+def draw_sample(
     files: Iterable[Path], seed: int, runs: int | None, verifications: int | None
 ) -> frozenset[Path]:
     """Draw the records to do again: each set of as many is as likely.
@@ -61,7 +60,7 @@ def drawn(
         verifications: how many to carry out again; None for all.
     """
     learned, verified = [], []
-    for file, record in read_drawn(sorted(files)).items():
+    for file, record in read_records(sorted(files)).items():
         if isinstance(record, VerificationRecord):
             verified.append(file)
         elif record.model.kind == "learned":
@@ -79,7 +78,7 @@ def _some(files: Sequence[Path], wanted: int | None, seed: tuple[int, int]) -> l
     return [files[place] for place in sorted(places)]
 
 
-def read_drawn(files: Iterable[Path]) -> dict[Path, AnyRecord]:
+def read_records(files: Iterable[Path]) -> dict[Path, AnyRecord]:
     """Read records that may be drawn; of what is none the audit itself says why."""
     found = {}
     for file in files:
@@ -103,7 +102,7 @@ NO_WEIGHTS = "no weights found: --weights names their archive, --retrain N train
 class Auditor:
     """Audits records; those of one task in a row share its strings.
 
-    A context: a stranger's code is asked in a process that ends with it.
+    A context: plugins' code is asked in processes that end with it.
 
     Args:
         host: the plugins.
@@ -114,20 +113,20 @@ class Auditor:
     """
 
     def __init__(
-        self, host: PluginHost, seed: int, device: str, weights: AtHand | None = None
+        self, host: PluginHost, seed: int, device: str, weights: WeightLookup | None = None
     ) -> None:
-        self._host, self._seed, self._device = host, seed, device
-        self._here = Examination(host, seed, device)
-        self._strangers = Strangers(host)
+        self._host, self._device = host, device
+        self._processes = PluginProcesses(host)
+        self._admission = Admission(host, self._processes)
+        self._weights_test = WeightsTest(host, seed, device, self._processes)
         self._retrainer = Retrainer(host, device)
-        self._current = current_of(host)
-        self._weights = weights or AtHand()
+        self._weights = weights or WeightLookup()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._strangers.__exit__(*error)
+        self._processes.__exit__(*error)
 
     def audit(self, path: Path, asked: bool = True, again: bool = False) -> Audit:
         """Audit one record.
@@ -145,19 +144,16 @@ class Auditor:
             if why := self._passed_over(record, path, asked, again):
                 found.verdict, found.reasons = "skipped", [why]
                 return found
-            again = again and isinstance(record, Record) and record.model.kind == "learned"
-            tested, packed = False, None
-            if isinstance(record, Record) and record.test is not None:
-                at_hand = self.has_weights(path, record)
-                tested, packed = at_hand or not again, self._packed(path, record)
-            demand = Demand(path, tested, packed, self._seed, self._device)
-            if are_strangers(record, self._host):
-                found = self._strangers.ask_about(record, examine_apart, demand)
-            else:
-                found = self._here.examine(record, demand)
-        if again and found.verdict != "refused" and isinstance(found.record, Record):
-            with refusing(found):
-                self._retrain(found, found.record)
+            self._admission.admit(record)
+            if isinstance(record, VerificationRecord):
+                test_verification(found, record, self._host, self._device, self._processes)
+                return found
+            again = again and record.model.kind == "learned"
+            if record.test is not None and (self.has_weights(path, record) or not again):
+                packed = packed_weights(path, record, self._weights)
+                self._weights_test.test(found, record, packed)
+            if again:
+                self._retrain(found, record)
         return found
 
     def has_weights(self, path: Path, record: Record) -> bool:
@@ -172,30 +168,17 @@ class Auditor:
     def can_be_trained(self, record: AnyRecord) -> bool:
         """Say whether a record is of a run that trained, and would train here as it did."""
         learned = isinstance(record, Record) and record.model.kind == "learned"
-        return learned and self._current.standing(record) == "current"
-
-    def _packed(self, path: Path, record: Record) -> bytes | None:
-        """Return a run's weights, if they are at hand.
-
-        Raises:
-            RequestError: one line, if they are others than its record names.
-        """
-        from formalbench.store.weights import read_weights
-
-        if weights_path(path).exists():
-            return read_weights(record, weights_path(path))
-        return self._weights.read(record) if record in self._weights else None
+        return learned and self._processes.standing(record) == "current"
 
     def _retrain(self, found: Audit, record: Record) -> None:
         done = found.retrained = self._retrainer.retrain(record)
         if done.mismatch:
             found.mismatch(done.mismatch)
         elif done.unlike and found.verdict == "ok":
-            found.verdict = "not judged"
-            found.reasons.append("trained under other conditions, which can end elsewhere")
+            found.not_judged("trained under other conditions, which can end elsewhere")
 
     def _passed_over(self, record: AnyRecord, path: Path, asked: bool, again: bool) -> str | None:
-        if self._current.standing(record) == "stale":
+        if self._processes.standing(record) == "stale":
             return STALE
         if isinstance(record, VerificationRecord):
             return None if asked or again else NOT_DRAWN
@@ -213,7 +196,7 @@ LONGEST = 600.0
 """Seconds that a run may take which nobody asked to train again."""
 
 
-def unasked(files: Iterable[Path], seed: int, auditor: Auditor) -> frozenset[Path]:
+def default_sample(files: Iterable[Path], seed: int, auditor: Auditor) -> frozenset[Path]:
     """Draw a run to train again, if of none there are weights: else nothing would be asked.
 
     Args:
@@ -223,12 +206,12 @@ def unasked(files: Iterable[Path], seed: int, auditor: Auditor) -> frozenset[Pat
     """
     runs = {
         file: record
-        for file, record in read_drawn(files).items()
+        for file, record in read_records(files).items()
         if isinstance(record, Record) and auditor.can_be_trained(record)
     }
     if any(auditor.has_weights(file, record) for file, record in runs.items()):
         return frozenset()
-    return drawn(runs, seed, 1, 0)
+    return draw_sample(runs, seed, 1, 0)
 
 
 def seconds_of(records: Mapping[Path, AnyRecord]) -> tuple[int, float]:

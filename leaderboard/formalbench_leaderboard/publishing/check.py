@@ -7,6 +7,7 @@ mean nothing.
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -20,17 +21,22 @@ from formalbench.checks.tasks import task_promises
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import display
-from formalbench.contracts.verification import AnyRecord
+from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.documents.text import harmless
-from formalbench.running.sandbox import Apart, Tell
+from formalbench.running.sandbox import Report, Sandbox
 from formalbench.running.worker import load_host
 from formalbench.statistics.records import model_key, title_of
-from formalbench.statistics.selection import current_of
 from formalbench.store import UNFINISHED, Store, sweep, weights_path
-from formalbench.store.archive import AtHand
+from formalbench.store.archive import WeightLookup
 from formalbench.store.records import PUBLISHED_RESULTS, safe_name
 
 from formalbench_leaderboard.board.sources import parted
+from formalbench_leaderboard.publishing.judge import (
+    Audit,
+    WeightsTest,
+    refusing,
+    test_verification,
+)
 from formalbench_leaderboard.publishing.places import (
     REST,
     built_in,
@@ -42,9 +48,8 @@ from formalbench_leaderboard.publishing.plugin_sources import kept_problems
 from formalbench_leaderboard.publishing.record_check import Admission, copied
 from formalbench_leaderboard.publishing.self_reported import reports_problems
 from formalbench_leaderboard.publishing.untrusted_plugins import (
-    CarefulAdmission,
+    PluginProcesses,
     Question,
-    are_strangers,
     plugins_needed,
 )
 from formalbench_leaderboard.publishing.untrusted_records import Found, disagreeing, naming
@@ -52,6 +57,7 @@ from formalbench_leaderboard.publishing.weights import (
     checked_weights,
     contradictions,
     keeps_weights,
+    packed_weights,
 )
 from formalbench_leaderboard.renderers.links import FIGURES, MODELS, SUITES
 from formalbench_leaderboard.renderers.render import stale_files, uncompared_figures
@@ -64,7 +70,9 @@ if TYPE_CHECKING:
 CAN_BE_TRIED = "can be tried"
 
 
-def broken_promises(records: Iterable[AnyRecord], host: PluginHost) -> list[str]:
+def broken_promises(
+    records: Iterable[AnyRecord], host: PluginHost, processes: PluginProcesses
+) -> list[str]:
     """Say which models and tasks of records break the contract: a line for each promise broken.
 
     Models and tasks that come with formalbench are checked by its own tests. Any other model is
@@ -73,6 +81,7 @@ def broken_promises(records: Iterable[AnyRecord], host: PluginHost) -> list[str]
     Args:
         records: that `Admission` takes.
         host: the plugins.
+        processes: say which records run code of plugins.
     """
     tried: dict[tuple[str, str, str], AnyRecord] = {}
     for record in records:
@@ -81,22 +90,56 @@ def broken_promises(records: Iterable[AnyRecord], host: PluginHost) -> list[str]
             window = str(record.protocol.splits) if isinstance(record, Record) else ""
             tried.setdefault((model, title_of(record), window), record)
     checks: list[Check] = []
-    with Apart(remote.LIMIT) as process:
+    with Sandbox(remote.LIMIT) as sandbox:
         for (model, title, _), record in tried.items():
             subject = f"{model} on {title}"
-            if are_strangers(record, host):
+            if processes.foreign(record):
                 question = Question(record, plugins_needed(record, host), subject)
                 begin = Check(subject, CAN_BE_TRIED)
-                checks += remote.tried(process, _try_apart, question, begin)
+                checks += remote.ask_for_checks(sandbox, _try_remotely, question, begin)
             else:
                 checks += _try(record, host, subject)
     lines = (f"{one.subject}: {one.promise}: {one.problem}" for one in checks if not one.passed)
     return list(dict.fromkeys(map(harmless, lines)))
 
 
-def _try_apart(question: Question[str], tell: Tell) -> list[Check]:
-    remote.follow(tell, Check(question.asked, CAN_BE_TRIED))
-    return _try(question.record, load_host(question.plugins), question.asked)
+def _try_remotely(question: Question[str], report: Report) -> remote.Rows:
+    remote.report_promises(report, Check(question.asked, CAN_BE_TRIED))
+    assert question.record is not None
+    return remote.rows_of(_try(question.record, load_host(question.plugins), question.asked))
+
+
+def untrue(
+    records: Mapping[Path, AnyRecord],
+    weights: WeightLookup,
+    host: PluginHost,
+    processes: PluginProcesses,
+) -> Iterator[str]:
+    """Say which records of plugins' networks do not agree with their weights: a line each.
+
+    Whoever trained such a network ran its code together with the test. Networks of formalbench's
+    own code are left to `audit`.
+
+    Args:
+        records: that `Admission` takes, by their files.
+        weights: where weights are, besides beside the records; of runs without, nothing is said.
+        host: the plugins.
+        processes: where plugins' code runs.
+    """
+    test = WeightsTest(host, secrets.randbits(32), "cpu", processes)
+    for file, record in sorted(records.items(), key=lambda pair: title_of(pair[1])):
+        if not processes.foreign(record) & {"model", "task"}:
+            continue
+        found = Audit(file, record)
+        with refusing(found):
+            if isinstance(record, VerificationRecord):
+                test_verification(found, record, host, "cpu", processes)
+            elif record.test is not None:
+                packed = packed_weights(file, record, weights)
+                if packed is not None or record.model.kind == "exact":
+                    test.test(found, record, packed)
+        if found.verdict in ("MISMATCH", "refused"):
+            yield f"{file}: {'; '.join(found.reasons)}"
 
 
 def _try(record: AnyRecord, host: PluginHost, subject: str) -> list[Check]:
@@ -149,7 +192,7 @@ class Checked:
 def check_published(
     repository: Path,
     host: PluginHost,
-    weights: AtHand | None = None,
+    weights: WeightLookup | None = None,
     *,
     rendered: bool = False,
 ) -> Checked:
@@ -165,35 +208,51 @@ def check_published(
         rendered: whether to compare the rendered files. They follow the records on the main
             branch, and lag behind them on any other.
     """
-    given = weights or AtHand()
+    given = weights or WeightLookup()
     sweep((repository / PUBLISHED_RESULTS).parent)
     records, unreadable = Store(repository / PUBLISHED_RESULTS).read()
     if unreadable:
         return Checked([_below(repository, str(error)) for error in unreadable], [])
+    with PluginProcesses(host) as processes:
+        return _checked(repository, host, given, processes, records, rendered=rendered)
+
+
+def _checked(
+    repository: Path,
+    host: PluginHost,
+    given: WeightLookup,
+    processes: PluginProcesses,
+    records: Mapping[Path, AnyRecord],
+    *,
+    rendered: bool,
+) -> Checked:
+    standing = {file: processes.standing(record) for file, record in records.items()}
     problems: list[str] = []
-    current = current_of(host)
-    standing = {file: current.standing(record) for file, record in records.items()}
     here = {
         file: record
         for file, record in records.items()
-        if standing[file] != "stale" or current.newer(record)
+        if standing[file] != "stale" or processes.newer(record)
     }
     home = cache(lambda task: home_suite(task, host))
     for file, record in here.items():
         if file != repository / (path := path_among(record, home)):
             problems.append(f"{file}: belongs at {path}")
     unchecked = list(standing.values()).count("unknown")
-    with CarefulAdmission(host) as admission:
-        problems += _refused(here, admission)
+    admission = Admission(host, processes)
+    refused = dict(_refused(here, admission))
+    problems += refused.values()
+    problems += admission.incomplete(parted(here.values())[0], [])
     problems += disagreeing(Found(file, record) for file, record in here.items())
     problems += copied(parted(here.values())[0])
     problems += _weights_problems(repository / PUBLISHED_RESULTS, records, given)
     problems += _strays(repository)
     problems += _stray_pages(repository, records.values(), host)
     problems += kept_problems(repository, records)
-    known = [record for file, record in here.items() if standing[file] == "current"]
-    problems += broken_promises(known, host)
-    problems += _told_by_plugins(repository, host)
+    known = {file: record for file, record in here.items() if standing[file] == "current"}
+    problems += broken_promises(known.values(), host, processes)
+    taken = {file: record for file, record in known.items() if file not in refused}
+    problems += untrue(taken, given, host, processes)
+    problems += _problems_of_plugins(repository, host)
     problems += reports_problems(repository, host)
     return Checked(
         [_below(repository, line) for line in problems],
@@ -205,7 +264,7 @@ def check_published(
     )
 
 
-def _told_by_plugins(repository: Path, host: PluginHost) -> Iterator[str]:
+def _problems_of_plugins(repository: Path, host: PluginHost) -> Iterator[str]:
     """Say what plugins find wrong with the files that they keep in the repository."""
     for plugin in host.plugins:
         try:
@@ -217,18 +276,17 @@ def _told_by_plugins(repository: Path, host: PluginHost) -> Iterator[str]:
             yield str(error)
 
 
-def _refused(records: Mapping[Path, AnyRecord], admission: Admission) -> Iterator[str]:
-    """Say which records could not be published as they are."""
+def _refused(records: Mapping[Path, AnyRecord], admission: Admission) -> Iterator[tuple[Path, str]]:
+    """Say which records could not be published as they are: a line each."""
     for file, record in records.items():
         try:
             admission.admit(record)
         except FormalbenchError as error:
-            yield naming(file, error)
-    yield from admission.incomplete(parted(records.values())[0], [])
+            yield file, naming(file, error)
 
 
 def _weights_problems(
-    results: Path, records: Mapping[Path, AnyRecord], given: AtHand
+    results: Path, records: Mapping[Path, AnyRecord], given: WeightLookup
 ) -> Iterator[str]:
     """Say which weights are others than a record names, or of none: a line each.
 
@@ -259,7 +317,7 @@ def _weights_problems(
             yield naming(file, error)
 
 
-def _not_at_hand(records: Mapping[Path, AnyRecord], given: AtHand) -> int:
+def _not_at_hand(records: Mapping[Path, AnyRecord], given: WeightLookup) -> int:
     """Return of how many runs whose weights should be somewhere there are none at hand."""
     return sum(
         keeps_weights(record)

@@ -1,25 +1,42 @@
-"""Published weights tested again, and compared with their records."""
+"""Published weights tested again, and compared with their records.
+
+Code of plugins runs elsewhere: a network is given strings and gives logits, a task gives strings
+and labels (`untrusted_plugins`). All that is compared is compared here.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import torch
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
 from formalbench.contracts.record import Record, Selected, Summed
+from formalbench.contracts.task import Task
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
-from formalbench.device import check_precision
+from formalbench.device import check_precision, usable_cores
+from formalbench.evaluation.beam_search import Search, search_of
+from formalbench.evaluation.cells import (
+    TestSet,
+    fresh_set,
+    has_fixed_test,
+    test_set,
+    validation_set,
+)
+from formalbench.evaluation.evaluate import evaluate, pooled, total
 from formalbench.host.loader import as_failures
-from formalbench.running.sandbox import Tell
-from formalbench.running.worker import load_host
+from formalbench.running.run_record import cells_of
 from formalbench.statistics.records import protocol_contents
+from formalbench.store.weights import network_from
+from torch import nn
 
 from formalbench_leaderboard.publishing.agreement import (
     ALARM,
@@ -29,19 +46,14 @@ from formalbench_leaderboard.publishing.agreement import (
     changed,
     p_value,
 )
-from formalbench_leaderboard.publishing.record_check import Admission
+from formalbench_leaderboard.publishing.remote_task import remote_strings
 from formalbench_leaderboard.publishing.rerun import verify_again
-from formalbench_leaderboard.publishing.retest import Retester, told_counts
-from formalbench_leaderboard.publishing.untrusted_plugins import LOADING, Question
 
 if TYPE_CHECKING:
-    from formalbench.contracts.task import Task
-    from formalbench.evaluation.cells import TestSet
     from formalbench.host.host import PluginHost
-    from formalbench.host.plugin import LocalPlugin
-    from torch import nn
 
     from formalbench_leaderboard.publishing.rerun import Retrained, Reverified
+    from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
 
 
 Verdict = Literal["ok", "MISMATCH", "not judged", "refused", "skipped"]
@@ -80,6 +92,11 @@ class Audit:
         self.verdict = "MISMATCH"
         self.reasons.append(reason)
 
+    def not_judged(self, reason: str) -> None:
+        """Note why nothing follows."""
+        self.verdict = "not judged"
+        self.reasons.append(reason)
+
 
 @dataclass(frozen=True, slots=True)
 class _Strings:
@@ -92,8 +109,79 @@ class _Strings:
     validation: TestSet
 
 
+OWN_WORD = "what is right is for a plugin's own code to say"
+"""Why nothing of a plugin's own objective, or of verifications on its own task, is judged."""
+
+
 BORDER = 1
 """Cells that rounding may tip over: logits that grow with the length end as infinite somewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkScore:
+    """What a network got right: cell by cell as a record counts, and in all.
+
+    Attributes:
+        counts: of the primary metric, cell by cell.
+        strings: how many there were.
+        measures: every metric over all cells that are finite, by name.
+        primary: the name of the primary one.
+        pooled: those metrics of plugins that are no means, by name.
+    """
+
+    counts: CellCounts
+    strings: int
+    measures: dict[str, Measure]
+    primary: str
+    pooled: dict[str, Measure]
+
+    @property
+    def whole(self) -> Measure:
+        """The primary metric over all cells."""
+        return self.measures[self.primary]
+
+    @property
+    def bits(self) -> float:
+        """The mean cross-entropy."""
+        return self.measures[CROSS_ENTROPY].mean
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkTest:
+    """A network, ready to be tested.
+
+    Attributes:
+        network: on the CPU.
+        task: what it answers.
+        device: where to test it.
+        precision: of the protocol.
+        how: answers that are said step by step are searched for; None for the likeliest symbols.
+    """
+
+    network: nn.Module
+    task: Task
+    device: torch.device
+    precision: str
+    how: Search | None = None
+
+    def test(self, drawn: TestSet, double: bool = False) -> NetworkScore:
+        """Test the network, in the protocol's precision or in double precision."""
+        network = copy.deepcopy(self.network).double() if double else self.network
+        scores = evaluate(
+            network.to(self.device),
+            self.task,
+            drawn,
+            self.device,
+            usable_cores(),
+            "fp32" if double else self.precision,
+            how=self.how,
+            by_cell=True,
+        )
+        primary = self.task.primary.name
+        counts = CellCounts.of(cells_of(scores, primary, partial(drawn.chances, self.task)))
+        finite = [score for score in scores if score.finite] or scores
+        measures, own = total(finite).measures, pooled(self.task, scores)
+        return NetworkScore(counts, sum(counts.strings), measures, primary, own)
 
 
 class WeightsTest:
@@ -103,50 +191,44 @@ class WeightsTest:
         host: the plugins.
         seed: of the fresh strings.
         device: ``cpu`` or ``cuda:i``.
+        processes: where plugins' code runs.
     """
 
-    def __init__(self, host: PluginHost, seed: int, device: str) -> None:
+    def __init__(
+        self, host: PluginHost, seed: int, device: str, processes: PluginProcesses
+    ) -> None:
         self._host = host
         self._seed = seed
         self._device = device
+        self._processes = processes
         self._strings: _Strings | None = None
 
-    def test(
-        self,
-        found: Audit,
-        record: Record,
-        packed: bytes | None,
-        alive: Callable[[], None] = lambda: None,
-    ) -> None:
+    def test(self, found: Audit, record: Record, packed: bytes | None) -> None:
         """Test a record's network again, and note in `found` what does not agree.
 
         Args:
             found: what is noted.
             record: of a run that `Admission` takes.
             packed: its weights, those that it names; None if they are not at hand.
-            alive: called now and then.
 
         Raises:
             RequestError: one line, if it is of a learned model and they are not.
         """
-        import torch
-        from formalbench.evaluation.beam_search import search_of
-        from formalbench.store.weights import network_from
-
         assert record.test is not None
         check_precision(record.protocol, self._device)
-        strings = self._strings_of(record)
-        if record.model.kind == "learned":
-            if packed is None:
-                raise RequestError(_not_at_hand(record))
-            network: nn.Module = network_from(self._host, record, packed, str(found.path))
-        else:  # a construction is its own weights
-            network = self._host.network(record.model.name, strings.task, record.model.options)
+        learned = record.model.kind == "learned"  # a construction is its own weights
+        if learned and packed is None:
+            raise RequestError(_not_at_hand(record))
+        foreign = self._processes.foreign(record)
+        if "objective" in foreign:
+            found.not_judged(OWN_WORD)
+            return
+        strings = self._strings_of(record, foreign)
+        network = self._network(record, strings.task, packed if learned else None, foreign)
         device, protocol = torch.device(self._device), record.protocol
-        retester = Retester(
-            network, strings.task, device, protocol.precision, alive, search_of(protocol)
-        )
-        recorded = told_counts(record.test.cells)
+        how = search_of(protocol)
+        retester = NetworkTest(network, strings.task, device, protocol.precision, how)
+        recorded = CellCounts.of(record.test.cells)
         found.recorded = recorded.accuracy
         self._own(found, record, retester, strings)
         if strings.fresh is None:
@@ -156,21 +238,23 @@ class WeightsTest:
         if found.p < ALARM:
             found.mismatch("fresh strings give other counts")
 
-    def _own(self, found: Audit, record: Record, retester: Retester, strings: _Strings) -> None:
+    def _own(self, found: Audit, record: Record, retester: NetworkTest, strings: _Strings) -> None:
         """Compare the answers on the strings that the record is about."""
         assert record.test is not None
         cells = record.test.cells
-        told, own = told_counts(cells), retester.test(strings.own)
-        found.changed = changed(told, own.counts)
-        if not self._could_be(retester, strings.own, told, own.counts):
+        recorded, own = CellCounts.of(cells), retester.test(strings.own)
+        found.changed = changed(recorded, own.counts)
+        if not self._could_be(retester, strings.own, recorded, own.counts):
             found.mismatch(f"{found.changed:,} of its own test strings are answered otherwise")
-        differ = {*told.not_finite} ^ {*own.counts.not_finite}
+        differ = {*recorded.not_finite} ^ {*own.counts.not_finite}
         if len(differ) > BORDER:
             found.mismatch("its logits are not finite at other lengths")
         if not differ:  # else the other metrics are over other cells
             entropy = cells.whole(CROSS_ENTROPY)
-            told_bits = entropy.mean / 1000 if entropy else math.nan  # in a record in 1/1000 bit
-            if bits := self._other_bits(retester, strings.own, told_bits, own.bits):
+            recorded_bits = (
+                entropy.mean / 1000 if entropy else math.nan
+            )  # in a record in 1/1000 bit
+            if bits := self._other_bits(retester, strings.own, recorded_bits, own.bits):
                 found.mismatch(f"cross-entropy on its own test strings is {bits}")
             _compare(
                 found, {name: cells.whole(name) for name in cells.metrics}, own.measures, "test"
@@ -181,7 +265,7 @@ class WeightsTest:
             self._validation(found, record.selected, said, strings.validation)
 
     def _validation(
-        self, found: Audit, selected: Selected, retester: Retester, drawn: TestSet
+        self, found: Audit, selected: Selected, retester: NetworkTest, drawn: TestSet
     ) -> None:
         """Compare the answers on the strings that the checkpoint was chosen by."""
         now = retester.test(drawn)
@@ -199,42 +283,60 @@ class WeightsTest:
         _compare(found, _measures(selected.metrics), now.measures, "validation")
 
     @staticmethod
-    def _other_bits(retester: Retester, cells: TestSet, told: float, now: float) -> str | None:
+    def _other_bits(
+        retester: NetworkTest, cells: TestSet, recorded: float, now: float
+    ) -> str | None:
         """Say how two cross-entropies differ, if by more than the arithmetic can make them."""
-        difference = abs(told - now)
+        difference = abs(recorded - now)
         if difference <= allowed_bits(now):
             return None
         double = retester.test(cells, double=True).bits
         if difference <= allowed_bits(now, abs(now - double)):
             return None
-        return f"{now:.3g} bits, not {told:.3g}"
+        return f"{now:.3g} bits, not {recorded:.3g}"
 
     @staticmethod
-    def _could_be(retester: Retester, cells: TestSet, told: CellCounts, now: CellCounts) -> bool:
+    def _could_be(
+        retester: NetworkTest, cells: TestSet, recorded: CellCounts, now: CellCounts
+    ) -> bool:
         """Say whether one network's arithmetic can give both counts on the same strings."""
-        answers, difference = sum(told.asked), changed(told, now)
+        answers, difference = sum(recorded.asked), changed(recorded, now)
         if difference <= allowed(answers):
             return True
-        if p_value(told, now) < ALARM:  # too much even for other strings
+        if p_value(recorded, now) < ALARM:  # too much even for other strings
             return False
         double = retester.test(cells, double=True).counts
         return difference <= allowed(answers, changed(now, double))
 
-    def _strings_of(self, record: Record) -> _Strings:
-        """Return the strings of a record's task; those of the last one are at hand."""
-        from formalbench.evaluation.cells import fresh_set, has_fixed_test, test_set, validation_set
+    def _network(
+        self, record: Record, task: Task, packed: bytes | None, foreign: frozenset[str]
+    ) -> nn.Module:
+        if foreign & {"model", "task"}:
+            return self._processes.network(record, task, self._device, packed)
+        if packed is not None:
+            return network_from(self._host, record, packed, "its weights", record.protocol)
+        network: nn.Module = self._host.network(record.model.name, task, record.model.options)
+        return network
 
-        used, protocol = record.task, record.protocol
-        key = (used.name, tuple(sorted(used.options.items())), protocol_contents(protocol))
-        if self._strings is None or self._strings.key != key:
+    def _strings_of(self, record: Record, foreign: frozenset[str]) -> _Strings:
+        """Return the strings of a record's task; those of the last one are at hand."""
+        used, protocol, seed = record.task, record.protocol, self._seed
+        objective = self._host.objective(used.name.partition(":")[2])
+        if foreign and objective.layout == "decoded":
+            seed ^= int(record.test_id, 16)  # its network was shown the answers to the last ones
+        key = (used.name, tuple(sorted(used.options.items())), protocol_contents(protocol), seed)
+        if self._strings is not None and self._strings.key == key:
+            return self._strings
+        if "task" in foreign:
+            task, sets = remote_strings(self._processes, self._host, record, seed)
+            if sets["test"].fingerprint != getattr(record.test, "fingerprint", ""):
+                raise RequestError("it was tested on other strings than its plugin draws")
+            self._strings = _Strings(key, task, sets["test"], sets.get("fresh"), sets["validation"])
+        else:
             task = protocol.apply(self._host.task(used.name, used.options))
-            self._strings = _Strings(
-                key,
-                task,
-                test_set(task, protocol),
-                None if has_fixed_test(task) else fresh_set(task, protocol, self._seed),
-                validation_set(task, protocol),
-            )
+            fresh = None if has_fixed_test(task) else fresh_set(task, protocol, seed)
+            own, held = test_set(task, protocol), validation_set(task, protocol)
+            self._strings = _Strings(key, task, own, fresh, held)
         return self._strings
 
 
@@ -248,18 +350,18 @@ def _not_at_hand(record: Record) -> str:
     )
 
 
-def _measures(told: Mapping[str, Summed]) -> dict[str, Measure]:
-    return {name: Measure(one.total, one.count) for name, one in told.items()}
+def _measures(recorded: Mapping[str, Summed]) -> dict[str, Measure]:
+    return {name: Measure(one.total, one.count) for name, one in recorded.items()}
 
 
 def _compare(
     found: Audit,
-    told: Mapping[str, Measure | None],
+    recorded: Mapping[str, Measure | None],
     now: Mapping[str, Measure],
     which: str,
 ) -> None:
     """Compare the other metrics; those in bits are compared by how they round."""
-    for name, measure in sorted(told.items()):
+    for name, measure in sorted(recorded.items()):
         again = now.get(name)
         if measure is None or again is None or name == CROSS_ENTROPY:
             continue
@@ -274,31 +376,12 @@ def _compare(
 
 
 _LONGEST = 500
-"""Characters of what a stranger's code says when it fails."""
-
-
-@dataclass(frozen=True)
-class Demand:
-    """What is asked of a record.
-
-    Attributes:
-        path: of its file.
-        weights: whether its network is tested, or only admitted.
-        packed: the weights of a learned one, if they are at hand.
-        seed: of the fresh strings.
-        device: ``cpu`` or ``cuda:i``.
-    """
-
-    path: Path
-    weights: bool
-    packed: bytes | None
-    seed: int
-    device: str
+"""Characters of what a plugin's code says when it fails."""
 
 
 @contextlib.contextmanager
 def refusing(found: Audit) -> Iterator[None]:
-    """Take what fails inside for a reason to refuse a record: it can be a stranger's code."""
+    """Take what fails inside for a reason to refuse a record: it can be a plugin's code."""
     try:
         with as_failures():
             yield
@@ -308,56 +391,33 @@ def refusing(found: Audit) -> Iterator[None]:
         found.verdict, found.reasons = "refused", [line[:_LONGEST]]
 
 
-def examine_apart(question: Question[Demand], tell: Tell) -> Audit:
-    """Examine a record in a process of its own (see `Strangers`)."""
-    demand = question.asked
-    tell(LOADING)
-    examination = _examination(question.plugins, demand.seed, demand.device)
-    return examination.examine(question.record, demand, tell)
-
-
-@lru_cache(maxsize=1)
-def _examination(plugins: tuple[LocalPlugin, ...], seed: int, device: str) -> Examination:
-    return Examination(load_host(plugins), seed, device)
-
-
-class Examination:
-    """What one process knows while it examines records; those of one task in a row share strings.
+def test_verification(
+    found: Audit,
+    record: VerificationRecord,
+    host: PluginHost,
+    device: str,
+    processes: PluginProcesses,
+) -> None:
+    """Verify a model again, and note in `found` what does not agree.
 
     Args:
+        found: what is noted.
+        record: of a verification that `Admission` takes.
         host: the plugins.
-        seed: of the fresh strings.
         device: ``cpu`` or ``cuda:i``.
+        processes: where plugins' code runs.
     """
-
-    def __init__(self, host: PluginHost, seed: int, device: str) -> None:
-        self._host = host
-        self._admission = Admission(host)
-        self._weights = WeightsTest(host, seed, device)
-
-    def examine(self, record: AnyRecord, demand: Demand, tell: Tell = lambda line: None) -> Audit:
-        """Return what comes of a record whose code is asked; refused, if that fails."""
-        found = Audit(demand.path, record)
-        with refusing(found):
-            tell("drawing its strings and building its network")
-            self._admission.admit(record)
-            if isinstance(record, VerificationRecord):
-                tell("verifying it again")
-                _verify(found, record, self._host, demand.device, tell)
-            elif demand.weights:
-                tell("testing its weights")
-                self._weights.test(found, record, demand.packed, partial(tell, ""))
-        return found
-
-
-def _verify(
-    found: Audit, record: VerificationRecord, host: PluginHost, device: str, tell: Tell
-) -> None:
-    done = found.reverified = verify_again(record, host, device, lambda *_: tell(""))
+    foreign = processes.foreign(record)
+    if "task" in foreign:
+        found.not_judged(OWN_WORD)
+        return
+    done = found.reverified = verify_again(record, host, device, processes if foreign else None)
     if done.otherwise and not done.judged:
-        found.verdict = "not judged"
-        found.reasons.append("verified under other conditions, which round otherwise")
+        found.not_judged("verified under other conditions, which round otherwise")
     for reason in done.otherwise:
         found.reasons.append(reason)
         if done.judged:
             found.verdict = "MISMATCH"
+
+
+test_verification.__test__ = False  # type: ignore[attr-defined]  # not one of pytest's

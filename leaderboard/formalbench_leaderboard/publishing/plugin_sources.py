@@ -18,7 +18,6 @@ from formalbench.contracts.record import Origin, Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.files import read_plain
 from formalbench.host.plugin import data_files, package_hash
-from formalbench.running.plan import local_plugins
 from formalbench.statistics.records import plugin_files
 
 if TYPE_CHECKING:
@@ -51,16 +50,6 @@ def kept_path(source: Origin) -> Path:
     if not _NAME.fullmatch(source.distribution):
         raise RequestError(f"{source.distribution!r:.100} is no name for a published plugin")
     return FOLDER / source.sha256 / source.distribution
-
-
-def plugins_of(record: AnyRecord, host: PluginHost) -> list[LocalPlugin]:
-    """Return the local plugins that a record needs, its protocol's among them."""
-    named = named_by(record, host)
-    if isinstance(record, Record):
-        model, task = host.select_model(record.model.name), host.select_task(record.task.name)
-        names = local_plugins(host, model, task, record.protocol)
-        return [one for one in host.locals() if one in named or one.named.name in names]
-    return named
 
 
 def named_by(record: AnyRecord, host: PluginHost) -> list[LocalPlugin]:

@@ -17,15 +17,15 @@ from formalbench.statistics.build import build_page
 from formalbench.statistics.records import has_result, identity, model_key, title_of
 from formalbench.statistics.selection import distinct
 from formalbench.store import Store, sweep, weights_path
-from formalbench.store.archive import Archive, AtHand
+from formalbench.store.archive import Archive, WeightLookup
 from formalbench.store.records import PUBLISHED_RESULTS, repository_above
 
 from formalbench_leaderboard.board.sources import DEFAULT_SUITE, parted, suite_view
-from formalbench_leaderboard.publishing.check import broken_promises
+from formalbench_leaderboard.publishing.check import broken_promises, untrue
 from formalbench_leaderboard.publishing.places import Contents, published_path, write_all
-from formalbench_leaderboard.publishing.plugin_sources import plugin_contents, plugins_of
+from formalbench_leaderboard.publishing.plugin_sources import plugin_contents
 from formalbench_leaderboard.publishing.record_check import Admission, copied
-from formalbench_leaderboard.publishing.untrusted_plugins import CarefulAdmission
+from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
 from formalbench_leaderboard.publishing.untrusted_records import (
     Found,
     RefusedError,
@@ -112,13 +112,16 @@ def publish(
     sweep_cache()
     files = store.files()
     held = _by_identity(Found(file, record) for file, record in files.items())
-    with CarefulAdmission(host) as admission:
+    with PluginProcesses(host) as processes:
+        admission = Admission(host, processes)
         sorting = _sorted(admitted(results, admission), held)
-    fresh = [*sorting["added"], *sorting["completed"]]
-    _check_complete(admission, fresh, held)
-    if lines := broken_promises([one.record for one in fresh], host):
-        raise RefusedError(lines)
-    sources = _sources(fresh, host)
+        fresh = [*sorting["added"], *sorting["completed"]]
+        _check_complete(admission, fresh, held)
+        new = {one.file: one.record for one in fresh}
+        lines = broken_promises(new.values(), host, processes)
+        if lines := lines or [*untrue(new, WeightLookup(), host, processes)]:
+            raise RefusedError(lines)
+        sources = _sources(fresh, processes)
     names = {identity(one.record) for one in fresh}
     old = {file.relative_to(repository): record for file, record in files.items()}
     stay = {path: record for path, record in old.items() if identity(record) not in names}
@@ -188,7 +191,7 @@ def _check_complete(admission: Admission, fresh: list[Found], held: Mapping[str,
         raise RefusedError(lines)
 
 
-def _sources(fresh: list[Found], host: PluginHost) -> dict[Path, Contents]:
+def _sources(fresh: list[Found], processes: PluginProcesses) -> dict[Path, Contents]:
     """Return the files of the local plugins that records need, to be published with them.
 
     Raises:
@@ -199,7 +202,7 @@ def _sources(fresh: list[Found], host: PluginHost) -> dict[Path, Contents]:
     lines: dict[str, None] = {}
     for one in fresh:
         try:
-            for local in plugins_of(one.record, host):
+            for local in processes.sources(one.record):
                 if local.path not in done:
                     contents |= plugin_contents(local)
                     done.add(local.path)
@@ -228,7 +231,7 @@ def _packed(
         The archive, if there are any weights, and whether it was written now.
     """
     runs = [one.record for one in fresh if isinstance(one.record, Record) and one.record.weights]
-    at_hand = AtHand([results] if runs else [])
+    at_hand = WeightLookup([results] if runs else [])
     held = [run for run in runs if run in at_hand]
     if not held:
         return None, False

@@ -1,56 +1,52 @@
-"""Whether a record may be published.
+"""Whether a record may be published: it is planned again, and its test is drawn again.
 
-The accuracies themselves are taken on trust until an audit; everything around them is not.
+What a network got right is its author's word until its weights are tested or it is trained again.
 """
 
 from __future__ import annotations
 
-import datetime
 import json
-import math
+import re
+import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from functools import cache, partial
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.identity import ids_of
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.record import ModelUsed, Record, TaskUsed
-from formalbench.contracts.specs import ModelSpec, TaskSpec
-from formalbench.contracts.verification import (
-    MAX_ENTRIES,
-    STRINGS_VERSION,
-    AnyRecord,
-    Judged,
-    VerificationRecord,
-)
+from formalbench.contracts.verification import STRINGS_VERSION, AnyRecord, VerificationRecord
 from formalbench.documents.text import harmless, plural, rate
-from formalbench.host.options import changed_options, make_config, option_facts
 from formalbench.host.plugin import SESSION
 from formalbench.running.estimate import rates_wanted
-from formalbench.running.plan import code_of, extra_metrics
+from formalbench.running.plan import (
+    Run,
+    extra_metrics,
+    model_used,
+    run_for,
+    task_used,
+)
+from formalbench.running.sandbox import Report
+from formalbench.running.worker import load_host
 from formalbench.statistics.records import (
     Contents,
+    by_itself,
     contents,
     grouped_by,
     identity,
     model_key,
     protocol_contents,
+    run_of,
     title_of,
+    words_of,
 )
 from formalbench.statistics.selection import registered_protocol
-from formalbench.training.resolved_protocol import make_sampler
 
-from formalbench_leaderboard.publishing.metadata_check import (
-    check_made,
-    check_outcome,
-    check_training,
-)
 from formalbench_leaderboard.publishing.test_check import (
     ExpectedTest,
     Networks,
-    check_history,
     check_selected,
     check_test,
     expected_test,
@@ -61,126 +57,56 @@ if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol
     from formalbench.contracts.task import Task
     from formalbench.host.host import PluginHost
-    from formalbench.host.plugin import Plugin
-    from formalbench.verification.plan import PortionKind, VerificationPlan
-    from formalbench.verification.verify import Subject, Verification
+    from formalbench.host.plugin import LocalPlugin
+    from formalbench.running.remote_network import NetworkQuestion
+
+    from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses, Question
 
 
-MOST_SYMBOLS = 1 << 33
-"""Of all strings of a verification together: days, in place of the minutes that an audit takes."""
+_FILE = re.compile(r"[A-Za-z0-9_./+=:-]{1,300}")
 
 
-def subject_of(record: VerificationRecord, host: PluginHost) -> Subject:
-    """Return what a record says was verified, as the plugins at hand have it."""
-    from formalbench.verification.verify import Subject
-
-    entry, _, _ = host.task_entry(record.task.name)
-    model, task = record.model, host.task(record.task.name, record.task.options)
-    return Subject(
-        model=model,
-        build=lambda: host.network(model.name, task, model.options),
-        used=record.task,
-        task=task,
-        asking=lambda: host.blaming(entry.plugin),
-    )
-
-
-def prepared(record: VerificationRecord, subject: Subject) -> Verification:
-    """Build the network of a verification and plan its strings again; none is judged yet.
-
-    Raises:
-        RequestError: one line, if it could not have been asked for.
-    """
-    from formalbench.store.weights import bounded
-    from formalbench.verification.plan import VerificationRequest
-    from formalbench.verification.verify import prepare
-
-    asked = record.asked
-    request = VerificationRequest(
-        asked.exhaustive or 0, asked.lengths or None, asked.count, asked.seed
-    )
-    with bounded(record.model.name):
-        return prepare(subject, request, record.dtype if record.break_length is None else "all")
-
-
-def check_verified(record: VerificationRecord, host: PluginHost) -> None:
-    """Refuse a verification that its model, its task and its request cannot give.
+def check_texts(record: AnyRecord) -> None:
+    """Refuse what pages or people who copy a command would take for something else.
 
     Raises:
         RequestError: one line that says why.
     """
-    entry, _ = host.models.get(record.model.name)
-    with host.blaming(entry.plugin):
-        known = prepared(record, subject_of(record, host))
-    _check_network(record, known)
-    plan = known.plan
-    if (plan.exhaustive, plan.lengths) != (record.asked.exhaustive, record.asked.lengths):
-        raise RequestError("its model and its task have no strings of such lengths")
-    if sum(portion.size * max(1, portion.length) for portion in plan.portions) > MOST_SYMBOLS:
-        raise RequestError("it judged more strings than anybody would judge again")
-    _check_number("exhaustive", record.exhaustive, plan)
-    _check_number("adversarial", record.adversarial, plan)
-    _check_break(record, plan)
-    _check_figures(record)
-    failure = record.first_failure
-    if failure and any(text != harmless(text) for text in (failure.string, str(failure.expected))):
-        raise RequestError("its first failure has signs that no string has")
+    for text in _texts(record.model_dump(mode="json")):
+        if harmless(text) != text:
+            raise RequestError(f"{text!r:.60} has characters that are not allowed")
+    if not _is_its_command(record):
+        raise RequestError("the recorded command does not match the recorded configuration")
 
 
-def _check_network(record: VerificationRecord, known: Verification) -> None:
-    for what, told, here in (
-        ("parameters", record.model.parameters, known.model.parameters),
-        ("depth", record.depth, known.depth),
-        ("width", record.width, known.width),
-        ("constants", sorted(record.constants), sorted(known.constants)),
-    ):
-        if told != here:
-            raise RequestError(f"{what}: it says {told}, the network built here {here}")
-    for name, value in known.constants.items():
-        if not math.isclose(record.constants[name], value, rel_tol=1e-9, abs_tol=1e-12):
-            raise RequestError(
-                f"constant {name}: it says {record.constants[name]:g}, the network built here "
-                f"{value:g}"
-            )
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text of a record, keys of mappings included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from (key, *_texts(one))
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
 
 
-def _check_number(kind: PortionKind, told: Judged | None, plan: VerificationPlan) -> None:
-    """Refuse more strings than there are; how many there are at least, an audit counts."""
-    most = sum(portion.size for portion in plan.portions if portion.kind == kind)
-    if told is not None and told.strings > most:
-        raise RequestError(f"it judged {told.strings:,} {kind} strings, and there are {most:,}")
-
-
-def _check_break(record: VerificationRecord, plan: VerificationPlan) -> None:
-    """Refuse break lengths that were not tested, or that its own errors contradict."""
-    from formalbench.verification.judge import DTYPES
-
-    told = record.break_length
-    if told is None:
-        return
-    if set(told) != set(DTYPES):
-        raise RequestError("it does not say how far each precision goes")
-    tested = {portion.length for portion in plan.portions if portion.size}
-    if set(told.values()) - {None} - tested:
-        raise RequestError("it says that a precision goes up to a length that was not tested")
-    errors = zip(record.asked.lengths, record.by_length.errors, strict=True)
-    wrong = min((length for length, error in errors if error), default=None)
-    own = told[record.dtype]
-    if (not record.errors and own != max(tested, default=None)) or (
-        wrong is not None and own is not None and own >= wrong
-    ):
-        raise RequestError(f"it says that {record.dtype} goes up to {own}, and its errors do not")
-
-
-def _check_figures(record: VerificationRecord) -> None:
-    by_length = record.by_length
-    if any(
-        mean is not None and worst is not None and mean > worst * (1 + 1e-5)
-        for mean, worst in zip(by_length.mean_bits, by_length.max_bits, strict=True)
-    ):
-        raise RequestError("its mean cross-entropy is above its worst")
-    if by_length.window != max(1, -(-len(by_length.errors) // MAX_ENTRIES)):
-        raise RequestError("its figures are put together otherwise than a verification does")
+def _is_its_command(record: AnyRecord) -> bool:
+    """Say whether a command is the one of the record's parts, with any plugins by their files."""
+    if isinstance(record, Record) and record.command == run_of(record).command:
+        return True  # as thousands are: no need to take it apart
+    try:
+        words = shlex.split(record.command)
+    except ValueError:
+        return False
+    files = []
+    while "--plugin" in words[:-1]:
+        at = words.index("--plugin")
+        files.append(words[at + 1])
+        del words[at : at + 2]
+    safe = all(_FILE.fullmatch(file) and not file.startswith("-") for file in files)
+    alone = [by_itself(record)] if isinstance(record, Record) else []
+    return safe and words in [words_of(record), *alone]
 
 
 _DIFFERENT_SUMS = 3
@@ -233,22 +159,22 @@ class Admission:
     """Decides which records a repository takes in.
 
     Args:
-        host: the plugins; what they provide is what a record is held against.
-        now: the time; None for the clock's.
+        host: the plugins.
+        processes: where their code is asked; None if this is the process of a record's plugins,
+            or all code is formalbench's own.
     """
 
-    def __init__(self, host: PluginHost, now: datetime.datetime | None = None) -> None:
-        self._host = host
-        self._now = now or datetime.datetime.now(datetime.UTC)
+    def __init__(self, host: PluginHost, processes: PluginProcesses | None = None) -> None:
+        self._host, self._processes = host, processes
+        self._networks = Networks(host, processes)
+        # Thousands of records are of few models, tasks and protocols: each is looked up once.
         self._tasks: dict[tuple[str, str, Contents], Task] = {}
         self._tests: dict[tuple[int, str], ExpectedTest] = {}
-        self._networks = Networks(host)
-        # Thousands of records are of few models, tasks and protocols: each is looked up once.
-        self._registered = cache(partial(registered_protocol, host))
-        self._at_hand: set[tuple[str, ...]] = set()
+        self._protocols: dict[Contents, Protocol] = {}
+        self._planned: dict[str, Run] = {}
 
     def admit(self, record: AnyRecord) -> None:
-        """Refuse a record, of either kind, that the plugins at hand would not make.
+        """Refuse a record, of either kind, that would not be made here.
 
         Raises:
             RequestError: one line that says why.
@@ -259,7 +185,7 @@ class Admission:
             self.check(record)
 
     def check(self, record: Record) -> None:
-        """Refuse a record that the plugins at hand would not make.
+        """Refuse the record of a run that would not be planned and tested so here.
 
         Raises:
             RequestError: one line that says why.
@@ -269,41 +195,36 @@ class Admission:
                 "its model is a class that no file has: put it in one, and run it from there "
                 "(--model mine.py:Mine)"
             )
-        check_made(record, self._now)
-        check_outcome(record)
-        trained, tested = ids_of(record)
-        if trained != record.train_id:
-            raise RequestError("its train_id is not the hash of what it says was trained")
-        if tested != record.test_id:
-            raise RequestError("its test_id is not the hash of what it says was tested")
-        self._check_protocol(record)
-        self._check_task(record.task)
-        self._check_code(record)
-        task = self._task(record.task, record.protocol)
-        check_training(record, task, make_sampler(self._host, record.protocol))
-        check_history(record, task)
-        if record.test is not None:
-            expected = self._expected(record, task)
-            check_test(record.test, expected)
-            if record.selected is not None:
-                check_selected(record.selected, expected.validation)
-        self._check_model(record.model, record.task)  # last: the rest holds whatever the model is
-        self._networks.check(record, task)
+        check_texts(record)
+        foreign = self._foreign(record)
+        if foreign <= {"model"}:
+            check_planned(record, self._plan(record))
+        elif self._processes is not None:
+            self._processes.ask(record, _admit, None)
+        if not foreign & {"task", "objective", "metric"}:
+            self._check_drawn(record, foreign)
 
     def check_verification(self, record: VerificationRecord) -> None:
-        """Refuse a verification that the plugins at hand would not make.
+        """Refuse a verification that would not be planned so here.
 
         Raises:
             RequestError: one line that says why.
         """
-        check_made(record, self._now)
+        from formalbench_leaderboard.publishing.verification_check import check_verified
+
+        check_texts(record)
         if record.asked.version != STRINGS_VERSION:
             raise RequestError("its strings were made by another version of `formalbench verify`")
+        foreign = self._foreign(record)
+        if "task" in foreign and self._processes is not None:
+            self._processes.ask(record, _admit, None)
+            return
+        task = self._task_here(record.task)
+        check_used("task", record.task, task)
+        check_used("model", record.model, self._model_here(record, foreign))
         if record.verification_id != record.identity:
             raise RequestError("its verification_id is not the hash of what it says was verified")
-        self._check_task(record.task)
-        self._check_model(record.model, record.task)
-        check_verified(record, self._host)
+        check_verified(record, self._host, self._processes if foreign else None)
 
     def incomplete(self, new: Sequence[Record], held: Iterable[Record]) -> list[str]:
         """Say which seeds and learning rates are missing: one line each.
@@ -323,57 +244,66 @@ class Admission:
             line
             for group in with_new
             for line in (
-                *missing_runs(groups[group], self._registered(groups[group][0].protocol)),
+                *missing_runs(groups[group], self._registered(groups[group][0])),
                 *_unpublished(groups[group]),
             )
         ]
 
-    def _check_protocol(self, record: Record) -> None:
-        protocol = self._registered(record.protocol)
-        if protocol_contents(record.protocol) != protocol_contents(protocol):
-            raise RequestError(f"its protocol differs from the registered {protocol.title}")
-        learned = record.model.kind == "learned"
-        if learned and record.learning_rate not in protocol.learning_rates:
-            raise RequestError(f"learning rate {record.learning_rate} is not in {protocol.title}")
-        if not learned and record.seed:
-            raise RequestError("an exact model has nothing that a seed could change: seed 0 only")
+    def _foreign(self, record: AnyRecord) -> frozenset[str]:
+        return frozenset() if self._processes is None else self._processes.foreign(record)
 
-    def _check_task(self, task: TaskUsed) -> None:
-        if (key := _as_told(task)) in self._at_hand:
-            return
+    def _registered(self, record: Record) -> Protocol:
+        """Return the registered protocol of a record's name, version and changes."""
+        key = protocol_contents(record.protocol)
+        if key not in self._protocols:
+            self._protocols[key] = (
+                registered_protocol(self._host, record.protocol)
+                if self._processes is None
+                else self._processes.protocol(record)
+            )
+        return self._protocols[key]
+
+    def _plan(self, record: Record) -> Run:
+        """Return the run that is planned here for what a record says was asked for."""
+        used = record.model.model_dump_json(), record.task.model_dump_json()
+        key = _as_json([*used, protocol_contents(record.protocol), record.code])
+        if key not in self._planned:
+            self._task_here(record.task)
+            model = self._model_here(record, self._foreign(record))
+            self._planned[key] = run_for(self._host, record, self._registered(record), model)
+        return replace(self._planned[key], learning_rate=record.learning_rate, seed=record.seed)
+
+    def _task_here(self, task: TaskUsed) -> TaskUsed:
         try:
-            entry, objective, _ = self._host.task_entry(task.name)
+            self._host.task_entry(task.name)
         except RequestError:
             raise RequestError(_unknown("task", task)) from None
-        if not task.name.endswith(f":{objective}"):
-            raise RequestError(f"task {task.name} is not in the full form, with its objective")
-        _check_used("task", task, entry.spec, entry.plugin)
-        self._at_hand.add(key)
+        return task_used(self._host.select_task(task.name, options=task.options))
 
-    def _check_model(self, model: ModelUsed, task: TaskUsed) -> None:
-        if (key := (*_as_told(model), model.kind, task.name)) in self._at_hand:
-            return
+    def _model_here(self, record: AnyRecord, foreign: frozenset[str]) -> ModelUsed:
+        model = record.model
         try:
             entry, _ = self._host.models.get(model.name)
         except RequestError:
             raise RequestError(_unknown("model", model)) from None
-        _check_used("model", model, entry.spec, entry.plugin)
-        if model.kind != entry.spec.kind:
-            raise RequestError(f"model {model.name} is {entry.spec.kind}, not {model.kind}")
-        offered = entry.spec.objectives  # none named: all whose layout it does
-        if offered and task.name.partition(":")[2] not in offered:
-            raise RequestError(f"model {model.name} cannot do {task.name}")
-        self._at_hand.add(key)
+        source = entry.plugin.source
+        at_hand = contents(0, source) == contents(0, model.source)
+        if self._processes is None or "model" not in foreign or not at_hand:
+            return model_used(self._host.select_model(model.name, options=model.options))
+        told = self._processes.ask_network(record, _model_there)
+        return ModelUsed.model_validate({**told, "source": source})
 
-    def _check_code(self, record: Record) -> None:
-        """Refuse a run that other code than what is at hand trained or measured."""
-        objective = record.task.name.partition(":")[2]
-        here = code_of(self._host, objective, record.protocol)
-        told = record.code or {}
-        needed = {role for role in here if not role.startswith("metric ")}  # more may be measured
-        for role in sorted(needed | set(told)):
-            if told.get(role) != here.get(role):
-                raise RequestError(f"its {role} is of other code than the one at hand")
+    def _check_drawn(self, record: Record, foreign: frozenset[str]) -> None:
+        """Refuse a test on other strings than are drawn here, or of another network."""
+        if record.test is None:  # it may have failed before there was a network
+            return
+        task = self._task(record.task, record.protocol)
+        expected = self._expected(record, task)
+        check_test(record.test, expected)
+        if record.selected is not None:
+            check_selected(record.selected, expected.validation)
+        if foreign <= {"model"}:
+            self._networks.check(record, task)
 
     def _expected(self, record: Record, task: Task) -> ExpectedTest:
         """Draw the test set of a record's task again; each is drawn once."""
@@ -396,6 +326,53 @@ class Admission:
                 task: Task = self._host.task(used.name, used.options)
                 self._tasks[key] = protocol.apply(task)
         return self._tasks[key]
+
+
+def check_planned(record: Record, planned: Run) -> None:
+    """Refuse a record that is not of the run that is planned here.
+
+    Raises:
+        RequestError: one line that says what differs.
+    """
+    check_used("task", record.task, planned.task)
+    check_used("model", record.model, planned.model)
+    protocol, learned = planned.protocol, record.model.kind == "learned"
+    if protocol_contents(record.protocol) != protocol_contents(protocol):
+        raise RequestError(f"its protocol differs from the registered {protocol.title}")
+    if learned and record.learning_rate not in protocol.learning_rates:
+        raise RequestError(f"learning rate {record.learning_rate} is not in {protocol.title}")
+    if not learned and record.seed:
+        raise RequestError("an exact model has nothing that a seed could change: seed 0 only")
+    told = record.code or {}
+    for role in sorted({*told, *planned.code}):
+        if told.get(role) != planned.code.get(role):
+            raise RequestError(f"its {role} is of other code than the one at hand")
+    if (record.train_id, record.test_id) != (planned.train_id, planned.test_id):
+        raise RequestError("its train_id or test_id is not that of the run that is planned here")
+
+
+def check_used(kind: str, used: ModelUsed | TaskUsed, here: ModelUsed | TaskUsed) -> None:
+    """Refuse a task or model that is not the one that is planned here.
+
+    Raises:
+        RequestError: one line that says what differs.
+    """
+    if used.name != here.name:
+        raise RequestError(f"{kind} {used.name} is not in the full form, with its objective")
+    if used.version != here.version:
+        raise RequestError(
+            f"{kind} {used.name} is at version {here.version}, "
+            f"the record used version {used.version}"
+        )
+    if contents(used.version, used.source) != contents(here.version, here.source):
+        then, now = used.source.distribution, here.source.distribution
+        if then == now:
+            raise RequestError(f"{kind} {used.name}: {now} has changed since the record was made")
+        raise RequestError(f"{kind} {used.name} came from {then}, here it comes from {now}")
+    if _as_json(used.options) != _as_json(here.options):
+        raise RequestError(f"{kind} {used.name} has options that `--set` would not give it")
+    if isinstance(used, ModelUsed) and isinstance(here, ModelUsed) and used.kind != here.kind:
+        raise RequestError(f"model {used.name} is {here.kind}, not {used.kind}")
 
 
 def missing_runs(records: Sequence[Record], protocol: Protocol) -> list[str]:
@@ -441,39 +418,34 @@ def _unpublished(records: Sequence[Record]) -> list[str]:
     ]
 
 
-def _check_used(
-    kind: str, used: ModelUsed | TaskUsed, spec: ModelSpec | TaskSpec, plugin: Plugin
-) -> None:
-    """Refuse a task or model that is not the one of this name here."""
-    if used.version != spec.version:
-        raise RequestError(
-            f"{kind} {used.name} is at version {spec.version}, "
-            f"the record used version {used.version}"
-        )
-    if contents(used.version, used.source) != contents(spec.version, plugin.source):
-        then, here = used.source.distribution, plugin.source.distribution
-        if then == here:
-            raise RequestError(f"{kind} {used.name}: {here} has changed since the record was made")
-        raise RequestError(f"{kind} {used.name} came from {then}, here it comes from {here}")
-    options = option_facts(spec)
-    if extra := sorted(set(used.options) - set(options)):
-        raise RequestError(f"{kind} {used.name} has no option {extra[0]}")
-    config = make_config(spec, used.options, used.name)
-    if _as_json(changed_options(spec, config)) != _as_json(used.options):
-        raise RequestError(f"{kind} {used.name} has options that `--set` would not give it")
-
-
 def _unknown(kind: str, used: ModelUsed | TaskUsed) -> str:
     if used.source.sha256:
         return f"{kind} {used.name} is not known here: name its --plugin {used.source.distribution}"
     return f"{kind} {used.name} is not known here"
 
 
-def _as_told(used: ModelUsed | TaskUsed) -> tuple[str, ...]:
-    """Return all that decides whether a task or a model is the one of its name here."""
-    source = used.source
-    return used.name, str(used.version), _as_json(used.options), source.distribution, source.sha256
+def _as_json(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
-def _as_json(options: object) -> str:
-    return json.dumps(options, sort_keys=True)
+# What follows runs in a sandbox.
+
+
+def _admit(question: Question[None], report: Report) -> None:
+    report("loading its plugins")
+    admission = _admission(question.plugins)
+    report("drawing its strings and building its network")
+    assert question.record is not None
+    admission.admit(question.record)
+
+
+@lru_cache(maxsize=1)
+def _admission(plugins: tuple[LocalPlugin, ...]) -> Admission:
+    return Admission(load_host(plugins))
+
+
+def _model_there(question: NetworkQuestion, report: Report) -> dict[str, Any]:
+    report("loading its plugins")
+    host, model = load_host(question.plugins), question.model
+    chosen = host.select_model(model.name, options=model.options)
+    return model_used(chosen).model_dump(mode="json")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
-from formalbench.contracts.record import ModelUsed, Record, Selected, TestResult
+from formalbench.contracts.record import Record, Selected, TestResult
 from formalbench.metrics.accuracy import Accuracy, StringAccuracy
 
 from formalbench_leaderboard.publishing.weights import lacks_weights
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from formalbench.evaluation.evaluate import CellScore
     from formalbench.host.host import PluginHost
     from torch import nn
+
+    from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
 
 
 _CHANCE_ERROR = 1e-6
@@ -159,22 +161,26 @@ def check_test(test: TestResult, expected: ExpectedTest) -> None:
     Raises:
         RequestError: one line that says why.
     """
-    told, known = test.cells, expected.cells(test.cells.not_finite or ())
+    recorded, known = test.cells, expected.cells(test.cells.not_finite or ())
     if test.metric != expected.metric:
         raise RequestError(f"its metric is {test.metric}, not {expected.metric}")
-    if (told.length, told.first, told.group) != (known.length, known.first, known.group):
+    if (recorded.length, recorded.first, recorded.group) != (
+        known.length,
+        known.first,
+        known.group,
+    ):
         raise RequestError("it was tested at other lengths than its protocol says")
-    if told.strings != known.strings:
+    if recorded.strings != known.strings:
         raise RequestError("it was tested on more or fewer strings than its protocol says")
     if test.fingerprint != expected.fingerprint:
         raise RequestError("it was tested on other strings than its task and protocol give")
-    if told.asked != known.asked:
+    if recorded.asked != known.asked:
         raise RequestError("it was asked for more or fewer answers than its test strings have")
-    if any(told.correct[index] != known.correct[index] for index in told.not_finite or ()):
+    if any(recorded.correct[index] != known.correct[index] for index in recorded.not_finite or ()):
         raise RequestError("where its logits are not finite it does not count as chance")
-    _check_metrics(told, known)
+    _check_metrics(recorded, known)
     if expected.validation.likeliest:
-        _check_costs(told, known)
+        _check_costs(recorded, known)
     for name in ("chance_constant", "chance_length"):
         level, right = getattr(test, name), getattr(expected, name)
         if abs(level - right) > _CHANCE_ERROR:
@@ -193,10 +199,10 @@ def check_selected(selected: Selected, expected: ExpectedValidation) -> None:
             f"it was validated on {selected.strings:,} strings and {selected.asked:,} answers, "
             f"and its protocol has {expected.strings:,} and {asked:,}"
         )
-    told = selected.metrics
-    if missing := sorted(expected.needed - told.keys() - {expected.metric, MUTUAL_INFORMATION}):
+    recorded = selected.metrics
+    if missing := sorted(expected.needed - recorded.keys() - {expected.metric, MUTUAL_INFORMATION}):
         raise RequestError(f"its validation lacks the metric {missing[0]}")
-    for name, sums in sorted(told.items()):
+    for name, sums in sorted(recorded.items()):
         if sums.count != expected.counts.get(name) or name == expected.metric:
             raise RequestError(f"its validation has no {name} of {sums.count:,} answers")
         most = expected.bits + 0.001 if name == MUTUAL_INFORMATION else float(sums.count)
@@ -204,45 +210,18 @@ def check_selected(selected: Selected, expected: ExpectedValidation) -> None:
         if sums.total < 0 or (bounded and sums.total > most):
             raise RequestError(f"its {name} of the validation cannot be {sums.total:g}")
     if expected.likeliest:
-        entropy = told[CROSS_ENTROPY].total
+        entropy = recorded[CROSS_ENTROPY].total
         _check_cost(selected.correct, selected.asked, entropy, expected.bits, "validation")
 
 
-def check_history(record: Record, task: Task) -> None:
-    """Refuse curves that are not of the strings that the protocol watches.
-
-    Args:
-        record: of a run.
-        task: as the protocol applies it.
-
-    Raises:
-        RequestError: one line that says why.
-    """
-    training, watch = record.training, record.protocol.watch
-    if training is None or training.history is None:
-        return
-    if watch is None:
-        raise RequestError("it has curves over its training, and its protocol watches nothing")
-    from formalbench.evaluation.cells import watch_set
-
-    history, drawn = training.history, watch_set(task, watch)
-    told = [(curve.length, curve.strings) for curve in history.curves]
-    if (history.every, history.fingerprint) != (watch.every, drawn.fingerprint) or told != [
-        (cell.last, cell.strings) for cell in drawn.cells
-    ]:
-        raise RequestError("its curves are not of the strings that its protocol watches")
-    if len(history.steps) > training.steps // watch.every:
-        raise RequestError("its curves have more points than its training has")
-
-
-def _check_metrics(told: Cells, known: Cells) -> None:
-    if missing := sorted(known.metrics.keys() - told.metrics.keys() - {MUTUAL_INFORMATION}):
+def _check_metrics(recorded: Cells, known: Cells) -> None:
+    if missing := sorted(known.metrics.keys() - recorded.metrics.keys() - {MUTUAL_INFORMATION}):
         raise RequestError(f"it lacks the metric {missing[0]}")
-    if extra := sorted(told.metrics.keys() - known.metrics.keys()):
+    if extra := sorted(recorded.metrics.keys() - known.metrics.keys()):
         raise RequestError(f"{extra[0]} is no metric of its task")
-    if told.window != known.window:
+    if recorded.window != known.window:
         raise RequestError("its metrics are summed up over other cells than its test has")
-    for name, sums in sorted(told.metrics.items()):
+    for name, sums in sorted(recorded.metrics.items()):
         if sums.count != known.metrics[name].count:
             raise RequestError(f"its {name} counts more or fewer answers than its test has")
         share = "accuracy" in name
@@ -257,15 +236,15 @@ def _check_metrics(told: Cells, known: Cells) -> None:
             raise RequestError(f"its {name} is more than answers can tell")
 
 
-def _check_costs(told: Cells, known: Cells) -> None:
+def _check_costs(recorded: Cells, known: Cells) -> None:
     """Hold each window of a test to what its answers cost (`_check_cost`)."""
-    bits, most = told.metrics[CROSS_ENTROPY].total, known.metrics[CROSS_ENTROPY].total
+    bits, most = recorded.metrics[CROSS_ENTROPY].total, known.metrics[CROSS_ENTROPY].total
     for at, pair in enumerate(zip(bits, most, strict=True)):
-        of = range(at * told.window, min((at + 1) * told.window, len(told.length)))
-        finite = [index for index in of if index not in (told.not_finite or ())]
+        of = range(at * recorded.window, min((at + 1) * recorded.window, len(recorded.length)))
+        finite = [index for index in of if index not in (recorded.not_finite or ())]
         right, asked = (
-            sum(told.correct[index] for index in finite),
-            sum(told.asked[index] for index in finite),
+            sum(recorded.correct[index] for index in finite),
+            sum(recorded.asked[index] for index in finite),
         )
         _check_cost(right, asked, pair[0] / 1000, pair[1] / 1000, "test")
 
@@ -290,29 +269,17 @@ def _impossible(total: float, count: int) -> bool:
     return not 0 <= total <= count
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A network as its model builds it, before any training.
-
-    Attributes:
-        parameters: how many.
-        kept: whether its weights are small enough to be kept.
-    """
-
-    parameters: int
-    kept: bool
-
-
 class Networks:
     """Builds the networks of records; those of one model on one task once.
 
     Args:
         host: the plugins.
+        processes: where the code of those that are not formalbench's own runs.
     """
 
-    def __init__(self, host: PluginHost) -> None:
-        self._host = host
-        self._built: dict[tuple[str, str, int], tuple[Task, Built]] = {}
+    def __init__(self, host: PluginHost, processes: PluginProcesses | None = None) -> None:
+        self._host, self._processes = host, processes
+        self._built: dict[tuple[str, str, int], tuple[Task, int, bool]] = {}
 
     def check(self, record: Record, task: Task) -> None:
         """Refuse a run of a network of another size, or without the weights that belong to it.
@@ -325,29 +292,29 @@ class Networks:
             RequestError: one line, also if the network is far larger than any that could be
                 tested again.
         """
-        if record.test is None:  # it may have failed before there was a network
-            return
-        built = self._of(record.model, task)
-        if record.model.parameters != built.parameters:
-            raise RequestError(
-                f"its network has {built.parameters:,} parameters, not {record.model.parameters:,}"
-            )
-        if built.kept and lacks_weights(record):
-            raise RequestError("it names no weights, and they are published with it: run it again")
-
-    def _of(self, model: ModelUsed, task: Task) -> Built:
+        model = record.model
         key = (model.name, json.dumps(model.options, sort_keys=True), id(task))
         if key not in self._built:
             entry, _ = self._host.models.get(model.name)
             with self._host.blaming(entry.plugin):
-                self._built[key] = task, self._build(model, task)  # kept, the task keeps its id
-        return self._built[key][1]
+                self._built[key] = task, *self._build(record, task)  # kept, the task keeps its id
+        _, parameters, is_kept = self._built[key]
+        if model.parameters != parameters:
+            raise RequestError(
+                f"its network has {parameters:,} parameters, not {model.parameters:,}"
+            )
+        if is_kept and lacks_weights(record):
+            raise RequestError("it names no weights, and they are published with it: run it again")
 
-    def _build(self, model: ModelUsed, task: Task) -> Built:
+    def _build(self, record: Record, task: Task) -> tuple[int, bool]:
+        """Return how many parameters a network has, and whether its weights are kept."""
         import torch
         from formalbench.store.weights import bounded, pack
 
+        model = record.model
+        if self._processes is not None and "model" in self._processes.foreign(record):
+            remote = self._processes.network(record, task, "cpu").remote
+            return remote.size, remote.is_kept
         with torch.random.fork_rng(devices=[]), bounded(model.name):
             network: nn.Module = self._host.network(model.name, task, model.options)
-        size = sum(parameter.numel() for parameter in network.parameters())
-        return Built(size, pack(network) is not None)
+        return sum(part.numel() for part in network.parameters()), pack(network) is not None

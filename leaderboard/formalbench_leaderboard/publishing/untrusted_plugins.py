@@ -1,25 +1,37 @@
-"""Records of a stranger's code: what only that can answer is asked in a process of its own."""
+"""The processes in which plugins' code answers for records.
+
+Code that is not formalbench's own never runs in the process that judges. What a plugin is asked
+about its own parts is its own word; what a network answers to strings is judged here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.record import Record
+from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.record import Origin, Record
 from formalbench.contracts.verification import AnyRecord
-from formalbench.running.sandbox import Apart, NoAnswerError, Tell
+from formalbench.host.loader import PROJECT
+from formalbench.host.plugin import Plugin
+from formalbench.running.plan import local_plugins
+from formalbench.running.sandbox import NoAnswerError, Report, Sandbox
 from formalbench.running.worker import load_host
+from formalbench.statistics.selection import Current, Standing, current_of, registered_protocol
 
 from formalbench_leaderboard.publishing.places import is_built_in
 from formalbench_leaderboard.publishing.plugin_sources import named_by
-from formalbench_leaderboard.publishing.record_check import Admission
 
 if TYPE_CHECKING:
+    from formalbench.contracts.task import Task
     from formalbench.host.host import PluginHost
     from formalbench.host.plugin import LocalPlugin
+    from formalbench.running.remote_network import NetworkQuestion, RemoteNetwork
 
 
 LIMIT = 600.0
@@ -32,66 +44,50 @@ LOADING = "loading its plugins"
 A = TypeVar("A")
 
 
-T = TypeVar("T")
-
-
 @dataclass(frozen=True)
 class Question(Generic[A]):
     """What a process is asked of a record; plain data.
 
     Attributes:
-        record: which.
+        record: which; None for a plugin itself.
         plugins: those that are data only, and of the others those that the record needs.
         asked: what of it.
     """
 
-    record: AnyRecord
+    record: AnyRecord | None
     plugins: tuple[LocalPlugin, ...]
     asked: A
 
     @property
     def home(self) -> object:
         """What has run in a process that may answer."""
-        distributions = {one.source.distribution for one in (self.record.model, self.record.task)}
-        return frozenset(distributions), self.plugins
+        used = () if self.record is None else (self.record.model, self.record.task)
+        return frozenset(one.source.distribution for one in used), self.plugins
 
 
-class Strangers(Apart):
-    """Asks about records in a process apart; whose code gave no answer once is asked no more.
+def foreign_parts(record: AnyRecord, host: PluginHost) -> frozenset[str]:
+    """Return which parts of a record run code that is not formalbench's own.
 
-    Args:
-        host: the plugins.
+    Returns:
+        Some of ``model``, ``task``, ``objective``, ``metric`` and ``training``: an optimiser, a
+        schedule, a sampler or a penalty.
     """
+    own = {one.sha256 for one in host.locals() if not one.is_code and not _is_noted(one, host)}
 
-    def __init__(self, host: PluginHost) -> None:
-        super().__init__(LIMIT)
-        self._host = host
-        self._lost: dict[object, str] = {}
+    def is_foreign(source: Origin) -> bool:
+        return not is_built_in(source) and source.sha256 not in own
 
-    def ask_about(
-        self, record: AnyRecord, function: Callable[[Question[A], Tell], T], asked: A
-    ) -> T:
-        """Return what a function answers about a record, in another process.
-
-        Raises:
-            RequestError: one line, if its code ends the process or gives no answer.
-        """
-        question = Question(record, plugins_needed(record, self._host), asked)
-        if question.home in self._lost:
-            raise RequestError(self._lost[question.home])
-        try:
-            return self.ask(function, question)
-        except NoAnswerError as error:
-            what = error.said[-1] if error.said else LOADING
-            self._lost[question.home] = f"{what}: its code {error.problem}"
-            raise RequestError(self._lost[question.home]) from None
+    parts = {name for name in ("model", "task") if is_foreign(getattr(record, name).source)}
+    for role, told in ((isinstance(record, Record) and record.code) or {}).items():
+        if told.partition(" version ")[0] != PROJECT:
+            kind = role.split()[0]
+            parts.add(kind if kind in ("objective", "metric") else "training")
+    return frozenset(parts)
 
 
-def are_strangers(record: AnyRecord, host: PluginHost) -> bool:
-    """Say whether code that is not formalbench's own answers for a record, or was imported here."""
-    own = is_built_in(record.model.source) and is_built_in(record.task.source)
-    parts = isinstance(record, Record) and record.code
-    return bool(parts) or not own or host.runs_local_code()
+def _is_noted(local: LocalPlugin, host: PluginHost) -> bool:
+    plugin = host.local_plugin(local)
+    return plugin is not None and plugin.noted
 
 
 def plugins_needed(record: AnyRecord, host: PluginHost) -> tuple[LocalPlugin, ...]:
@@ -100,34 +96,252 @@ def plugins_needed(record: AnyRecord, host: PluginHost) -> tuple[LocalPlugin, ..
     return tuple(one for one in host.locals() if not one.is_code or one in needed)
 
 
-class CarefulAdmission(Admission):
-    """Decides as `Admission` does, and asks a stranger's code in a process apart."""
+class PluginProcesses:
+    """Asks plugins' code about records; code that gave no answer once is asked no more.
+
+    Args:
+        host: the plugins. What those that are only noted announce is asked for, and added.
+
+    Raises:
+        BrokenPluginError: if one of them cannot be loaded.
+    """
 
     def __init__(self, host: PluginHost) -> None:
-        super().__init__(host)
-        self._strangers = Strangers(host)
+        self._host = host
+        self._records, self._networks = Sandbox(LIMIT), Sandbox(LIMIT)
+        self._here = current_of(host)
+        try:
+            for plugin in [one for one in host.plugins if one.noted]:
+                self._announce(plugin)
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._strangers.__exit__(*error)
+        self._records.end()
+        self._networks.end()
 
-    def admit(self, record: AnyRecord) -> None:
-        """Refuse a record; see `Admission`."""
-        if are_strangers(record, self._host):
-            self._strangers.ask_about(record, _admit, None)
-        else:
-            super().admit(record)
+    def ask(
+        self, record: AnyRecord, function: Callable[[Question[A], Report], Any], asked: A
+    ) -> Any:
+        """Return what a function answers about a record, in a process that runs its plugins.
+
+        Raises:
+            RequestError: one line, if their code ends the process or gives no answer.
+        """
+        question = Question(record, plugins_needed(record, self._host), asked)
+        with self._remembered(question.home):
+            return self._records.ask(function, question)
+
+    def network(
+        self,
+        record: AnyRecord,
+        task: Task,
+        device: str,
+        weights: bytes | None = None,
+    ) -> RemoteNetwork:
+        """Return a record's network, built in a process that knows no labels and no results.
+
+        Args:
+            record: of a run, or of a verification.
+            task: what the network is to answer.
+            device: ``cpu`` or ``cuda:i``.
+            weights: their contents; None for those that the model builds.
+
+        Raises:
+            RequestError: one line, if it cannot be built.
+        """
+        from formalbench.running.remote_network import build_remotely
+
+        question = self._question(record, device, weights)
+        if task.layout == "decoded":  # it was shown right answers, and may remember them
+            self._networks.end()
+        precision = "fp32" if question.protocol is None else question.protocol.precision
+        with self._remembered(question.home):
+            return build_remotely(self._networks, question, task, precision)
+
+    def ask_network(
+        self, record: AnyRecord, function: Callable[[NetworkQuestion, Report], Any]
+    ) -> Any:
+        """Return what a function answers about a record's model, in the process of networks.
+
+        Raises:
+            RequestError: one line, if its code ends the process or gives no answer.
+        """
+        question = self._question(record, "cpu", None)
+        with self._remembered(question.home):
+            return self._networks.ask(function, question)
+
+    def foreign(self, record: AnyRecord) -> frozenset[str]:
+        """Return which parts of a record run code that is not formalbench's own."""
+        return foreign_parts(record, self._host)
+
+    def is_own_run(self, record: AnyRecord) -> bool:
+        """Say whether all but a record's model is formalbench's own code."""
+        return self.foreign(record) <= {"model"}
+
+    def protocol(self, record: Record) -> Protocol:
+        """Return the registered protocol of a record's name and version, with its changes.
+
+        Raises:
+            RequestError: if there is none.
+        """
+        if self.is_own_run(record):
+            return registered_protocol(self._host, record.protocol)
+        return Protocol.model_validate(self._facts(record)["protocol"])
+
+    def sources(self, record: AnyRecord) -> list[LocalPlugin]:
+        """Return the local plugins that a record needs, its protocol's among them."""
+        named = named_by(record, self._host)
+        if not isinstance(record, Record):
+            return named
+        own = self.is_own_run(record)
+        names = {*(_names(self._host, record) if own else self._facts(record)["plugins"])}
+        return [one for one in self._host.locals() if one in named or one.named.name in names]
+
+    def standing(self, record: AnyRecord) -> Standing:
+        """Say whether a record was made with what its names stand for here; see `Current`."""
+        if self.is_own_run(record):
+            return self._here.standing(record)
+        told = self._facts(record)["standing"]
+        return told if told in ("current", "stale") else "unknown"
+
+    def newer(self, record: AnyRecord) -> bool:
+        """Say whether a record was made with a version above the one that is here."""
+        own = self.is_own_run(record)
+        return self._here.newer(record) if own else bool(self._facts(record)["newer"])
+
+    def _facts(self, record: AnyRecord) -> dict[str, Any]:
+        """Return what plugins say of a record whose names formalbench's own code cannot resolve."""
+        told = self.ask(record, _facts, None)
+        if not isinstance(told, dict) or told.keys() != {
+            "standing",
+            "newer",
+            "protocol",
+            "plugins",
+        }:
+            raise RequestError("its plugin sent something else than was asked for")
+        return told
+
+    def _question(self, record: AnyRecord, device: str, weights: bytes | None) -> NetworkQuestion:
+        from formalbench.running.remote_network import NetworkQuestion
+
+        protocol, seed = None, 0
+        if isinstance(record, Record):
+            protocol, seed = record.protocol, record.seed
+        return NetworkQuestion(
+            model=record.model,
+            task=record.task,
+            protocol=protocol,
+            seed=seed,
+            plugins=plugins_needed(record, self._host),
+            device=device,
+            weights=weights,
+        )
+
+    @contextmanager
+    def _remembered(self, home: object) -> Iterator[None]:
+        """Refuse in one line what gives no answer inside, and what has given none before."""
+        lost = self._records.lost.get(home) or self._networks.lost.get(home)
+        if lost is not None:
+            raise RequestError(str(lost))
+        try:
+            yield
+        except NoAnswerError as error:
+            raise RequestError(str(error)) from None
+
+    def _announce(self, plugin: Plugin) -> None:
+        """Know what a noted plugin provides."""
+        data = [one for one in self._host.locals() if not one.is_code]
+        own = [] if plugin.local is None or plugin.local in data else [plugin.local]
+        question = Question(None, (*data, *own), plugin.describe())
+        with self._remembered(question.home):
+            told = self._records.ask(_announced, question)
+        try:
+            specs = {
+                kind: [_spec(self._host.registries[kind].spec_type, one) for one in told[kind]]
+                for kind in _KINDS
+            }
+            self._host.announce(plugin, specs)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise RequestError(f"plugin {plugin.describe()}: {error}") from None
 
 
-def _admit(question: Question[None], tell: Tell) -> None:
-    tell(LOADING)
-    admission = _admission(question.plugins)
-    tell("drawing its strings and building its network")
-    admission.admit(question.record)
+_KINDS = ("models", "protocols", "tables", "reproductions")
+"""What is announced here of a plugin whose code is not."""
+
+
+_CODE = ("factory", "config", "defaults")
+"""Fields of specs that are code, or belong to it."""
+
+
+def _spec(kind: type[Any], told: dict[str, Any]) -> Any:
+    """Return a spec of a plugin whose code is not here."""
+    parts = {}
+    for name, value in told.items():
+        if name in ("path", "earlier"):  # of files of data
+            value = tuple(map(Path, value)) if isinstance(value, list) else Path(value)
+        parts[name] = tuple(value) if isinstance(value, list) else value
+    if "factory" in kind.__dataclass_fields__:
+        parts["factory"] = _NOWHERE
+    return kind(**parts)
+
+
+_NOWHERE = "a_plugin:not_loaded"
+"""The factory of a model whose code is not here."""
+
+
+# What follows runs in a sandbox.
+
+
+def _announced(question: Question[str], report: Report) -> dict[str, Any]:
+    report(LOADING)
+    host = load_host(question.plugins)
+
+    return {
+        kind: [
+            _plain(one.spec)
+            for one in host.registries[kind].every()
+            if one.plugin.describe() == question.asked
+        ]
+        for kind in _KINDS
+    }
+
+
+def _plain(spec: Any) -> dict[str, Any]:
+    """Return what of a spec is no code as JSON has it."""
+
+    def plain(value: Any) -> Any:
+        return str(value) if isinstance(value, Path) else value
+
+    parts = {name: getattr(spec, name) for name in spec.__dataclass_fields__ if name not in _CODE}
+    return {
+        name: [*map(plain, one)] if isinstance(one, tuple) else plain(one)
+        for name, one in parts.items()
+    }
+
+
+def _facts(question: Question[None], report: Report) -> dict[str, Any]:
+    report(LOADING)
+    record, host, current = question.record, load_host(question.plugins), _current(question.plugins)
+    assert record is not None
+    facts = {"standing": current.standing(record), "newer": current.newer(record)}
+    if not isinstance(record, Record):
+        return {**facts, "protocol": None, "plugins": []}
+    try:
+        protocol = registered_protocol(host, record.protocol).model_dump(mode="json")
+        return {**facts, "protocol": protocol, "plugins": [*_names(host, record)]}
+    except RequestError:  # then its standing says so
+        return {**facts, "protocol": None, "plugins": []}
+
+
+def _names(host: PluginHost, record: Record) -> tuple[str, ...]:
+    return local_plugins(host, record.model.name, record.task.name, record.protocol)
 
 
 @lru_cache(maxsize=1)
-def _admission(plugins: tuple[LocalPlugin, ...]) -> Admission:
-    return Admission(load_host(plugins))
+def _current(plugins: tuple[LocalPlugin, ...]) -> Current:
+    return current_of(load_host(plugins))

@@ -14,7 +14,7 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.statistics.records import counts_of, has_result
 from formalbench.store import Store, read_record, sweep, weights_path
-from formalbench.store.archive import Archive, AtHand, write_archive
+from formalbench.store.archive import Archive, WeightLookup, write_archive
 from formalbench.store.records import PUBLISHED_RESULTS, repository_above
 from formalbench.store.weights import read_weights
 
@@ -55,6 +55,17 @@ def checked_weights(record: Record, file: Path) -> bytes:
         RequestError: one line, if they are missing, too large, a link, or others.
     """
     return read_weights(record, weights_path(file))
+
+
+def packed_weights(file: Path, record: Record, at_hand: WeightLookup) -> bytes | None:
+    """Return a run's weights, beside its record or elsewhere; None if they are not at hand.
+
+    Raises:
+        RequestError: one line, if they are others than its record names.
+    """
+    if weights_path(file).exists():
+        return checked_weights(record, file)
+    return at_hand.read(record) if record in at_hand else None
 
 
 def completes(new: Found, held: Found) -> bool:
@@ -120,13 +131,13 @@ def pack(file: Path, places: Iterable[Path]) -> Packed:
 
     Args:
         file: of the archive.
-        places: where weights are looked for, as `AtHand` does.
+        places: where weights are looked for, as `WeightLookup` does.
 
     Raises:
         RequestError: one line, if there are none, or a file has others than its record names.
     """
     sweep(file.parent, below=False)
-    at_hand, runs = AtHand(places), list(published_runs().values())
+    at_hand, runs = WeightLookup(places), list(published_runs().values())
     found = [one for one in runs if one in at_hand]
     if not found:
         looked = ", ".join(map(str, at_hand.places)) or "any folder"
@@ -135,7 +146,7 @@ def pack(file: Path, places: Iterable[Path]) -> Packed:
     return Packed(file, found, [one for one in runs if one not in at_hand])
 
 
-def write_weights(file: Path, records: Iterable[Record], at_hand: AtHand) -> None:
+def write_weights(file: Path, records: Iterable[Record], at_hand: WeightLookup) -> None:
     """Write an archive of the weights of records, all of which are at hand.
 
     Raises:

@@ -12,7 +12,7 @@ from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.metrics.accuracy import ANSWERS
 from formalbench.metrics.close_brackets import MICRO
 from formalbench.store import weights_path
-from formalbench_leaderboard.publishing.retest import Retester
+from formalbench_leaderboard.publishing.judge import NetworkTest
 
 
 @pytest.mark.parametrize("model", ["rnn", "exact-parity", "transformer", "lstm"])
@@ -162,7 +162,7 @@ def test_answers_that_hang_on_rounding_may_change(audit, run, monkeypatch, forge
     """Of a network that double precision changes 4 answers of, 16 may be others elsewhere."""
     file, record = run()
     forge(file, record, correct=[n + 4 for n in record.test.cells.correct])
-    real = Retester.test
+    real = NetworkTest.test
 
     def hanging(retester, cells, double=False):
         score = real(retester, cells)
@@ -171,6 +171,6 @@ def test_answers_that_hang_on_rounding_may_change(audit, run, monkeypatch, forge
         correct = [n + 1 for n in score.counts.correct]
         return replace(score, counts=replace(score.counts, correct=correct))
 
-    monkeypatch.setattr(Retester, "test", hanging)
+    monkeypatch.setattr(NetworkTest, "test", hanging)
     found = audit(file)
     assert (found.verdict, found.changed) == ("ok", 16)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 from formalbench.contracts.objective import CROSS_ENTROPY
-from formalbench.contracts.record import CohortMember
+from formalbench.contracts.record import CohortMember, Summed
+from formalbench.evaluation.cells import test_set as draw_test_set
+from formalbench.evaluation.cells import validation_set
+from formalbench.evaluation.evaluate import evaluate, total
+from formalbench.running.run_record import cells_of
 from formalbench.store import weights_path
+from formalbench.store.weights import network_from
 from formalbench_leaderboard.publishing import rerun as module
 from formalbench_leaderboard.publishing.audit import Auditor
 
@@ -100,6 +107,59 @@ def test_what_ends_elsewhere_under_other_conditions_is_not_judged(audit, run, fo
     found = audit(file, again=True)
     assert (found.verdict, found.retrained.alike) == ("not judged", False)
     assert "other conditions" in found.reasons[0]
+
+
+@pytest.fixture
+def invented(host, run, forge):
+    """Write a run of seed 1 whose weights are seed 0's with a little noise, tested honestly."""
+
+    def invent(**environment):
+        import torch
+        from safetensors.torch import load, save
+
+        (file, record), (other, _) = run(), run(seed=1)
+        noise = torch.Generator().manual_seed(1)
+        weights = {
+            name: one + 1e-3 * torch.randn(one.shape, generator=noise)
+            for name, one in load(weights_path(file).read_bytes()).items()
+        }
+        packed = save(weights)
+        task = record.protocol.apply(host.task(record.task.name))
+        network = network_from(host, record, packed, "it", record.protocol)
+        cpu = torch.device("cpu")
+        tested = evaluate(network, task, draw_test_set(task, record.protocol), cpu)
+        held = total(evaluate(network, task, validation_set(task, record.protocol), cpu))
+        sums = {
+            name: Summed(total=one.total, count=one.count) for name, one in held.measures.items()
+        }
+        right = sums.pop(task.primary.name).total
+        test = record.test.model_copy(update={"cells": cells_of(tested, task.primary.name)})
+        selected = record.selected.model_copy(update={"correct": right, "metrics": sums})
+        where = record.environment.model_copy(update=environment)
+        digest = hashlib.sha256(packed).hexdigest()
+        command = record.command.replace("--seeds 1", "--seeds 2")
+        parts = {"test": test, "selected": selected, "environment": where, "command": command}
+        changed = record.model_copy(update=parts)
+        forge(other, changed, seed=1, weights=digest)
+        weights_path(other).write_bytes(packed)
+        return other
+
+    return invent
+
+
+def test_a_seed_made_of_another_seed_is_found_by_training_it(audit, invented):
+    file = invented()
+    assert audit(file).verdict == "ok"  # its weights give its numbers
+    found = audit(file, again=True)
+    assert (found.verdict, found.retrained.alike) == ("MISMATCH", True)
+    assert found.retrained.p > 1e-6  # and its counts are those of any network that learned nothing
+    assert found.reasons == ["trained again on the same kind of machine, it gives other weights"]
+
+
+def test_on_another_machine_it_is_found_by_how_its_learning_curve_begins(audit, invented):
+    found = audit(invented(hardware="another"), again=True)
+    assert (found.verdict, found.retrained.alike) == ("MISMATCH", False)
+    assert found.reasons == ["trained again, its learning curve begins otherwise"]
 
 
 @pytest.mark.parametrize("seeds", [(1, 2), (0, 0, 1)])

@@ -11,7 +11,7 @@ from formalbench.running.plan import RunRequest, make_plan
 from formalbench.running.session import execute
 from formalbench.store import Store
 from formalbench_leaderboard.commands.audit import _line
-from formalbench_leaderboard.publishing import retest
+from formalbench_leaderboard.publishing import judge
 from formalbench_leaderboard.publishing.audit import Auditor
 
 PROTOCOL = """
@@ -56,11 +56,11 @@ def test_translations_are_searched_for_again(host, file, monkeypatch):
     asked = []
 
     def watched(*arguments, **named):
-        asked.append((arguments[2], arguments[-1]))
+        asked.append((arguments[2], named["how"]))
         return evaluate(*arguments, **named)
 
-    evaluate = retest.evaluate
-    monkeypatch.setattr(retest, "evaluate", watched)
+    evaluate = judge.evaluate
+    monkeypatch.setattr(judge, "evaluate", watched)
     found = Auditor(host, 1, "cpu").audit(file)
     assert (found.verdict, found.reasons, found.changed) == ("ok", [], 0)
     # As the test was, and the validation not: it takes the likeliest word each time.
@@ -70,14 +70,14 @@ def test_translations_are_searched_for_again(host, file, monkeypatch):
 
 
 def test_other_answers_are_found(host, file, monkeypatch):
-    own = retest.total
+    own = judge.total
 
     def other(scores):
         whole = own(scores)
         whole.measures["perplexity"] = Measure(1.0, whole.measures["perplexity"].count)
         return whole
 
-    monkeypatch.setattr(retest, "total", other)
+    monkeypatch.setattr(judge, "total", other)
     found = Auditor(host, 1, "cpu").audit(file)
     assert found.verdict == "MISMATCH"
     assert any(reason.startswith("perplexity on test strings is 1 of") for reason in found.reasons)

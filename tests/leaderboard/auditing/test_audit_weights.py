@@ -11,7 +11,7 @@ import pytest
 from formalbench.cli.main import run_command_line
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.store import Store, weights_path
-from formalbench.store.archive import AtHand
+from formalbench.store.archive import WeightLookup
 from formalbench_leaderboard.publishing import audit
 from formalbench_leaderboard.publishing.audit import NO_WEIGHTS, Auditor
 from formalbench_leaderboard.publishing.weights import write_weights
@@ -23,7 +23,7 @@ def apart(results, tmp_path):
     folder, archive = tmp_path / "folder", tmp_path / "weights.tar"
     shutil.copytree(results, folder)
     held = [one for one in Store(folder).records() if one.weights]
-    write_weights(archive, held, AtHand([folder]))
+    write_weights(archive, held, WeightLookup([folder]))
     for file in results.rglob("*.safetensors"):
         file.unlink()
     return {"archive": archive, "folder": folder}
@@ -32,7 +32,7 @@ def apart(results, tmp_path):
 @pytest.fixture
 def auditor(host):
     def make(*places):
-        return Auditor(host, 1, "cpu", AtHand(places))
+        return Auditor(host, 1, "cpu", WeightLookup(places))
 
     return make
 

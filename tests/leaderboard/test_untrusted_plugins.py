@@ -1,4 +1,4 @@
-"""A stranger's code that crashes, hangs or changes what all share is refused, and nothing else."""
+"""A plugin's code that crashes, hangs or changes what all share is refused, and nothing else."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def slow(*case):
         (
             "crash called",
             "refused",
-            "testing its weights: its code ended the process that tried it",
+            "answering strings: its code ended the process that tried it",
         ),
         slow("hang built", "refused", "network: its code did not come to an end within 5 s"),
         slow("change called", "ok", ""),
@@ -113,3 +113,13 @@ def test_nothing_of_it_is_published(call, tmp_path, monkeypatch, does, said):
     assert said in line
     assert last == "1 refused: nothing was published"
     assert not [path for path in (tmp_path / "clone").rglob("*") if path.is_file()]
+
+
+@pytest.mark.slow
+def test_it_trains_again_in_processes_of_its_own(call, tmp_path):
+    """With the weights of its record, also where these answer again."""
+    done = call("leaderboard", "audit", tmp_path / "runs", "--retrain", "all", "--device", "cpu")
+    assert done.code == 0, done.out + done.err
+    assert [line.split()[0] for line in done.lines] == ["ok", "ok"]
+    assert done.out.count("trained again: ") == 2
+    assert done.out.count("every count equal") == 2

@@ -1,0 +1,250 @@
+"""A network that answers in a sandbox: strings go there, and only logits come back.
+
+Whoever judges the answers has the labels and never runs the network's code; the sandbox has no
+labels. An encoder-decoder is given right answers when its cross-entropy is measured: whoever
+judges asks for its own answers first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import math
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Traits, traits_of
+from formalbench.contracts.task import expected_shape
+from formalbench.device import forward_in, multiplying, own_numerics
+from formalbench.running.sandbox import NoAnswerError, Report, Sandbox
+from formalbench.running.worker import load_host
+from formalbench.store.weights import build_network, network_from, pack
+
+if TYPE_CHECKING:
+    from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.record import ModelUsed, TaskUsed
+    from formalbench.contracts.task import Task
+    from formalbench.host import LocalPlugin, PluginHost
+
+
+@dataclass(frozen=True)
+class NetworkQuestion:
+    """Which network a sandbox is to build; plain data that says nothing of any result.
+
+    Attributes:
+        model, task: as a record names them.
+        protocol: None for a network that is verified and not trained.
+        seed: of the run.
+        plugins: the local plugins that it needs.
+        device: ``cpu`` or ``cuda:i``.
+        weights: the contents of their file; None for those that the model builds.
+    """
+
+    model: ModelUsed
+    task: TaskUsed
+    protocol: Protocol | None
+    seed: int
+    plugins: tuple[LocalPlugin, ...]
+    device: str
+    weights: bytes | None = None
+
+    @property
+    def home(self) -> object:
+        """The code, formalbench's own aside, that a process has run."""
+        return self.model.source.distribution, self.task.source.distribution, self.plugins
+
+
+class RemoteNetwork(nn.Module):
+    """A network in a sandbox, which is asked batch by batch.
+
+    Its one parameter has as many numbers as all of those in the sandbox, and holds none.
+
+    Args:
+        remote: the process that it is in.
+        dtype: that it computes in.
+    """
+
+    def __init__(self, remote: _Remote, dtype: torch.dtype = torch.float32) -> None:
+        super().__init__()
+        self.remote, self.dtype, self.traits = remote, dtype, remote.traits
+        self.numbers = nn.Parameter(torch.empty(remote.size, device="meta"), requires_grad=False)
+
+    def double(self) -> RemoteNetwork:
+        """Return the same network in double precision; this one stays as it is."""
+        return RemoteNetwork(self.remote, torch.float64)
+
+    def to(self, *device: object, **keys: Any) -> RemoteNetwork:
+        """Return the same network in another dtype; its device is decided when it is built."""
+        return RemoteNetwork(self.remote, keys.get("dtype", self.dtype))
+
+    def __deepcopy__(self, memo: object) -> RemoteNetwork:
+        return self  # nothing of it is here
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return the logits, in fp32 or fp64."""
+        return self.remote.answer(batch, str(self.dtype).removeprefix("torch."))
+
+
+def build_remotely(
+    sandbox: Sandbox, question: NetworkQuestion, task: Task, precision: str = "fp32"
+) -> RemoteNetwork:
+    """Build a network in a sandbox, in the place of the one that was there.
+
+    Args:
+        sandbox: the process.
+        question: which network.
+        task: what it is to answer.
+        precision: of the forward pass, as a protocol says it.
+
+    Raises:
+        RequestError: one line, if it cannot be built. The network raises it, too, if it does not
+            answer.
+    """
+    with _refused("building its network"):
+        return RemoteNetwork(_Remote(sandbox, question, task, precision))
+
+
+class _Remote:
+    """A network's process, which answers one thread after another."""
+
+    def __init__(
+        self, sandbox: Sandbox, question: NetworkQuestion, task: Task, precision: str
+    ) -> None:
+        self._sandbox, self._home, self._task = sandbox, question.home, task
+        self._precision, self._lock = precision, threading.Lock()
+        sandbox.holder = self
+        told = sandbox.ask(_build, question)
+        self.size, self.is_kept = int(told["size"]), bool(told["is_kept"])
+        least, greatest = told["lengths"]
+        self.traits = Traits(
+            padding=bool(told["padding"]),
+            encoder_decoder=bool(told["encoder_decoder"]),
+            causal=bool(told["causal"]),
+            lengths=(int(least), None if greatest is None else int(greatest)),
+            constants={str(name): float(one) for name, one in told["constants"].items()},
+            depth=self._depth if told["depth"] == "by length" else _whole(told["depth"]),
+            width=_whole(told["width"]),
+        )
+
+    def answer(self, batch: Batch, dtype: str) -> Tensor:
+        if self._sandbox.holder is not self:
+            raise RuntimeError("another network was built in its place")
+        shape = expected_shape(self._task, batch)
+        arrays = tuple(None if part is None else part.cpu().numpy() for part in batch)
+        question = _Strings(self._home, arrays, dtype, self._precision)
+        with self._lock, _refused("answering strings"):
+            answer = self._sandbox.ask(_answer, question, most=8 * math.prod(shape))
+            return _logits(answer, shape).to(batch.symbols.device)
+
+    def _depth(self, length: int) -> int:
+        with self._lock, _refused("telling its depth"):
+            return int(self._sandbox.ask(_depth, _Length(self._home, length)))
+
+
+def _whole(told: Any) -> int | None:
+    return None if told is None else int(told)
+
+
+def _logits(answer: bytes, shape: tuple[int, ...]) -> Tensor:
+    """Return the tensor of a shape that bytes hold.
+
+    Raises:
+        ValueError: if they are more or fewer.
+    """
+    width = np.float64 if len(answer) == 8 * math.prod(shape) else np.float32
+    return torch.from_numpy(np.frombuffer(answer, width).reshape(shape).copy())
+
+
+@contextlib.contextmanager
+def _refused(what: str) -> Iterator[None]:
+    """Refuse in one line a sandbox that fails, or that sends something else than was asked for."""
+    try:
+        yield
+    except NoAnswerError as error:
+        raise RequestError(str(error)) from None
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        raise RequestError(f"{what}: its code sent something else") from None
+
+
+# What follows runs in the sandbox.
+
+
+@dataclass(frozen=True)
+class _Strings:
+    """A batch of strings, and how to answer them."""
+
+    home: object
+    batch: tuple[np.ndarray[Any, Any] | None, ...]
+    dtype: str
+    precision: str
+
+
+@dataclass(frozen=True)
+class _Length:
+    """A length whose depth is asked for."""
+
+    home: object
+    length: int
+
+
+_built: dict[str, nn.Module] = {}
+"""The network of this process as it was built, and its copies, by dtype."""
+
+
+def _build(question: NetworkQuestion, report: Report) -> dict[str, Any]:
+    report("loading its plugins")
+    host = load_host(question.plugins)
+    torch.set_num_threads(1)  # so that logits are those of a run
+    report("building its network")
+    network = _network(host, question)
+    traits = traits_of(network)
+    _built.clear()
+    _built["float32"] = network.to(question.device).eval()
+    return {
+        "size": sum(parameter.numel() for parameter in network.parameters()),
+        "is_kept": pack(network) is not None,
+        "padding": traits.padding,
+        "encoder_decoder": traits.encoder_decoder,
+        "causal": traits.causal,
+        "lengths": traits.lengths,
+        "constants": dict(traits.constants),
+        "depth": "by length" if callable(traits.depth) else traits.depth,
+        "width": traits.width,
+    }
+
+
+def _network(host: PluginHost, question: NetworkQuestion) -> nn.Module:
+    if question.weights is None or question.protocol is None:
+        return build_network(host, question, question.protocol)
+    return network_from(host, question, question.weights, "its weights", question.protocol)
+
+
+@own_numerics()
+@torch.no_grad()
+def _answer(question: _Strings, report: Report) -> bytes:
+    report("answering strings")
+    if question.dtype not in _built:
+        network = copy.deepcopy(_built["float32"])
+        _built[question.dtype] = network.to(getattr(torch, question.dtype))
+    network = _built[question.dtype]
+    device = next((part.device for part in network.parameters()), torch.device("cpu"))
+    parts = [None if one is None else torch.from_numpy(one).to(device) for one in question.batch]
+    batch = Batch._make(parts)
+    with multiplying(question.precision), forward_in(question.precision, device):
+        logits: Tensor = network(batch)
+    wide = logits if logits.dtype == torch.float64 else logits.float()
+    return wide.cpu().contiguous().numpy().tobytes()
+
+
+def _depth(question: _Length, report: Report) -> int:
+    depth = traits_of(_built["float32"]).depth
+    assert callable(depth)
+    return depth(question.length)
