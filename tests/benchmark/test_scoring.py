@@ -396,6 +396,19 @@ def test_a_killed_export_leaves_no_files_of_an_older_one(load, few, tmp_path, mo
     assert all(file.read_bytes() != texts[file] for file in left if file.suffix == ".jsonl")
 
 
+def test_lengths_of_different_weight_are_not_for_the_harness(cli, refused, tmp_path, write):
+    write("train.tok", "a b\nb\na a\n")
+    write("train.txt", "0\n1\n1\n")
+    files = "{strings: train.tok, labels: train.txt}"
+    data = write(
+        "mine.yaml", f"name: mine\ndata: {{train: {files}, validation: {files}, test: {files}}}"
+    )
+    options = ("--plugin", data, "--output", tmp_path / "out", "--protocol", "quick")
+    told = refused("export", "mine", "--format", "lm-eval", *options)
+    assert "mine has more strings of some lengths than of others" in told
+    assert cli("export", "mine", "--format", "jsonl", *options).code == 0
+
+
 def test_labels_may_be_unsigned(load):
     for kind in (np.uint16, np.uint32, np.uint64):
         assert fb.evaluate(lambda ids, kind=kind: parity(ids).astype(kind), load("parity")).learned

@@ -9,8 +9,7 @@ import torch
 from formalbench.contracts.example import Batch
 from formalbench_models.catalogue.recurrent_networks import ElmanConfig, LstmConfig, RecurrentConfig
 from formalbench_models.families import recurrent
-from formalbench_models.layers.bptt import last_state, one_hot, states
-from formalbench_models.layers.recurrent_cells import Elman, Gru, Lstm, write_tanh
+from formalbench_models.layers.bptt import Elman, Gru, Lstm, last_state, one_hot, states, write_tanh
 from model_helpers import LAYOUTS, fake_task, shaken, strings
 
 KINDS = ("rnn", "relu", "gru", "lstm")

@@ -63,7 +63,7 @@ def export_tasks(
     for handle in handles:
         check_exported(handle)
         if kind == "lm-eval":
-            _check_whole(handle)
+            _check_whole(handle, split)
     files: dict[str, str] = {}
     for handle in handles:
         name = safe_name(handle.title)
@@ -118,8 +118,10 @@ def _card(handles: Sequence[TaskHandle], split: Split) -> str:
     )
 
 
-def _check_whole(handle: TaskHandle) -> None:
+def _check_whole(handle: TaskHandle, split: Split) -> None:
     """Refuse a task whose score is no mean over strings that are right as wholes.
+
+    The harness counts every string the same, and we every length.
 
     Raises:
         RequestError: one line.
@@ -128,6 +130,11 @@ def _check_whole(handle: TaskHandle) -> None:
         raise RequestError(
             f"{handle.title} is scored by {handle.task.primary.name}, not string by string: "
             "--format lm-eval cannot; use jsonl and `formalbench score`"
+        )
+    if len({cell.strings for cell in handle.test_set(split).cells}) > 1:
+        raise RequestError(
+            f"{handle.title} has more strings of some lengths than of others, and each length "
+            "counts the same: --format lm-eval cannot; use jsonl and `formalbench score`"
         )
 
 

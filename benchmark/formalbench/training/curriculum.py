@@ -50,7 +50,6 @@ class InterleavedStages(Staged):
     """The same in every other interval between two evaluations, and all lengths in the others."""
 
     def stage(self, protocol: Protocol, reached: int, done: int) -> int:
-        """Return the stage that a run trains at next; `Sampler.stage` says more."""
         return -1 if done // protocol.evaluate_every % 2 else reached
 
 
@@ -62,7 +61,6 @@ class Generated(Sampler):
     """
 
     def weights(self, task: Task, protocol: Protocol, lengths: Sequence[int]) -> Weights:
-        """Return how often each length is drawn; `Sampler.weights` says more."""
         found = process_of(task.source, task.objective).length_distribution(lengths[-1])
         weights: Weights = found[list(lengths)] / [protocol.strings_at(n) for n in lengths]
         return weights

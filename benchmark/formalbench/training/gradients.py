@@ -121,7 +121,6 @@ class OneByOne(Program):
     def gradients(
         self, selected: list[Alone], flat_RP: Tensor, example: Example, noise: Sequence[int]
     ) -> Gradients:
-        """Compute one step of some runs; `Program.gradients` says how."""
         gradients_RP, counted = torch.empty_like(flat_RP), []
         for row, one in enumerate(selected):
             self.layout.fill(one.parameters, flat_RP[row])
@@ -185,7 +184,6 @@ class Together(Program):
     def gradients(
         self, selected: dict[str, Tensor], flat_RP: Tensor, example: Example, noise: Sequence[int]
     ) -> Gradients:
-        """Compute one step of some runs; `Program.gradients` says how."""
         views = self.layout.views(flat_RP)
         leaves = {name: view.detach().requires_grad_() for name, view in views.items()}
         present = _present(example)
@@ -264,7 +262,6 @@ class ManyTogether(Together):
     def gradients(
         self, selected: Any, flat_RP: Tensor, example: Example, noise: Sequence[int]
     ) -> Gradients:
-        """Compute one step of some runs; `Program.gradients` says how."""
         if isinstance(selected, dict):
             return super().gradients(selected, flat_RP, example, noise)
         self._apart.precision, self._apart.penalties = self.precision, self.penalties

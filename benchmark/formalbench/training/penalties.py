@@ -16,5 +16,4 @@ class L1(Penalty):
     def term(
         self, logits: Tensor, trace: Mapping[str, Tensor], parameters: Mapping[str, Tensor]
     ) -> Tensor:
-        """Return the sum; `Penalty.term` says more."""
         return torch.stack([parameter.abs().sum() for parameter in parameters.values()]).sum()

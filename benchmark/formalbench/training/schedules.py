@@ -21,7 +21,6 @@ class ConstantSchedule(Schedule):
     config: ConstantConfig
 
     def rate(self, step: int, steps: int, base: float, memory: Mapping[str, float]) -> float:
-        """Return the rate of a step; `Schedule.rate` says how."""
         if step < self.config.warm_up:
             return base * (step + 1) / self.config.warm_up
         return base
@@ -38,7 +37,6 @@ class LinearSchedule(ConstantSchedule):
     config: LinearConfig
 
     def rate(self, step: int, steps: int, base: float, memory: Mapping[str, float]) -> float:
-        """Return the rate of a step; `Schedule.rate` says how."""
         share = 1.0 + (self.config.final - 1.0) * self._done(step, steps)
         return super().rate(step, steps, base, memory) * share
 
@@ -49,7 +47,6 @@ class CosineSchedule(ConstantSchedule):
     config: CosineConfig
 
     def rate(self, step: int, steps: int, base: float, memory: Mapping[str, float]) -> float:
-        """Return the rate of a step; `Schedule.rate` says how."""
         wave = (1.0 + math.cos(math.pi * self._done(step, steps))) / 2
         share = self.config.final + (1.0 - self.config.final) * wave
         return super().rate(step, steps, base, memory) * share
@@ -61,7 +58,6 @@ class InverseSqrtSchedule(ConstantSchedule):
     config: InverseSqrtConfig
 
     def rate(self, step: int, steps: int, base: float, memory: Mapping[str, float]) -> float:
-        """Return the rate of a step; `Schedule.rate` says how."""
         if step < self.config.warm_up:
             return super().rate(step, steps, base, memory)
         return base * math.sqrt(self.config.warm_up / (step + 1))
@@ -77,7 +73,6 @@ class PlateauSchedule(ConstantSchedule):
     config: PlateauConfig
 
     def rate(self, step: int, steps: int, base: float, memory: Mapping[str, float]) -> float:
-        """Return the rate of a step; `Schedule.rate` says how."""
         return super().rate(step, steps, base, memory) * memory.get("share", 1.0)
 
     def evaluated(self, memory: dict[str, float], metrics: Mapping[str, float]) -> None:

@@ -178,7 +178,6 @@ class GraphedGroup(Group):
         self._pool = torch.cuda.graph_pool_handle()
 
     def step(self, inputs: StepInputs, noise: Sequence[int]) -> None:
-        """Take a step; `Group.step` says how."""
         shapes = tuple(tensor.shape for tensor in inputs.tensors())
         if shapes in self._recordings:
             self._recordings[shapes].replay(inputs)

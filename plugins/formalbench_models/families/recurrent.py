@@ -19,8 +19,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from formalbench_models.catalogue.recurrent_networks import ElmanConfig, LstmConfig, RecurrentConfig
-from formalbench_models.layers.bptt import Recurrence, last_state, one_hot, states
-from formalbench_models.layers.recurrent_cells import Elman, Gru, Lstm, ReluElman
+from formalbench_models.layers.bptt import (
+    Elman,
+    Gru,
+    Lstm,
+    Recurrence,
+    ReluElman,
+    last_state,
+    one_hot,
+    states,
+)
 from formalbench_models.layers.residual import answering_states
 
 _COUNTS = "unbounded-counters"

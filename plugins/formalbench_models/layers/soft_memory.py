@@ -29,8 +29,15 @@ from formalbench import Batch, Task, Traits, read_asked
 from torch import Tensor, nn
 from torch.nn import functional
 
-from formalbench_models.layers.bptt import Recurrence, add_product, one_hot, states
-from formalbench_models.layers.recurrent_cells import Elman, Lstm, ReluElman
+from formalbench_models.layers.bptt import (
+    Elman,
+    Lstm,
+    Recurrence,
+    ReluElman,
+    add_product,
+    one_hot,
+    states,
+)
 from formalbench_models.layers.residual import answering_states
 
 Pair = tuple[slice, slice]
