@@ -44,5 +44,5 @@ def _entry(name: str) -> str:
     elif inspect.isroutine(thing):
         directive = f".. autofunction:: formalbench.{name}"
     else:  # a type that has a name: what it means stands below it, where it is made
-        directive = f".. autodata:: formalbench.{formalbench._MODULES[name]}.{name}\n   :no-value:"
+        directive = f".. autodata:: {formalbench._MODULES[name]}.{name}\n   :no-value:"
     return fenced(directive, "{eval-rst}")

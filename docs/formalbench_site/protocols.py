@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 
 from formalbench.contracts.protocol import Part, Protocol
 from formalbench.contracts.specs import SuiteSpec
-from formalbench.files import SUITE_KEYS
 from pydantic_core import PydanticUndefined
 
 from formalbench_site.markdown import attributes, code, pages_of, paragraphs, table
@@ -38,7 +38,8 @@ COLUMNS = ("key", "default", "allowed", "meaning")
 def page() -> str:
     """Return the page."""
     told = attributes(SuiteSpec.__doc__ or "")
-    suite = table(("key", "meaning"), [(code(key), told[key]) for key in SUITE_KEYS])
+    keys_of_suite = [field.name for field in fields(SuiteSpec)]
+    suite = table(("key", "meaning"), [(code(key), told[key]) for key in keys_of_suite])
     keys = list(_parts(Protocol))
     return pages_of(
         INTRODUCTION,

@@ -64,7 +64,7 @@ def test_suites_and_protocols_are_checked(cli, write, tiny):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("name: bad\ntasks: ['parity[p=3]']\n", "parity[p=3]: must be at most 1"),
+        ("name: bad\ntasks: ['parity[p=3]']\n", "parity: p=3: must be at most 1"),
         ("name: bad\ntasks: ['parity[q=1]']\n", "unknown option of parity 'q'"),
         (
             "name: bad\nversion: 1\nextends: quick\n"

@@ -80,7 +80,7 @@ def test_a_wrong_task_is_one_line(spec):
             "exact-parity",
             "parity",
             {"eta": 0.7, "eps": 0.0},
-            "eta=0.7: Input should be less than or equal to 0.6931",
+            "eta=0.7: must be at most 0.6931",
         ),
         ("exact-dyck-1-0", "dyck-1", {}, "at least 1"),
         ("exact-dyck-1-2", "dyck-1-3", {}, "made for dyck-1-2, not for dyck-1-3"),
