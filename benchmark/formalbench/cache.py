@@ -55,11 +55,6 @@ def temporary_folder(name: str) -> tempfile.TemporaryDirectory[str]:
         return tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
 
 
-def sweep_cache() -> None:
-    """Delete the unfinished files and folders that killed processes left in the cache."""
-    sweep(cache_folder(), age=FORGOTTEN)
-
-
 def cached(key: object, compute: Callable[[], Any]) -> Any:
     """Return `compute()`, or what it returned last time for this key.
 

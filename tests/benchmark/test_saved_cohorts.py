@@ -13,7 +13,7 @@ from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunPlan, RunRequest, make_plan
 from formalbench.running.progress import ProgressFile
 from formalbench.running.session import execute
-from formalbench.running.units import Unit, forget_ended
+from formalbench.running.units import Unit, clean_cache
 from formalbench.running.worker import work
 from formalbench.store import Store
 from formalbench.training import run_state
@@ -263,11 +263,11 @@ def test_what_is_saved_of_unfinished_runs_stays(unit_of, killed_at):
     unit = unit_of(settings=RATES)
     killed_at(unit, unit.runs[1].test_id, "test")
     before = saved()
-    forget_ended()
+    clean_cache()
     assert saved() == before != []
     (path,) = before
     path.write_bytes(b"damaged")
-    forget_ended()
+    clean_cache()
     assert saved() == before
 
 

@@ -275,8 +275,10 @@ class Campaign:
                 os.kill(process, signal.SIGKILL)
             if _code_of(process) == -signal.SIGKILL:
                 break
-        with suppress(ProcessLookupError):  # its workers, if they have not ended with it
-            os.killpg(process, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # until its workers, too, are gone
+            for _ in range(100):
+                os.killpg(process, signal.SIGKILL)
+                time.sleep(0.1)
         return self._harm(name, jobs, place, reference)
 
     def fill_disk(self, name: str, jobs: int, share: float) -> Harm:

@@ -36,7 +36,7 @@ def pytest_terminal_summary(
 
     Rows of faults that were not among them stay.
     """
-    page = config.getoption("--campaign-table")
+    page = None if hasattr(config, "workerinput") else config.getoption("--campaign-table")
     totals: dict[str, Counter[str]] = {}
     for report in chain(*terminalreporter.stats.values()):
         for name, value in getattr(report, "user_properties", ()):

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from formalbench.cache import sweep_cache
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError, unknown
 from formalbench.contracts.hooks import Session, Workplace
 from formalbench.contracts.specs import display
@@ -36,7 +35,7 @@ from formalbench.running.plan import (
     make_plan,
 )
 from formalbench.running.sandbox import Preflight
-from formalbench.running.units import cohorts_of, forget_ended
+from formalbench.running.units import clean_cache, cohorts_of
 from formalbench.store import Store
 
 if TYPE_CHECKING:
@@ -201,8 +200,7 @@ def execute(
         RequestError: for what a task or model refuses, before anything was run; later it becomes
             the record of its runs.
     """
-    sweep_cache()
-    forget_ended()
+    clean_cache()
     every = dict(finished(plan, store) if done is None else done)
     devices = (device,) if isinstance(device, str) else tuple(device)
     how = Execution(devices, 1, threads, executor, options, fail_fast, debug)

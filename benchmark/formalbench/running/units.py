@@ -10,9 +10,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from formalbench.cache import SEAL, cache_folder
+from formalbench.cache import FORGOTTEN, SEAL, cache_folder
 from formalbench.contracts.errors import PLUGIN_FAILURES, RequestError
 from formalbench.contracts.record import Record
+from formalbench.files import sweep
 from formalbench.host import LocalPlugin, PluginHost
 from formalbench.running.plan import ENDED, Run, key_of
 from formalbench.store import read_record
@@ -201,8 +202,9 @@ MAX_HEADER = 1 << 20
 """Bytes of the line of a saved training that names its runs."""
 
 
-def forget_ended() -> None:
-    """Delete the saved training of runs that have ended: a killed process could leave it."""
+def clean_cache() -> None:
+    """Delete what killed processes left: unfinished files, and saved training of ended runs."""
+    sweep(cache_folder(), age=FORGOTTEN)
     for file in (cache_folder() / "training").glob("*/*"):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             with file.open("rb") as opened:

@@ -71,6 +71,7 @@ def fill(
     """
     from formalbench.host.options import parse_settings
     from formalbench.running.session import Manner, executor_options
+    from formalbench.running.units import clean_cache
     from formalbench.store import Store, default_results
     from formalbench.store.records import repository_above
 
@@ -90,6 +91,8 @@ def fill(
     kind = filling.device_of(host, manner, options)
     lacking = filling.missing(host, wanted, place, kind)
     failed: Sequence[str] = ()
+    if not dry_run:
+        clean_cache()
     if not dry_run and any(one.count for one in lacking):
         Store(place.results).check_writable()
         try:

@@ -9,10 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formalbench.cache import sweep_cache
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
+from formalbench.running.units import clean_cache
 from formalbench.statistics.build import build_page
 from formalbench.statistics.records import has_result, identity, model_key, title_of
 from formalbench.statistics.selection import distinct
@@ -109,7 +109,7 @@ def publish(
         raise RequestError(f"{results} is what this repository publishes: {again}")
     sweep(store.path.parent)
     sweep(archive.parent if archive else repository, below=False)
-    sweep_cache()
+    clean_cache()
     files = store.files()
     held = _by_identity(Found(file, record) for file, record in files.items())
     with PluginProcesses(host) as processes:
