@@ -14,6 +14,8 @@ from formalbench_leaderboard.publishing import check, publish
 
 pytestmark = pytest.mark.apart
 
+SLOW = pytest.mark.slow
+
 MODEL = """
     import gc, glob, io, json, os, pickle, sys
     from multiprocessing.connection import Connection
@@ -128,7 +130,9 @@ def publish_unasked(call, monkeypatch):
     assert done.code == 0, done.err
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize(
+    "name", [next(iter(ATTACKS)), *(pytest.param(n, marks=SLOW) for n in [*ATTACKS][1:])]
+)
 def test_a_constant_answer_is_not_right_because_its_plugin_says_so(
     attack, place, monkeypatch, name
 ):
@@ -165,12 +169,13 @@ MEMORY = """
                     (MARKS / "no memory").touch()"""
 
 
+@SLOW
 @pytest.mark.parametrize(
     ("place_of", "does", "said"),
     [
         ("called", PICKLE, "answering strings: its code sent something that is no answer"),
-        pytest.param(*("called", LIE, "are answered otherwise"), marks=pytest.mark.slow),
-        pytest.param(*("built", LIE, "its code sent something else"), marks=pytest.mark.slow),
+        ("called", LIE, "are answered otherwise"),
+        ("built", LIE, "its code sent something else"),
         ("called", MEMORY, "are answered otherwise"),
     ],
     ids=["pickle", "json", "json as it is built", "memory"],
