@@ -114,7 +114,7 @@ tutorial: $(VENV)/.installed-docs
 # published into leaderboard/results. The same command continues (docs/clusters.md).
 HOURS = 2.5
 JOBS = 2
-evidence: $(VENV)/.installed
+evidence: $(VENV)/.installed-test
 	$(BIN)/python leaderboard/evidence.py --hours $(HOURS) --jobs $(JOBS)
 
 # What needs a GPU, part by part, into one folder (gpu/README.md); torch is the machine's own. Without a

@@ -44,6 +44,13 @@ SUITES = (
         protocol="standard",
     ),
     SuiteSpec(
+        name="size",
+        version=1,
+        summary="four of the core board's languages, with six families twice as wide as well",
+        tasks=("parity", "first", "cycle-navigation", "dyck-2-3"),
+        protocol="standard",
+    ),
+    SuiteSpec(
         name="chi-table1",
         version=1,
         summary="the regular languages of the RegularGPT paper",

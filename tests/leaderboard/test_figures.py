@@ -154,8 +154,10 @@ def test_the_cost_is_the_mean_over_tasks_and_seeds(make_record):
     records = [timed(make_record(seed=seed), 10.0 + 20.0 * seed) for seed in range(2)]
     records += [timed(make_record(task="first:classify"), 50.0), make_record("rnn")]
     board = board_of(records, ("parity",))
-    (point,) = board_charts.points(board)  # the other model was not timed
-    assert point.seconds == 20.0
+    (point,) = board_charts.points(
+        board, lambda row: training_seconds(row, board)
+    )  # the other model was not timed
+    assert point.x == 20.0
     assert point.score == 100.0
 
 
@@ -165,13 +167,13 @@ def test_page_and_figure_say_the_same_cost(make_record):
     records = [timed(make_record(seed=seed), 10.0 + 20.0 * seed) for seed in range(3)]
     records.append(timed(make_record(task="first:classify"), 50.0))
     page = build_page(records, View("test", tasks))
-    (point,) = board_charts.points(page.boards[0])
+    (board,) = page.boards
+    (point,) = board_charts.points(board, lambda row: training_seconds(row, board))
     (row,) = contents(page, Definitions({}, {}))["boards"][0]["rows"]
-    assert point.seconds == row["seconds"] == (30.0 + 50.0) / 2
+    assert point.x == row["seconds"] == (30.0 + 50.0) / 2
     text = page_page.render_page(page, Definitions({}, {}))["index.html"]
     assert text.count(TRAINING_COST) == 3  # the section, its axis, the view of a model
     assert TRAINING_COST in board_charts.COST_CAPTION
-    assert board_charts.draw(page.boards[0]).axes[0].get_xlabel().startswith(TRAINING_COST)
 
 
 def test_a_row_that_is_not_timed_on_every_task_has_no_cost(make_record):
@@ -181,7 +183,6 @@ def test_a_row_that_is_not_timed_on_every_task_has_no_cost(make_record):
     (row,) = page.boards[0].rows
     assert row.score is not None
     assert training_seconds(row, page.boards[0]) is None
-    assert board_charts.points(page.boards[0]) == []
     assert contents(page, Definitions({}, {}))["boards"][0]["rows"][0]["seconds"] is None
     assert training_seconds(row, board_of(records, ())) is None  # of no task
 
@@ -329,3 +330,33 @@ def test_the_library_is_not_loaded_for_other_faces():
         "sys.exit('matplotlib' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_scores_stand_against_parameters_and_state(make_record):
+    """Models that differ in their width alone share a colour and a line."""
+    records = [
+        sized(make_record("gru", accuracy=0.9), 100),
+        sized(make_record("gru", accuracy=1.0, options={"width": 256}), 400),
+        sized(make_record("rnn", accuracy=0.7), 50),
+    ]
+    board = board_of(records, ("parity",))
+    kept = {"gru": 128, "gru[width=256]": 256, "rnn": 128}
+    found = board_charts.drawings(board, "default", lambda row: kept[row.model])
+    (drawing,) = [one for one in found if one.name.endswith("-size")]
+    parameters, state = drawing.draw().axes
+    assert [line.get_xdata().tolist() for line in lines_of(parameters)] == [[100, 400], [50]]
+    assert [line.get_xdata().tolist() for line in lines_of(state)] == [[128, 256], [128]]
+    assert len({line.get_color() for line in lines_of(state)}) == 2
+    without = board_charts.drawings(board, "default")
+    assert not [one for one in without if one.name.endswith("-size")]
+
+
+def sized(record, parameters):
+    return record.model_copy(
+        update={"model": record.model.model_copy(update={"parameters": parameters})}
+    )
+
+
+def lines_of(axes):
+    """The lines that join widths: those without a marker."""
+    return [line for line in axes.lines if line.get_marker() == "None" and len(line.get_xdata())]

@@ -175,6 +175,15 @@ class Stepwise(Protocol):
 
 
 @runtime_checkable
+class Stateful(Protocol):
+    """A network that says how much it keeps of a string in order to read the next symbol."""
+
+    def state_size(self, length: int) -> int:
+        """Return how many numbers it keeps of a string with that many symbols."""
+        ...
+
+
+@runtime_checkable
 class Traceable(Protocol):
     """A network that can be looked into."""
 

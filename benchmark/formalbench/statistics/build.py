@@ -100,9 +100,18 @@ def _page(
         if view.protocols is None or part.key[0] in view.protocols
     ]
     boards = [_board(part, view) for part in parts]
+    newest = {
+        name: max(b.version for b in boards if b.protocol == name)
+        for name in {b.protocol for b in boards}
+    }
+
+    def place(board: Board) -> tuple[bool, bool, int]:
+        """Return where a board stands: ranked ones first, then a protocol's newest version."""
+        return not board.ranked, board.version < newest[board.protocol], -board.learned
+
     return Page(
         title=view.title,
-        boards=tuple(sorted(boards, key=lambda board: (not board.ranked, -board.learned))),
+        boards=tuple(sorted(boards, key=place)),
         exact=exact_models(verifications, view.current),
         published=view.published,
         environments=environments_of([record for part in parts for record in part.records]),
@@ -276,13 +285,17 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(few) + more
 
 
+LACKS = " has no score: it lacks "
+"""In the note about a row that lacks tasks."""
+
+
 def _row_notes(rows: Sequence[Row], scored: Sequence[str], tasks: Sequence[str]) -> list[str]:
     notes = []
     scores = sum(row.score is not None for row in rows)
     for row in sorted(rows, key=lambda row: row.model):
         missing = [title for title in scored if row.on(title) is None]
         if missing:
-            notes.append(f"{row.model} has no score: it lacks {_some(missing)}.")
+            notes.append(f"{row.model}{LACKS}{_some(missing)}.")
         notes += [
             f"{row.model} on {result.task}: {result.outcome}; "
             "what did not finish, or is not finite at a length, counts as chance level."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import FormalbenchError, RequestError
+from formalbench.contracts.network import Stateful
 from formalbench.contracts.protocol import Window
 from formalbench.contracts.record import Record
 from formalbench.host.options import option_facts
@@ -22,19 +23,21 @@ from formalbench_leaderboard.board.sources import (
     suite_view,
 )
 from formalbench_leaderboard.board.theory import Predictions, theory_here
+from formalbench_leaderboard.charts.board_charts import STATE_LENGTH
 from formalbench_leaderboard.charts.language_map import (
     Known,
     LanguageMap,
     complete_part,
     language_map,
 )
+from formalbench_leaderboard.publishing.places import is_built_in
 
 if TYPE_CHECKING:
     from formalbench import Theory
     from formalbench.contracts.specs import ModelSpec, TaskSpec
     from formalbench.contracts.verification import AnyRecord
     from formalbench.host import PluginHost
-    from formalbench.statistics.board import Page
+    from formalbench.statistics.board import Page, Row
 
 
 def known_here(
@@ -105,6 +108,28 @@ def task_here(host: PluginHost, task: str) -> Entry[TaskSpec] | None:
     except RequestError:
         return None
     return Entry(found.spec, found.plugin)
+
+
+def state_here(host: PluginHost, row: Row, task: str) -> int | None:
+    """Return how many numbers a built-in model keeps of a string in order to read on.
+
+    Args:
+        host: the plugins.
+        row: the model.
+        task: gives its alphabet.
+
+    Returns:
+        The number after `STATE_LENGTH` symbols; None if the network does not say.
+    """
+    entry = model_here(host, row.model)
+    if entry is None or not is_built_in(entry.plugin.source):
+        return None
+    try:
+        network = host.network(row.model, host.task(task))
+    except FormalbenchError:
+        return None
+    network = getattr(network, "backbone", network)
+    return network.state_size(STATE_LENGTH) if isinstance(network, Stateful) else None
 
 
 def defaults_here(host: PluginHost, model: str) -> Mapping[str, Value]:

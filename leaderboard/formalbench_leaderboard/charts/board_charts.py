@@ -1,4 +1,4 @@
-"""The figures of a board, as files, and score against training time.
+"""The figures of a board, as files, and scores against training time, parameters and state.
 
 The same data do not always draw the same bytes: a layout is solved for, and its last digits, and
 the names made of them, can differ; another version of the library says so in the file.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from formalbench.contracts.errors import RequestError
 from formalbench.documents.charts import INK, Kind, picture, styled
 from formalbench.statistics.board import Board, Page, Row
+from formalbench.statistics.records import grouped_by
 from formalbench.store import safe_name
 
 from formalbench_leaderboard.board.tables import TRAINING_COST, training_seconds
@@ -95,64 +96,85 @@ _FAR = 9
 
 
 @dataclass(frozen=True, slots=True)
-class CostPoint:
-    """A model: what it costs (`training_seconds`), and its score in percent."""
+class ScorePoint:
+    """A model: its place on a figure's axis, and its score in percent."""
 
     row: Row
-    seconds: float
+    x: float
     score: float
     low: float
     high: float
 
 
-def points(board: Board) -> list[CostPoint]:
-    """Return the models that have a score and a cost, best first."""
+def points(board: Board, x: Callable[[Row], float | None]) -> list[ScorePoint]:
+    """Return the models that have a score and a place on an axis, best first.
+
+    Args:
+        board: what is shown.
+        x: gives the place of a row, greater than 0; None if it has none.
+    """
     found = []
     for row in board.rows:
-        seconds = training_seconds(row, board)
-        if seconds and row.score is not None and row.low is not None and row.high is not None:
-            found.append(CostPoint(row, seconds, 100 * row.score, 100 * row.low, 100 * row.high))
+        place = x(row)
+        if place and row.score is not None and row.low is not None and row.high is not None:
+            found.append(ScorePoint(row, place, 100 * row.score, 100 * row.low, 100 * row.high))
     return found
 
 
-def draw(board: Board) -> Figure:
-    """Draw the figure."""
+def draw(panels: Mapping[str, Sequence[ScorePoint]]) -> Figure:
+    """Draw scores against what stands on the axis of each panel, by its label; log scales.
+
+    Models that differ in their width alone are joined by a line.
+    """
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
-    every = points(board)
-    figure = Figure(figsize=_SIZE, layout="constrained")
-    axes = figure.subplots()
-    for place, point in enumerate(every):
-        mark = mark_of(point.row.model)
-        axes.errorbar(
-            point.seconds,
-            point.score,
-            yerr=[[point.score - point.low], [point.high - point.score]],
-            color=mark.colour,
-            marker=mark.marker,
-            markersize=7.5,
-            markeredgecolor="white",
-            markeredgewidth=0.7,
-            elinewidth=1.3,
-            zorder=3 + len(every) - place,
-            label=point.row.model,
-        )
-    axes.set_xscale("log")
-    least, most = (pick(point.seconds for point in every) for pick in (min, max))
-    axes.set_xlim(least / 1.5, most * 1.5 * (most / least) ** 0.3)
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_ylim(min(-3.0, *(point.low - 3 for point in every)), 104)
-    axes.set_xlabel(f"{TRAINING_COST} (log scale; machines differ)")
-    axes.set_ylabel("score (scaled accuracy, %)")
+    width, height = _SIZE
+    figure = Figure(figsize=(width, height * len(panels)), layout="constrained")
+    every = figure.subplots(len(panels), squeeze=False)[:, 0]
+    for axes, (words, shown) in zip(every, panels.items(), strict=True):
+        for place, point in enumerate(shown):
+            mark = mark_of(_but_width(point.row.model))
+            axes.errorbar(
+                point.x,
+                point.score,
+                yerr=[[point.score - point.low], [point.high - point.score]],
+                color=mark.colour,
+                marker=mark.marker,
+                markersize=7.5,
+                markeredgecolor="white",
+                markeredgewidth=0.7,
+                elinewidth=1.3,
+                zorder=3 + len(shown) - place,
+                label=point.row.model,
+            )
+        for model, widths in grouped_by(lambda point: _but_width(point.row.model), shown).items():
+            widths.sort(key=lambda point: point.x)
+            ends = [[point.x for point in widths], [point.score for point in widths]]
+            axes.plot(*ends, color=mark_of(model).colour, linewidth=1.3, zorder=2)
+        axes.set_xscale("log")
+        least, most = (pick(point.x for point in shown) for pick in (min, max))
+        axes.set_xlim(least / 1.5, most * 1.5 * (most / least) ** 0.3)
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_ylim(min(-3.0, *(point.low - 3 for point in shown)), 104)
+        axes.set_xlabel(words)
+        axes.set_ylabel("score (scaled accuracy, %)")
     figure.draw_without_rendering()  # so that places on the page are known
-    _name(axes, every)
+    for axes, shown in zip(every, panels.values(), strict=True):
+        _name(axes, shown)
     return figure
 
 
-def _name(axes: Axes, every: Sequence[CostPoint]) -> None:
+def _but_width(model: str) -> str:
+    """Return a model's name without its width."""
+    name, _, options = model.rstrip("]").partition("[")
+    kept = [part for part in options.split(", ") if part and not part.startswith("width=")]
+    return f"{name}[{', '.join(kept)}]" if kept else name
+
+
+def _name(axes: Axes, every: Sequence[ScorePoint]) -> None:
     """Write each model's name beside its point, where it covers no point, bar or name."""
     from matplotlib.text import Text
     from matplotlib.transforms import Bbox
@@ -161,7 +183,7 @@ def _name(axes: Axes, every: Sequence[CostPoint]) -> None:
     taken = []
     for point in every:
         (x, low), (_, high), (_, middle) = axes.transData.transform(
-            [(point.seconds, y) for y in (point.low, point.high, point.score)]
+            [(point.x, y) for y in (point.low, point.high, point.score)]
         )
         taken.append(Bbox.from_extents(x - 2, low, x + 2, high))
         taken.append(Bbox.from_extents(x - reach, middle - reach, x + reach, middle + reach))
@@ -182,12 +204,12 @@ def _inside(box: Bbox, axes: Axes) -> bool:
     return all(frame.contains(*corner) for corner in (box.p0, box.p1))
 
 
-def _written(axes: Axes, point: CostPoint, offset: tuple[float, float]) -> Annotation:
+def _written(axes: Axes, point: ScorePoint, offset: tuple[float, float]) -> Annotation:
     right, up = offset
     line = {"arrowstyle": "-", "color": "#9aa2ae", "linewidth": 0.7, "shrinkB": 4}
     text = axes.annotate(
         label(point.row.model),
-        (point.seconds, point.score),
+        (point.x, point.score),
         offset,
         textcoords="offset points",
         ha="left" if right > 0 else "right",
@@ -223,6 +245,18 @@ COST_CAPTION = (
 )
 
 
+STATE_LENGTH = 40
+"""Symbols of the string after which a model's state is counted."""
+
+
+SIZE_CAPTION = (
+    "Score against the number of parameters (the greatest over the tasks) and against the size of "
+    f"the state: the numbers that a model keeps of a string of {STATE_LENGTH} symbols in order to "
+    "read the next one (of a transformer, all keys and values). Bars, the score's 95 % interval; a "
+    "line joins models that differ in their width alone."
+)
+
+
 _CREATOR = re.compile(rb"Matplotlib v([^,<]+),")
 
 
@@ -243,12 +277,15 @@ class Drawing:
     draw: Callable[[], Figure]
 
 
-def drawings(board: Board, title: str) -> list[Drawing]:
+def drawings(
+    board: Board, title: str, state: Callable[[Row], int | None] = lambda row: None
+) -> list[Drawing]:
     """Return the figures that a board has the data for.
 
     Args:
         board: what is shown.
         title: what is ranked, as a suite; part of the file names.
+        state: gives the size of a row's state after `STATE_LENGTH` symbols, where it is known.
     """
     from formalbench_leaderboard.charts import length_charts
 
@@ -272,9 +309,18 @@ def drawings(board: Board, title: str) -> list[Drawing]:
                 partial(length_charts.draw_text, board, measure),
             )
         )
-    if len(points(board)) > 1:
+    timed = points(board, lambda row: training_seconds(row, board))
+    if len(timed) > 1:
         one = f"{about}: score against training cost"
-        found.append(Drawing(f"{name}-cost", one, COST_CAPTION, lambda: draw(board)))
+        panels = {f"{TRAINING_COST} (log scale; machines differ)": timed}
+        found.append(Drawing(f"{name}-cost", one, COST_CAPTION, partial(draw, panels)))
+    sizes = {
+        "parameters (log scale)": points(board, lambda row: row.parameters[1]),
+        f"numbers kept after {STATE_LENGTH} symbols (log scale)": points(board, state),
+    }
+    if all(len(shown) > 1 for shown in sizes.values()):
+        one = f"{about}: score against size"
+        found.append(Drawing(f"{name}-size", one, SIZE_CAPTION, partial(draw, sizes)))
     return found
 
 
@@ -314,8 +360,10 @@ def drawn_by(svg: bytes) -> str | None:
     return None if found is None else found[1].decode("ascii", "replace")
 
 
-def write_figures(page: Page, title: str, folder: Path) -> Iterator[Path]:
-    """Write the figures of a page's boards, as SVG and as PNG.
+def write_figures(
+    page: Page, title: str, folder: Path, state: Callable[[Row], int | None]
+) -> Iterator[Path]:
+    """Write the figures of a page's boards, as SVG and as PNG; see `drawings`.
 
     Raises:
         RequestError: if one cannot be drawn or written.
@@ -323,7 +371,7 @@ def write_figures(page: Page, title: str, folder: Path) -> Iterator[Path]:
     from formalbench.store import write_atomically
 
     for board in page.boards:
-        for drawing in drawings(board, title):
+        for drawing in drawings(board, title, state):
             kinds: tuple[Kind, ...] = ("svg", "png")
             for kind in kinds:
                 path = folder / f"{drawing.name}.{kind}"

@@ -425,9 +425,11 @@ def _show(
     if format == "html" and output is not None:
         _write_web_page(page, by_class, records, host, suite, output, folders)
     elif format == "figures" and output is not None:
+        from formalbench_leaderboard.board.plugin_info import state_here
         from formalbench_leaderboard.charts.board_charts import write_figures
 
-        for path in write_figures(page, suite, output):
+        task = host.suite(suite).tasks[0]
+        for path in write_figures(page, suite, output, lambda row: state_here(host, row, task)):
             typer.echo(path)
     elif format in _MAPS:
         from formalbench_leaderboard.board.plugin_info import map_here

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from formalbench.documents.markup import Markdown, link, name
 from formalbench.documents.reproduction import Claim, Document, TableCell, count_verdicts
 from formalbench.documents.table import Column, Sheet
 from formalbench.documents.text import MISSING, count, percent, plural, ranks
 from formalbench.statistics.board import Board, ExactModel, ExactModels, Row
+from formalbench.statistics.build import LACKS
 
 from formalbench_leaderboard.board.missing_runs import lacking_table
 from formalbench_leaderboard.board.predictions import Agreement, agreement_table
@@ -72,7 +74,13 @@ def suite_page(suite: SuitePage, site: Site) -> str:
     lacking = {
         board.name: lacking_table(board, everywhere.get(board.name)) for board in suite.board.boards
     }
-    fields = {"suite": suite, "lacking": lacking, "FRONT": FRONT}
+    # What lacks tasks, the table below a ranking lists.
+    boards = tuple(
+        replace(board, notes=tuple(note for note in board.notes if LACKS not in note))
+        for board in suite.board.boards
+    )
+    shown = replace(suite, board=replace(suite.board, boards=boards))
+    fields = {"suite": shown, "lacking": lacking, "FRONT": FRONT}
     return made("suite.md.j2", site.links.on(suite.path), brief=False, **fields)
 
 

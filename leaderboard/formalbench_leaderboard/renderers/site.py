@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,11 +23,13 @@ class SuitePage:
     Attributes:
         name, summary: as its plugin says.
         board: its boards, of its own tasks alone.
+        state: gives the size of a model's state, where it is known.
     """
 
     name: str
     summary: str
     board: Page
+    state: Callable[[Row], int | None] = lambda row: None
 
     @property
     def path(self) -> Path:
@@ -36,7 +38,9 @@ class SuitePage:
 
     def figures(self, board: Board) -> list[tuple[Drawing, Path]]:
         """Return the figures of one of its boards, and where they lie."""
-        return [(one, FIGURES / f"{one.name}.svg") for one in drawings(board, self.name)]
+        return [
+            (one, FIGURES / f"{one.name}.svg") for one in drawings(board, self.name, self.state)
+        ]
 
     @property
     def ranked(self) -> list[Board]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,12 @@ from formalbench.statistics.records import ModelKey, row_names
 from formalbench.store import safe_name
 from formalbench.store.records import REPRODUCTIONS
 
-from formalbench_leaderboard.board.plugin_info import known_here, model_here, task_here
+from formalbench_leaderboard.board.plugin_info import (
+    known_here,
+    model_here,
+    state_here,
+    task_here,
+)
 from formalbench_leaderboard.board.sources import CORE_SUITE, DEFAULT_SUITE, parted, suite_view
 from formalbench_leaderboard.board.theory import theory_here
 from formalbench_leaderboard.charts.language_map import complete_part, language_map
@@ -141,6 +146,7 @@ def _suites(runs: list[Record], host: PluginHost) -> list[SuitePage]:
             spec.name,
             spec.summary,
             build_page(runs, replace(_view(host, spec.name), only_tasks=True)),
+            partial(state_here, host, task=spec.tasks[0]),
         )
         for spec in specs
     ]

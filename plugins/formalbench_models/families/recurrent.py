@@ -109,6 +109,10 @@ class Recurrent(nn.Module):
             states_W = answering_states(self._states(batch.symbols), self.layout, batch)
         return read_asked(self.readout, states_W, batch.asked)
 
+    def state_size(self, length: int) -> int:
+        """Return the numbers of the hidden states, with an LSTM's cells; see `Stateful`."""
+        return self.recurrence.hidden_size * self.recurrence.num_layers * (1 + self._is_lstm)
+
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Return ``state``, (B, N+1, W): the topmost state after every prefix."""
         return {"state": self._states(batch.symbols)}

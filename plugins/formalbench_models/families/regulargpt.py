@@ -340,6 +340,17 @@ class RegularGPT(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         return self._run(batch, None)
 
+    def state_size(self, length: int) -> int:
+        """Return the numbers of the keys and values that a later symbol sees; see `Stateful`.
+
+        Level l sees (C - 1)·C^l symbols back. Each block of a level has keys and values of its own.
+        """
+        seen, level = 0, 1
+        while level < max(length, 2):
+            seen += min(length, (self.chunk - 1) * level)
+            level *= self.chunk
+        return 2 * len(self.blocks) * self.embedding.embedding_dim * seen
+
     def answer(self, states_D: Tensor) -> Tensor:
         if self.readout is None:
             return functional.linear(states_D, self.embedding.weight[: self.outputs])

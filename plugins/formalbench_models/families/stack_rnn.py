@@ -78,6 +78,12 @@ class StackRnn(MemoryNetwork):
         )
         self.sizes = (config.stacks, config.cell)
 
+    def state_size(self, length: int) -> int:
+        """Return the numbers of the controller and of the stacks' cells; see `Stateful`."""
+        stacks, cell = self.sizes
+        controller = 2 if self.controller == "lstm" else 1
+        return controller * self.width + stacks * cell * length
+
     def kind(self, batch: Batch, kept: bool) -> tuple[type[SoftStacks], tuple[Tensor, ...]]:
         return stack_kind(self.controller, *self.sizes, kept), ()
 

@@ -265,6 +265,12 @@ class Transformer(nn.Module):
         x_BQD, _ = self.blocks[-1](x_BMD, every._replace(first=first, stop=stop), lengths_B)
         return read_asked(self.readout, self.norm(self._select(x_BQD, batch)), batch.asked)
 
+    def state_size(self, length: int) -> int:
+        """Return the numbers of all keys and values of a string; see `Stateful`."""
+        depth, width = self.traits.depth, self.embedding.symbol.embedding_dim
+        layers = depth(length) if callable(depth) else len(self.blocks)
+        return 2 * layers * width * (length + self.added)
+
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Look inside.
 

@@ -144,6 +144,15 @@ class Backbone(nn.Module):
         states_BNW: Tensor = self.norm(states[-1][0])
         return states_BNW, [state for _, state in states[1:]]
 
+    def state_size(self, length: int) -> int:
+        """Return how many numbers the blocks keep of a string; see `Stateful`."""
+        with torch.no_grad():
+            symbols_1N = torch.zeros(
+                1, length, dtype=torch.long, device=self.embedding.weight.device
+            )
+            _, kept = self.go_on(symbols_1N, [()] * len(self.blocks))
+        return sum(part.numel() * (1 + part.is_complex()) for memory in kept for part in memory)
+
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Return ``state.0`` (B, N, W), the embeddings, and ``state.{l}``, what leaves block l."""
         states = self._layers(batch.symbols, [None] * len(self.blocks))
