@@ -21,13 +21,15 @@ from formalbench_papers.framework.claims import (
     Answer,
     Claim,
     Findings,
+    at_worst,
     best_reaches,
     every,
     of_learned,
     rises,
 )
+from formalbench_papers.framework.runs import records_of
 from formalbench_papers.framework.scores import Score, averaged, is_at_chance, reaches
-from formalbench_papers.framework.tables import RULE, AccuracyTable, Key, published, records_of
+from formalbench_papers.framework.tables import RULE, AccuracyTable, Key, published
 from formalbench_papers.index import experiment
 
 TASKS = (
@@ -80,7 +82,7 @@ def carry_out(bench: Bench) -> Findings:
         if title == TRANSFORMER.title and found is not None and (runs := found.learned) is not None
     }
     titles = {model.name: model.title for model in TABLE.models}
-    remarks = (on_parameters(records_of(got), titles), *_REMARKS, *REMARKS)
+    remarks = (on_parameters(records_of(got.values()), titles), *_REMARKS, *REMARKS)
     return TABLE.findings(got, claims(TABLE.scores(got), learned), remarks)
 
 
@@ -141,7 +143,7 @@ def _is_perfect_everywhere(scores: Mapping[Key, Score]) -> Claim:
     return Claim(
         "the RNN learns every task: its best seed reaches 99 %",
         "100.0 on all twelve (maximum)",
-        _least(found),
+        at_worst(found, "best", "task"),
         every(of_learned(best_reaches(score, PERFECT), score) for score in found.values()),
     )
 
@@ -219,10 +221,3 @@ def _published(title: str, task: str) -> float:
 def _of(scores: Mapping[Key, Score], title: str) -> dict[str, Score]:
     """Return the scores of a model by task."""
     return {task: score for (task, model), score in scores.items() if model == title}
-
-
-def _least(found: Mapping[str, Score]) -> str:
-    if not found:
-        return ""
-    worst = min(found, key=lambda task: found[task].best or 0.0)
-    return f"{percent(found[worst].best)} at least ({worst}), of {plural(len(found), 'task')}"

@@ -116,6 +116,11 @@ class Score:
         return score_of(runs, outcome, None, key, failing, got.missing)
 
     @property
+    def text(self) -> str:
+        """The mean in percent, its interval, and how many seeds there are."""
+        return f"{percent(self.mean)} % ({percent(self.low)}–{percent(self.high)}; {self.outcome})"
+
+    @property
     def at_chance(self) -> Answer:
         """Whether it is at chance; None if that is not known.
 

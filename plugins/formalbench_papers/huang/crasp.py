@@ -8,18 +8,17 @@ from itertools import product
 from formalbench.contracts.config import Value
 from formalbench.documents.text import percent
 
-from formalbench_papers.framework import scores
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.claims import Answer, Claim, Findings, at_least, below, every
-from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.claims import Answer, Claim, Findings, at_least, below
+from formalbench_papers.framework.runs import Got, Wanted, records_of
 from formalbench_papers.framework.scores import Score
-from formalbench_papers.framework.tables import RULE, published
+from formalbench_papers.framework.tables import RULE, judged, published
 from formalbench_papers.index import experiment
 
-_SHAPE: Mapping[str, Value] = {"causal": True, "layers": 2}
-_LARGE: Mapping[str, Value] = {"causal": True, "layers": 4, "width": 256, "heads": 4}
+_SHAPE: dict[str, Value] = {"causal": True, "layers": 2}
+_LARGE: dict[str, Value] = {"causal": True, "layers": 4, "width": 256, "heads": 4}
 
-POSITIONS: Mapping[str, Mapping[str, Value]] = {
+POSITIONS: dict[str, dict[str, Value]] = {
     "NoPE": {"positions": "none"},
     # 101 first positions: a string of 50 then reaches every one that a string of 150 has.
     "APE": {"positions": "learned", "shifted": 101},
@@ -70,27 +69,22 @@ def carry_out(bench: Bench) -> Findings:
     """Train a model with and without positions on every language."""
     shape = bench.choose(_SHAPE, _LARGE)
     protocol = PROTOCOLS[bench.scale]
-    wanted = [
-        Wanted(task, kind, "transformer", task, protocol, {**shape, **POSITIONS[kind]})
+    wanted = {
+        (task, kind): Wanted(task, kind, "transformer", task, protocol, shape | POSITIONS[kind])
         for task, kind in product(TASKS, POSITIONS)
-    ]
-    pairs = zip(wanted, bench.train(wanted), strict=True)
-    return findings({(one.row, one.column): found for one, found in pairs if found is not None})
+    }
+    return findings(bench.train_each(wanted))
 
 
 def findings(got: Mapping[Key, Got]) -> Findings:
     """Make the table and check the claims."""
-    cells, rows = [], []
+    places = []
     for task, window, kind in product(PRINTED, WINDOWS, POSITIONS):
-        found = got.get((task, kind))
+        found, row = got.get((task, kind)), f"{task}, {window}"
         score = None if found is None else Score.of_window(found, WINDOWS[window])
-        row = f"{task}, {window}"
-        paper = TABLE.result(kind, row)
-        cell = scores.cell(row, kind, paper, score)
-        cells.append(cell)
-        rows.append(scores.data(cell, paper, score, found))
-    records = [record for found in got.values() for record in found.records]
-    return Findings(rows, claims(got), None, _REMARKS, cells, records)
+        places.append((row, kind, TABLE.result(kind, row), score, found))
+    cells, rows = judged(places)
+    return Findings(rows, claims(got), None, _REMARKS, cells, records_of(got.values()))
 
 
 _REMARKS = (
@@ -108,12 +102,10 @@ _REMARKS = (
 
 def claims(got: Mapping[Key, Got]) -> list[Claim]:
     """Hold what was found against the paper's conjecture and its numbers."""
-    found: list[Claim] = []
-    for task in INSIDE:
-        found.append(_generalizes(got, task))
-    for task in OUTSIDE:
-        found.append(_does_not(got, task))
-    return found
+    return [
+        *(_generalizes(got, task) for task in INSIDE),
+        *(_does_not(got, task) for task in OUTSIDE),
+    ]
 
 
 def _generalizes(got: Mapping[Key, Got], task: str) -> Claim:
@@ -151,7 +143,7 @@ def _unless_unlearned(got: Mapping[Key, Got], task: str, holds: Answer) -> Answe
 
 
 def _learned(got: Mapping[Key, Got], task: str) -> bool:
-    return every([at_least(Score.of_validation(got[task, "NoPE"]), LEARNED)]) is True
+    return at_least(Score.of_validation(got[task, "NoPE"]), LEARNED) is True
 
 
 def _paper_says(task: str) -> str:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.task import Task
 from formalbench.documents.text import percent
 from formalbench.metrics.accuracy import ANSWERS
 
-from formalbench_papers.framework import scores as framework_scores
 from formalbench_papers.framework.bench import Bench, draw_strings, retest
-from formalbench_papers.framework.claims import Claim, Findings, at_least, below, every, rises
-from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.claims import (
+    Claim,
+    Findings,
+    at_least,
+    at_worst,
+    below,
+    every,
+    rises,
+)
+from formalbench_papers.framework.runs import Got, Wanted, records_of
 from formalbench_papers.framework.scores import Score
-from formalbench_papers.framework.tables import RULE, published
+from formalbench_papers.framework.tables import RULE, judged, published
 from formalbench_papers.index import experiment
 
 TASK = "flip-flop"
@@ -24,7 +32,7 @@ KINDS = {TASK: 0.8, f"{TASK}, sparse": 0.98, f"{TASK}, dense": 0.1}
 
 _SIZE: Mapping[str, Value] = {"layers": 1, "heads": 2, "width": 64, "causal": True}
 
-MODELS: Mapping[str, Mapping[str, Value]] = {
+MODELS: dict[str, Mapping[str, Value]] = {
     "RoPE": {**_SIZE, "positions": "rope"},
     "stick-breaking": {**_SIZE, "positions": "none", "attention": "stick-breaking"},
     "FoX": {**_SIZE, "positions": "none", "forget": True},
@@ -68,12 +76,12 @@ Key = tuple[str, str]
 def carry_out(bench: Bench) -> Findings:
     """Train every model on one kind of strings, and test it on all of them."""
     protocol = PROTOCOLS[bench.scale]
-    wanted = [
-        Wanted(model, TASK, "transformer", TASK, protocol, options)
-        for model, options in reversed(list(MODELS.items()))
-    ]
-    pairs = zip(wanted, bench.train(wanted), strict=True)
-    got = {one.row: found for one, found in pairs if found is not None}
+    got = bench.train_each(
+        {
+            model: Wanted(model, TASK, "transformer", TASK, protocol, options)
+            for model, options in reversed(MODELS.items())
+        }
+    )
     return findings(got, _tested(bench, got))
 
 
@@ -99,15 +107,11 @@ def findings(got: Mapping[str, Got], scores: Mapping[Key, Score]) -> Findings:
         got: what was trained, by model.
         scores: what is known of it.
     """
-    cells, rows = [], []
-    for model in MODELS:
-        for kind in KINDS:
-            paper, score = TABLE.result(model, kind), scores.get((model, kind))
-            cell = framework_scores.cell(model, kind, paper, score)
-            cells.append(cell)
-            rows.append(framework_scores.data(cell, paper, score, got.get(model)))
-    records = [record for found in got.values() for record in found.records]
-    return Findings(rows, claims(scores), None, _REMARKS, cells, records)
+    cells, rows = judged(
+        (model, kind, TABLE.result(model, kind), scores.get((model, kind)), got.get(model))
+        for model, kind in product(MODELS, KINDS)
+    )
+    return Findings(rows, claims(scores), None, _REMARKS, cells, records_of(got.values()))
 
 
 _REMARKS = (
@@ -136,7 +140,7 @@ def _perfect(scores: Mapping[Key, Score]) -> Claim:
     return Claim(
         "PaTH reads 99 % of bits right on average, of every kind of strings",
         "99.9999 at least",
-        _least(found),
+        at_worst(found, "mean"),
         every(at_least(score, PERFECT) for score in found.values()),
     )
 
@@ -147,7 +151,7 @@ def _dense(scores: Mapping[Key, Score]) -> Claim:
     return Claim(
         "every kind of attention reads 99 % of bits right on average in dense strings",
         "99.99 at least",
-        _least(found),
+        at_worst(found, "mean"),
         every(at_least(score, PERFECT) for score in found.values()),
     )
 
@@ -177,10 +181,3 @@ def _ahead(scores: Mapping[Key, Score], others: Sequence[str]) -> Claim:
         f"{percent(ahead)} points at least, on average",
         every(rises(score, ours, SUBSTANTIAL) for score in rest),
     )
-
-
-def _least(found: Mapping[str, Score]) -> str:
-    if not found:
-        return ""
-    worst = min(found, key=lambda name: found[name].mean or 0.0)
-    return f"{percent(found[worst].mean)} at least ({worst})"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from formalbench.documents.text import percent, plural
+from formalbench.documents.text import percent
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
     Claim,
     Findings,
     at_least,
+    at_worst,
     below,
     every,
     of_learned,
@@ -137,13 +138,10 @@ def claims(scores: Mapping[Key, Score]) -> list[Claim]:
 
 def _solves_all(scores: Mapping[Key, Score]) -> Claim:
     found = {task: scores[task, "LSTM"] for task in PAPER.tasks if (task, "LSTM") in scores}
-    worst = min(found, key=lambda task: found[task].mean or 0.0, default="")
     return Claim(
         "the LSTM solves every task: 99 % on average",
         "99.9 at least",
-        f"{percent(found[worst].mean)} at least ({worst}), of {plural(len(found), 'task')}"
-        if found
-        else "",
+        at_worst(found, "mean", "task"),
         every(of_learned(at_least(score, PERFECT), score) for score in found.values()),
     )
 

@@ -18,7 +18,8 @@ from formalbench.documents.charts import BLUES, RED
 from formalbench.documents.text import percent
 from formalbench.statistics.intervals import wilson
 
-from formalbench_papers.framework.figures import Line, Panel, draw
+from formalbench_papers.framework.figures import Panel, PlotLine, draw
+from formalbench_papers.framework.runs import records_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,9 +117,7 @@ class DyckPoint:
     @property
     def text(self) -> str:
         """As a table shows it."""
-        score = self.score
-        shares = f"{percent(score.mean)} % ({percent(score.low)}–{percent(score.high)}"
-        return f"{shares}; {score.outcome}), {self.mean_bits:.2f} bits"
+        return f"{self.score.text}, {self.mean_bits:.2f} bits"
 
 
 Curves = dict[tuple[str, str], list[DyckPoint]]
@@ -326,7 +325,7 @@ def carry_out(bench: Bench) -> Findings:
         key = (got.wanted.task, str(got.wanted.model_options["attention"]))
         curves.setdefault(key, []).append(_point(got))
     rows = [row for key, curve in curves.items() for point in curve for row in _rows(key, point)]
-    records = [record for got in every if got for record in got.records]
+    records = records_of(every)
     return Findings(rows, claims(curves), lambda: _draw(curves), _REMARKS, cells(curves), records)
 
 
@@ -456,14 +455,16 @@ def draw_points(
             curve, title = curves.get((task, kind), ()), name.format(kind)
             x = [point.length for point in curve]
             means = [(point.score.mean or 0.0, point.mean_bits)[index] for point in curve]
-            lines.append(Line(x, means, color, f"{title}, mean of seeds"))
+            lines.append(PlotLine(x, means, color, f"{title}, mean of seeds"))
             for point in curve:
                 each = (point.accuracies, point.bits)[index]
-                lines.append(Line([point.length] * len(each), each, color, style=".", alpha=0.6))
+                lines.append(
+                    PlotLine([point.length] * len(each), each, color, style=".", alpha=0.6)
+                )
             if (task, kind) in published:
                 theirs = [published[task, kind][LENGTHS.index(n)][index] for n in x]
                 label = f"{title}, the authors' run"
-                lines.append(Line(x, theirs, color, label, "o", hollow=True, size=8))
+                lines.append(PlotLine(x, theirs, color, label, "o", hollow=True, size=8))
         return Panel(
             lines,
             title=titles[task] * index,

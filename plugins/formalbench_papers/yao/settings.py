@@ -10,7 +10,8 @@ from formalbench.documents.charts import BLUES, GREY
 from formalbench.documents.text import percent
 from formalbench.metrics.close_brackets import MICRO
 
-from formalbench_papers.framework.figures import Line, Panel, draw
+from formalbench_papers.framework.figures import Panel, PlotLine, draw
+from formalbench_papers.yao.close_brackets import BUDGET, FIGURE_4, QUICK, QUICK_LSTM
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +32,6 @@ from formalbench_papers.yao.close_brackets import (
     train,
     transformer,
 )
-from formalbench_papers.yao.figure4 import BUDGET, QUICK, QUICK_LSTM, TASK
 
 WIDTH = 30
 COLUMN = f"d = {WIDTH}"
@@ -80,7 +80,7 @@ Found = Mapping[str, Trials]
 def carry_out(bench: Bench) -> Findings:
     """Train the paper's two models, and the settings that it left out."""
     wanted = {
-        name: Wanted(name, COLUMN, one.model, TASK, bench.choose(one.quick, PAPER), one.options)
+        name: Wanted(name, COLUMN, one.model, FIGURE_4, bench.choose(one.quick, PAPER), one.options)
         for name, one in SETTINGS.items()
     }
     found = train(bench, wanted)
@@ -155,10 +155,10 @@ def _shown(found: Found, *names: str) -> str:
 def _draw(found: Found) -> Figure:
     names = [name for name in reversed(SETTINGS) if name in found]
 
-    def dots(split: str, color: str, style: str) -> list[Line]:
+    def dots(split: str, color: str, style: str) -> list[PlotLine]:
         each = [found[name].accuracies(split, MICRO) for name in names]
         return [
-            Line([100 * one for one in shares], [place] * len(shares), color, split, style)
+            PlotLine([100 * one for one in shares], [place] * len(shares), color, split, style)
             for place, shares in enumerate(each)
         ]
 
