@@ -24,7 +24,7 @@ from scipy.spatial.distance import cdist
 from torch import nn
 
 from formalbench_papers.framework.claims import value_range
-from formalbench_papers.framework.figures import Panel, PlotLine, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -389,10 +389,10 @@ def _points(
 
 
 def _draw(rows: Sequence[Row]) -> Figure:
-    def points(language: PlottedLanguage, state: int) -> PlotLine:
+    def points(language: PlottedLanguage, state: int) -> Series:
         own = [row for row in rows if (row["language"], row["state"]) == (language.title, state)]
         x, y = ([float(row[name]) for row in own] for name in ("pc1", "pc2"))
-        return PlotLine(x, y, COLORS[state], f"state {state}", style="o", alpha=0.65)
+        return Series(x, y, COLORS[state], f"state {state}", style="o", alpha=0.65)
 
     panels = [
         Panel(

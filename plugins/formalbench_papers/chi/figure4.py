@@ -38,7 +38,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from formalbench_papers.framework.claims import value_range
-from formalbench_papers.framework.figures import Panel, PlotLine, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -378,16 +378,14 @@ def _draw(fields: dict[str, list[Field]]) -> Figure:
 
 def _panel(panel: FieldLanguage, fields: Sequence[Field]) -> Panel:
     places = range(1, LENGTH + 1)
-    lines = [PlotLine(places, diagonal(LENGTH).tolist(), GREY, "diagonal", "--", width=1)]
+    lines = [Series(places, diagonal(LENGTH).tolist(), GREY, "diagonal", "--", width=1)]
     for field in fields:
         ours = field.model == REGULARGPT.title
         color = BLUES[1 + field.seed % 3] if ours else ORANGE
         label = f"{field.model}, mean of strings{', each seed' * ours}"
-        lines.append(PlotLine(places, field.cumulative.tolist(), color, label))
+        lines.append(Series(places, field.cumulative.tolist(), color, label))
     for field in fields[:1]:
-        lines.append(
-            PlotLine(places, field.one.tolist(), GREY, "RegularGPT, one string", width=0.8)
-        )
+        lines.append(Series(places, field.one.tolist(), GREY, "RegularGPT, one string", width=0.8))
     return Panel(
         lines,
         title=panel.title,

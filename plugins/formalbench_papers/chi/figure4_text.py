@@ -10,7 +10,7 @@ import numpy as np
 from formalbench.documents.charts import BLUES, GREY
 from formalbench.documents.text import plural
 
-from formalbench_papers.framework.figures import Panel, PlotLine, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -108,11 +108,11 @@ def _rows(fields: Sequence[Field]) -> list[Row]:
 
 def _draw(fields: Sequence[Field]) -> Figure:
     places = range(1, LENGTH + 1)
-    lines = [PlotLine(places, diagonal(LENGTH).tolist(), GREY, "all tokens alike", "--", width=1)]
+    lines = [Series(places, diagonal(LENGTH).tolist(), GREY, "all tokens alike", "--", width=1)]
     for field in fields:
         color = BLUES[1 + field.seed % 3]
         lines.append(
-            PlotLine(places, field.cumulative.tolist(), color, "RegularGPT, mean of windows")
+            Series(places, field.cumulative.tolist(), color, "RegularGPT, mean of windows")
         )
     panel = Panel(
         lines,

@@ -15,7 +15,7 @@ from formalbench.documents.text import percent, plural
 from formalbench.statistics.intervals import Measured
 from torch import nn
 
-from formalbench_papers.framework.figures import Panel, PlotLine, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -333,13 +333,13 @@ _COLORS_OF = dict(zip((RECOVERY, *FROM_SCRATCH), (GREEN, RED, ORANGE), strict=Tr
 def _draw(sweep: Sweep, courses: Sequence[Course]) -> Figure:
     def panels(value: Callable[[MeasuredAt], float], **facts: Any) -> list[Panel]:
         varied = [
-            PlotLine(
+            Series(
                 [entry for entry, _ in curve], [value(m) for _, m in curve], color, f"length {n}"
             )
             for (n, curve), color in zip(sweep.items(), COLORS, strict=False)
         ]
         trained = [
-            PlotLine(
+            Series(
                 course.steps,
                 [value(m) for m in course.tests],
                 _COLORS_OF[course.training],

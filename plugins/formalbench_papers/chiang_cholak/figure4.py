@@ -13,7 +13,7 @@ from formalbench.contracts.record import Curve
 from formalbench.documents.charts import BLUES
 from formalbench.documents.text import percent, plural
 
-from formalbench_papers.framework.figures import Panel, PlotLine, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
 from formalbench_papers.framework.runs import records_of
 
 if TYPE_CHECKING:
@@ -484,7 +484,7 @@ def _draw(means: Mapping[Key, Mean]) -> Figure:
 
     def panel(kind: str, what: str, label: str) -> Panel:
         lines = [
-            PlotLine(mean.epoch, getattr(mean, what), _COLORS[n], f"n = {n}")
+            Series(mean.epoch, getattr(mean, what), _COLORS[n], f"n = {n}")
             for n in LENGTHS
             if (mean := means.get((FIRST, kind, n))) is not None
         ]

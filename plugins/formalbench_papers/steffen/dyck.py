@@ -18,7 +18,7 @@ from formalbench.documents.charts import BLUES, RED
 from formalbench.documents.text import percent
 from formalbench.statistics.intervals import wilson
 
-from formalbench_papers.framework.figures import Panel, PlotLine, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
 from formalbench_papers.framework.runs import records_of
 
 if TYPE_CHECKING:
@@ -455,16 +455,14 @@ def draw_points(
             curve, title = curves.get((task, kind), ()), name.format(kind)
             x = [point.length for point in curve]
             means = [(point.score.mean or 0.0, point.mean_bits)[index] for point in curve]
-            lines.append(PlotLine(x, means, color, f"{title}, mean of seeds"))
+            lines.append(Series(x, means, color, f"{title}, mean of seeds"))
             for point in curve:
                 each = (point.accuracies, point.bits)[index]
-                lines.append(
-                    PlotLine([point.length] * len(each), each, color, style=".", alpha=0.6)
-                )
+                lines.append(Series([point.length] * len(each), each, color, style=".", alpha=0.6))
             if (task, kind) in published:
                 theirs = [published[task, kind][LENGTHS.index(n)][index] for n in x]
                 label = f"{title}, the authors' run"
-                lines.append(PlotLine(x, theirs, color, label, "o", hollow=True, size=8))
+                lines.append(Series(x, theirs, color, label, "o", hollow=True, size=8))
         return Panel(
             lines,
             title=titles[task] * index,

@@ -20,7 +20,7 @@ from formalbench.statistics.intervals import Measured
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Row, at_least, every, higher
-from formalbench_papers.framework.figures import PlotLine
+from formalbench_papers.framework.figures import Series
 from formalbench_papers.framework.runs import Got, Wanted, records_of
 from formalbench_papers.framework.scores import Score, score_of
 
@@ -279,11 +279,11 @@ def failed(outcomes: Sequence[Trials]) -> list[str]:
 
 def lines_of(
     places: Sequence[float], trials: Sequence[Sequence[float]], label: str, color: str
-) -> list[PlotLine]:
+) -> list[Series]:
     """Return the means as a line, and every trial as a dot."""
     means = [100 * sum(values) / len(values) for values in trials]
     dots = [
-        PlotLine([place] * len(values), [100 * one for one in values], color, style=".", alpha=0.45)
+        Series([place] * len(values), [100 * one for one in values], color, style=".", alpha=0.45)
         for place, values in zip(places, trials, strict=True)
     ]
-    return [PlotLine(places, means, color, label, "o-"), *dots]
+    return [Series(places, means, color, label, "o-"), *dots]

@@ -20,7 +20,7 @@ from formalbench.evaluation.evaluate import CellScore
 from formalbench.metrics.close_brackets import MICRO, CloseBrackets
 
 from formalbench_papers.framework.bench import NoWeightsError, score_again
-from formalbench_papers.framework.figures import Panel, PlotLine, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
 from formalbench_papers.yao.close_brackets import BUDGET, FIGURE_4, QUICK, lines_of
 
 if TYPE_CHECKING:
@@ -332,9 +332,9 @@ def _on_positions(placed: Placed, two: Mapping[str, Trials]) -> Claim:
 
 def _draw(found: ByPositions, placed: Placed) -> Figure:
     layers = sorted({number for _, number in found})
-    left: list[PlotLine] = []
-    right: list[PlotLine] = []
-    along = [PlotLine([SEEN, SEEN], [0, 103], GREY, "longest training length", "--", width=0.8)]
+    left: list[Series] = []
+    right: list[Series] = []
+    along = [Series([SEEN, SEEN], [0, 103], GREY, "longest training length", "--", width=0.8)]
     for name, color in COLORS.items():
         ones = {i: found[name, n] for i, n in enumerate(layers) if (name, n) in found}
         left += lines_of(list(ones), [one.tests for one in ones.values()], name, color)

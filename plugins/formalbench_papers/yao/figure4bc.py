@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from formalbench.documents.charts import BLUES, RED
 from formalbench.documents.text import percent
 
-from formalbench_papers.framework.figures import Panel, PlotLine, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
 from formalbench_papers.yao.close_brackets import BUDGET, FIGURE_4, QUICK, QUICK_LSTM, lines_of
 
 if TYPE_CHECKING:
@@ -153,8 +153,8 @@ def _is_first(found: ByModel, model: str, first: int, least: float) -> Claim:
 
 def _draw(found: ByModel) -> Figure:
     widths = sorted({width for _, width in found})
-    left: list[PlotLine] = []
-    right: list[PlotLine] = []
+    left: list[Series] = []
+    right: list[Series] = []
     for model, color in (("Transformer", BLUES[2]), ("LSTM", RED)):
         ones = {width: found[model, width] for width in widths if (model, width) in found}
         left += lines_of(list(ones), [one.validations for one in ones.values()], model, color)

@@ -11,7 +11,7 @@ from formalbench.contracts.config import Value
 from formalbench.contracts.record import Record
 from formalbench.documents.charts import BLUES, RED
 
-from formalbench_papers.framework.figures import Panel, PlotLine, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
 from formalbench_papers.framework.runs import records_of
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def _shares(curves: Sequence[LossCurve]) -> str:
 def draw_losses(found: Curves, colors: Mapping[str, str]) -> Figure:
     """Draw the losses over training, by the kind of positions."""
     lines = [
-        PlotLine(curve.steps, curve.nats, color, name, alpha=0.85)
+        Series(curve.steps, curve.nats, color, name, alpha=0.85)
         for name, color in colors.items()
         for curve in found.get(name, ())
     ]

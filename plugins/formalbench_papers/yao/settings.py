@@ -10,7 +10,7 @@ from formalbench.documents.charts import BLUES, GREY
 from formalbench.documents.text import percent
 from formalbench.metrics.close_brackets import MICRO
 
-from formalbench_papers.framework.figures import Panel, PlotLine, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
 from formalbench_papers.yao.close_brackets import BUDGET, FIGURE_4, QUICK, QUICK_LSTM
 
 if TYPE_CHECKING:
@@ -155,10 +155,10 @@ def _shown(found: Found, *names: str) -> str:
 def _draw(found: Found) -> Figure:
     names = [name for name in reversed(SETTINGS) if name in found]
 
-    def dots(split: str, color: str, style: str) -> list[PlotLine]:
+    def dots(split: str, color: str, style: str) -> list[Series]:
         each = [found[name].accuracies(split, MICRO) for name in names]
         return [
-            PlotLine([100 * one for one in shares], [place] * len(shares), color, split, style)
+            Series([100 * one for one in shares], [place] * len(shares), color, split, style)
             for place, shares in enumerate(each)
         ]
 
