@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from formalbench.documents.markup import Markdown, link, name
-from formalbench.documents.reproduction import TableCell, Claim, Document, count_verdicts
+from formalbench.documents.reproduction import Claim, Document, TableCell, count_verdicts
 from formalbench.documents.table import Column, Sheet
 from formalbench.documents.text import MISSING, count, percent, plural, ranks
 from formalbench.statistics.board import Board, ExactModel, ExactModels, Row

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import product
 
 from formalbench.contracts.config import Value
@@ -102,61 +102,29 @@ _REMARKS = (
 
 def claims(got: Mapping[Key, Got]) -> list[Claim]:
     """Hold what was found against the paper's conjecture and its numbers."""
+
+    def claim(task: str, said: str, judge: Callable[[Score, float], Answer]) -> Claim:
+        printed = task in PRINTED
+        paper = (
+            f"{TABLE.result('NoPE', f'{task}, 101-150').mean:.1f}"
+            if printed
+            else "the conjecture (no number)"
+        )
+        text = f"{task} is {said} {GENERALIZED:.0%} on 101-150 on average"
+        if (found := got.get((task, "NoPE"))) is None:
+            return Claim(text, paper, "", None)
+        score, learned = Score.of_window(found, WINDOWS["101-150"]), Score.of_validation(found)
+        ours = (
+            f"{percent(score.mean)} ({percent(learned.mean)} on the training's lengths; "
+            f"{score.outcome})"
+        )
+        # Of what did not learn the training lengths nothing can be said.
+        holds = judge(score, GENERALIZED) if at_least(learned, LEARNED) is True else "cannot tell"
+        return Claim(text, paper, ours, holds)
+
+    inside = "in C-RASP: a transformer without positions that learned it reaches"
+    outside = "not in C-RASP: a transformer without positions stays below"
     return [
-        *(_generalizes(got, task) for task in INSIDE),
-        *(_does_not(got, task) for task in OUTSIDE),
+        *(claim(task, inside, at_least) for task in INSIDE),
+        *(claim(task, outside, below) for task in OUTSIDE),
     ]
-
-
-def _generalizes(got: Mapping[Key, Got], task: str) -> Claim:
-    score = _longest(got, task)
-    return Claim(
-        f"{task} is in C-RASP: a transformer without positions that learned it reaches "
-        f"{GENERALIZED:.0%} on 101-150 on average",
-        _paper_says(task),
-        _shown(got, task, score),
-        _unless_unlearned(got, task, None if score is None else at_least(score, GENERALIZED)),
-    )
-
-
-def _does_not(got: Mapping[Key, Got], task: str) -> Claim:
-    score = _longest(got, task)
-    return Claim(
-        f"{task} is not in C-RASP: a transformer without positions stays below "
-        f"{GENERALIZED:.0%} on 101-150 on average",
-        _paper_says(task),
-        _shown(got, task, score),
-        _unless_unlearned(got, task, None if score is None else below(score, GENERALIZED)),
-    )
-
-
-def _longest(got: Mapping[Key, Got], task: str) -> Score | None:
-    found = got.get((task, "NoPE"))
-    return None if found is None else Score.of_window(found, WINDOWS["101-150"])
-
-
-def _unless_unlearned(got: Mapping[Key, Got], task: str, holds: Answer) -> Answer:
-    """Return the answer, or that it cannot be told where the training lengths were not learned."""
-    if holds is None:
-        return None
-    return holds if _learned(got, task) else "cannot tell"
-
-
-def _learned(got: Mapping[Key, Got], task: str) -> bool:
-    return at_least(Score.of_validation(got[task, "NoPE"]), LEARNED) is True
-
-
-def _paper_says(task: str) -> str:
-    if task not in PRINTED:
-        return "the conjecture (no number)"
-    return f"{TABLE.result('NoPE', f'{task}, 101-150').mean:.1f}"
-
-
-def _shown(got: Mapping[Key, Got], task: str, score: Score | None) -> str:
-    if score is None:
-        return ""
-    learned = Score.of_validation(got[task, "NoPE"])
-    return (
-        f"{percent(score.mean)} ({percent(learned.mean)} on the training's lengths; "
-        f"{score.outcome})"
-    )

@@ -110,24 +110,37 @@ _REMARKS = (
 
 def claims(found: Found) -> list[Claim]:
     """Hold what the paper says of settings that it left out against what was measured."""
+
+    def claim(said: str, paper: str, plain: str, changed: str, holds: Answer) -> Claim:
+        names = (plain, changed)
+        ours = "; ".join(
+            f"{name}: {told(found[name].validation, found[name].validations)}"
+            for name in names
+            if set(names) <= set(found)
+        )
+        return Claim(said, paper, ours, holds)
+
     return [
-        Claim(
+        claim(
             f"Dropout hurts greatly: {percent(GREATLY, 0)} points on validation",
             "“we turn off all drop outs as we find them to hurt performance greatly” (D.1)",
-            _shown(found, TRANSFORMER, DROPOUT),
+            TRANSFORMER,
+            DROPOUT,
             _hurts(found, DROPOUT, GREATLY),
         ),
-        Claim(
+        claim(
             "More heads hurt: three are worse than one on validation",
             "“we also use only 1 head as we find more heads to hurt performance” (D.1)",
-            _shown(found, TRANSFORMER, HEADS),
+            TRANSFORMER,
+            HEADS,
             _hurts(found, HEADS),
         ),
-        Claim(
+        claim(
             "Two LSTM layers are no improvement over one: not by "
             f"{percent(IMPROVED, 0)} points on validation",
             "“two-layer LSTMs but did not find improved performance” (footnote 3)",
-            _shown(found, LSTM, TWO_LAYERS),
+            LSTM,
+            TWO_LAYERS,
             opposite(found[TWO_LAYERS].higher(found[LSTM], "validation", IMPROVED))
             if {LSTM, TWO_LAYERS} <= set(found)
             else None,
@@ -142,14 +155,6 @@ def _hurts(found: Found, changed: str, by: float = 0.0) -> Answer:
     plain = found[TRANSFORMER]
     learned = at_least(plain.validation, NEAR_PERFECT) is True
     return plain.higher(found[changed], "validation", by) if learned else "cannot tell"
-
-
-def _shown(found: Found, *names: str) -> str:
-    if not set(names) <= set(found):
-        return ""
-    return "; ".join(
-        f"{name}: {told(found[name].validation, found[name].validations)}" for name in names
-    )
 
 
 def _draw(found: Found) -> Figure:
