@@ -20,7 +20,7 @@ from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings, Row, TableCell
 from formalbench_papers.framework.runs import Got, Wanted, records_of
 from formalbench_papers.framework.scores import Score
-from formalbench_papers.plugin import TABLES
+from formalbench_papers.index import TABLES
 
 RULE = (
     "A cell holds if the paper's average, and its maximum where there is one, are no more than 2 "
