@@ -14,12 +14,26 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-from formalbench.contracts.specs import ProtocolSpec, ReproductionSpec
+from formalbench.contracts.specs import ProtocolSpec, ReproductionSpec, TableSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 FOLDER = Path(__file__).parent
 INDEX = FOLDER / "index.json"
+
+TABLES = {
+    name: TableSpec(name, summary, FOLDER / folder / "published.yaml")
+    for name, summary, folder in (
+        ("chi-2023-table-1", "four models on twelve regular languages", "chi"),
+        ("chi-2023-table-2", "PARITY with more or fewer 1s", "chi"),
+        ("deletang-2023", "five models on eight tasks", "deletang"),
+        ("grazzi-2024-table-3", "recurrences with negative eigenvalues", "grazzi"),
+        ("huang-2025-length-generalization", "majority and parity", "huang"),
+        ("yang-2025-path-table-1", "flip-flop language modelling", "path_attention"),
+        ("walker-2025-table-2", "structured linear CDEs", "slice_cde"),
+    )
+}
+"""The papers' numbers, by name."""
 
 ANNOUNCED: dict[str, ReproductionSpec] = {}
 """What the modules imported so far announce."""

@@ -17,20 +17,6 @@ from formalbench_papers import index
 if TYPE_CHECKING:
     import typer
 
-TABLES = {
-    name: TableSpec(name, summary, Path(__file__).parent / folder / "published.yaml")
-    for name, summary, folder in (
-        ("chi-2023-table-1", "four models on twelve regular languages", "chi"),
-        ("chi-2023-table-2", "PARITY with more or fewer 1s", "chi"),
-        ("deletang-2023", "five models on eight tasks", "deletang"),
-        ("grazzi-2024-table-3", "recurrences with negative eigenvalues", "grazzi"),
-        ("huang-2025-length-generalization", "majority and parity", "huang"),
-        ("yang-2025-path-table-1", "flip-flop language modelling", "path_attention"),
-        ("walker-2025-table-2", "structured linear CDEs", "slice_cde"),
-    )
-}
-"""The papers' numbers, by name."""
-
 SUITES = (
     SuiteSpec(
         name="yao-fig4",
@@ -66,7 +52,7 @@ def formalbench_suites() -> Iterable[SuiteSpec]:
 @hookimpl
 def formalbench_tables() -> Iterable[TableSpec]:
     """Announce the papers' numbers that boards show."""
-    return TABLES.values()
+    return index.TABLES.values()
 
 
 @hookimpl

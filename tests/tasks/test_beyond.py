@@ -2,6 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
+from itertools import product
 from math import comb, isqrt
 
 import numpy as np
@@ -31,6 +32,32 @@ UNIFORM = {
 
 
 # What is in, and what may follow.
+
+
+FOLLOWED = {
+    **{"anbn": (3, 8), "anbncn": (1, 6), "anbncndn": (0, 4), "majority": (3, 9)},
+    **{"marked-reversal": (3, 9), "marked-copy": (3, 9), "odds-first-check": (3, 9)},
+    **{"unmarked-reversal": (4, 10), "unmarked-copy": (4, 10), "bucket-sort-check": (1, 5)},
+    **{"shuffle-dyck-2": (2, 6), "reset-dyck-1": (4, 7), "boolean-2": (2, 7), "boolean-3": (1, 7)},
+}
+"""What goes on behind so many symbols does so in a member of so many at most."""
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_what_may_follow_is_what_some_member_goes_on_with(build, every_string, name):
+    language = build(name)
+    symbols, (longest, reach) = len(language.alphabet), FOLLOWED[name]
+    going_on = set()
+    for length in range(reach + 1):
+        every_BN = every_string(symbols, length)
+        for member in every_BN[language.classify(every_BN) == 1].tolist():
+            going_on |= {tuple(member[:end]) for end in range(length + 1)}
+            going_on.add((*member, symbols))
+    for prefix in product(range(symbols), repeat=longest):
+        (allowed,) = language.next_symbols(np.array([prefix], dtype=np.int64))
+        for end in range(longest + 1):
+            expected = [(*prefix[:end], symbol) in going_on for symbol in range(symbols + 1)]
+            assert allowed[end].tolist() == expected, prefix[:end]
 
 
 @settings(max_examples=60, deadline=None)

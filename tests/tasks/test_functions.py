@@ -9,6 +9,8 @@ from formalbench.objectives.transduce import Transduce
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+LONGEST = {2: 10, 3: 7, 5: 5, 126: 2, 150: 2}
+
 EVERYWHERE = {
     *("reverse-string", "duplicate-string", "odds-first", "bucket-sort", "square-root"),
     *("copy", "repeat-copy", "sort", "first-occurrences"),
@@ -27,6 +29,18 @@ def answers(function, strings_BN):
     assert not any(any(answer[size:]) for answer, size in rows)
     rows = zip(answers_BM.tolist(), sizes_B.tolist(), strict=True)
     return [answer[:size] for answer, size in rows]
+
+
+def test_answers_are_the_oracles_on_every_short_string(function, every_string):
+    symbols = len(function.alphabet)
+    for length in range(LONGEST[symbols] + 1):
+        strings_BN = every_string(symbols, length)
+        strings_BN = strings_BN[function.in_domain(strings_BN)]
+        expected = [function.oracle(string) for string in strings_BN.tolist()]
+        assert answers(function, strings_BN) == expected
+        if function.has_length(length) and length:
+            assert len(expected) > 0
+            assert max(map(len, expected)) <= function.answer_length(length)
 
 
 @pytest.mark.parametrize("name", sorted(EVERYWHERE))

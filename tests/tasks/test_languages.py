@@ -1,5 +1,6 @@
 """Every language of the plugin: the fast implementation against the oracle, and the contract."""
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -9,6 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 LONGEST = {1: 30, 2: 11, 3: 7, 4: 6, 5: 5, 6: 5, 8: 5, 9: 4, 10: 5, 11: 5}
+
+
+MANY = 4000  # strings of a length over any other alphabet
+
+
+def test_classify_agrees_with_the_oracle_on_every_short_string(language, every_string):
+    symbols = len(language.alphabet)
+    for length in range((LONGEST.get(symbols) or int(math.log(MANY, symbols))) + 1):
+        if not language.has_length(length):
+            continue
+        strings_BN = every_string(symbols, length)
+        strings_BN = strings_BN[language.in_domain(strings_BN)]
+        expected = [language.oracle(string) for string in strings_BN.tolist()]
+        assert language.classify(strings_BN).tolist() == expected
+        assert len(strings_BN) > 0
 
 
 @settings(max_examples=25, deadline=None)

@@ -6,11 +6,11 @@ from math import comb
 
 import numpy as np
 import pytest
+import reference_sampler
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.source import Stream
 from formalbench_tasks.automata import automaton as automata_automaton
 from formalbench_tasks.automata import paths as automata_paths
-from formalbench_tasks.automata import reference_sampler
 from formalbench_tasks.automata.automaton import from_table
 from formalbench_tasks.automata.paths import Paths
 from formalbench_tasks.automata.regex import compile_regex

@@ -60,7 +60,7 @@ def _in_words(answer: object) -> object:
 InWords = Annotated[Said, BeforeValidator(_in_words)]
 
 
-class Judged:
+class HasVerdict:
     """What has a verdict."""
 
     verdict: Said
@@ -73,7 +73,7 @@ class Judged:
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class TableCell(Judged):
+class TableCell(HasVerdict):
     """One cell of a paper's table, beside ours.
 
     Attributes:
@@ -91,7 +91,7 @@ class TableCell(Judged):
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class Claim(Judged):
+class Claim(HasVerdict):
     """One claim of the paper, compared with what was measured.
 
     Attributes:

@@ -7,7 +7,7 @@ symbols.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +23,14 @@ from scipy.cluster.vq import ClusterError, kmeans2
 from scipy.spatial.distance import cdist
 from torch import nn
 
-from formalbench_papers.framework.figures import Line, Panel, draw
+from formalbench_papers.framework.claims import value_range
+from formalbench_papers.framework.figures import Panel, Series, draw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 from formalbench_papers.chi import SOURCE
 from formalbench_papers.chi.models import QUICK_PROTOCOL, REGULARGPT
-from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of, trained
+from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of_networks, trained
 from formalbench_papers.framework.claims import Claim, Findings, Row, across
 from formalbench_papers.framework.curves import random_strings
 from formalbench_papers.framework.runs import Wanted
@@ -295,7 +296,7 @@ def carry_out(bench: Bench) -> Findings:
         found = [_look(network, language, bench) for network in networks]
         rows += [row for _, own in found[:1] for row in own]
         claims += _claims(language, networks, [one for one, _ in found])
-    return Findings(rows, claims, lambda: _draw(rows), _REMARKS, records=records_of(every))
+    return Findings(rows, claims, lambda: _draw(rows), _REMARKS, records=records_of_networks(every))
 
 
 def _look(
@@ -339,7 +340,7 @@ def _claims(
     name = language.title
     learned = all(network.learned for network in networks)
     counts = ", ".join(str(one.count.clusters) for one in measured)
-    agreement = _range(measured, lambda one: 100 * one.count.agreement, 2)
+    agreement = value_range((100 * one.count.agreement for one in measured), 2)
     right = [100 * network.accuracy for network in networks]
     clusters = across(one.count.clusters == language.clusters for one in measured)
     separated = across(one.purity >= PURE and one.silhouette > SEPARATED for one in measured)
@@ -358,21 +359,15 @@ def _claims(
             f"{name}: the clusters are those of the states, across all layers (nearest centroid "
             f"right for {100 * PURE:.0f} %, silhouette above {SEPARATED})",
             "“clear clustering effect”",
-            f"nearest centroid right for {_range(measured, lambda one: 100 * one.purity, 2)} % of "
-            f"the vectors; silhouette {_range(measured, lambda one: one.silhouette, 2)}, "
-            f"in the plane {_range(measured, lambda one: one.silhouette_2d, 2)}, which has "
-            f"{_range(measured, lambda one: 100 * one.variance, 0)} % of the variance"
+            f"nearest centroid right for {value_range((100 * one.purity for one in measured), 2)} "
+            f"% of the vectors; silhouette {value_range((one.silhouette for one in measured), 2)}, "
+            f"in the plane {value_range((one.silhouette_2d for one in measured), 2)}, which has "
+            f"{value_range((100 * one.variance for one in measured), 0)} % of the variance"
             if networks
             else "",
             separated if learned else "cannot tell",
         ),
     ]
-
-
-def _range(measured: Sequence[Clustered], value: Callable[[Clustered], float], digits: int) -> str:
-    """Return the least and the greatest value, or the only one; empty if there is none."""
-    texts = [f"{v:.{digits}f}" for v in sorted(map(value, measured))]
-    return " to ".join(dict.fromkeys([*texts[:1], *texts[-1:]]))
 
 
 def _points(
@@ -394,10 +389,10 @@ def _points(
 
 
 def _draw(rows: Sequence[Row]) -> Figure:
-    def points(language: PlottedLanguage, state: int) -> Line:
+    def points(language: PlottedLanguage, state: int) -> Series:
         own = [row for row in rows if (row["language"], row["state"]) == (language.title, state)]
         x, y = ([float(row[name]) for row in own] for name in ("pc1", "pc2"))
-        return Line(x, y, COLORS[state], f"state {state}", style="o", alpha=0.65)
+        return Series(x, y, COLORS[state], f"state {state}", style="o", alpha=0.65)
 
     panels = [
         Panel(

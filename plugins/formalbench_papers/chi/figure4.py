@@ -37,13 +37,14 @@ from formalbench.documents.text import plural
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from formalbench_papers.framework.figures import Line, Panel, draw
+from formalbench_papers.framework.claims import value_range
+from formalbench_papers.framework.figures import Panel, Series, draw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 from formalbench_papers.chi import SOURCE
 from formalbench_papers.chi.models import QUICK_PROTOCOL, REGULARGPT, TRANSFORMER
-from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of, trained
+from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of_networks, trained
 from formalbench_papers.framework.claims import Claim, Findings, Row, across
 from formalbench_papers.framework.curves import random_strings
 from formalbench_papers.framework.runs import Wanted
@@ -219,7 +220,7 @@ STRAIGHT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class PlottedLanguage:
+class FieldLanguage:
     """One language: its task, and whether it is the paper's."""
 
     title: str
@@ -228,8 +229,8 @@ class PlottedLanguage:
 
 
 PANELS = (
-    PlottedLanguage("PARITY", "parity", "Figure 4a"),
-    PlottedLanguage("Cycle Navigation", "cycle-navigation", "not shown"),
+    FieldLanguage("PARITY", "parity", "Figure 4a"),
+    FieldLanguage("Cycle Navigation", "cycle-navigation", "not shown"),
 )
 
 
@@ -263,11 +264,11 @@ def carry_out(bench: Bench) -> Findings:
     fields[PANELS[0].title] += others
     remarks = [*_REMARKS, *map(_on_contrast, others)]
     return Findings(
-        _rows(fields), claims, lambda: _draw(fields), remarks, records=records_of(every)
+        _rows(fields), claims, lambda: _draw(fields), remarks, records=records_of_networks(every)
     )
 
 
-def _look(network: TrainedNetwork, model: str, panel: PlottedLanguage, bench: Bench) -> Field:
+def _look(network: TrainedNetwork, model: str, panel: FieldLanguage, bench: Bench) -> Field:
     """Return the receptive field of a network; of RegularGPT, also whether answers follow."""
     change = model == REGULARGPT.title
 
@@ -282,7 +283,7 @@ def _look(network: TrainedNetwork, model: str, panel: PlottedLanguage, bench: Be
     return Field(**{**found, **{name: np.array(found[name]) for name in ("cumulative", "one")}})
 
 
-def _wanted(bench: Bench, panel: PlottedLanguage, model: PaperModel, seeds: int | None) -> Wanted:
+def _wanted(bench: Bench, panel: FieldLanguage, model: PaperModel, seeds: int | None) -> Wanted:
     return Wanted(
         model.title,
         panel.title,
@@ -317,7 +318,7 @@ def _on_contrast(field: Field) -> str:
     )
 
 
-def _claims(panel: PlottedLanguage, fields: Sequence[Field], learned: bool) -> list[Claim]:
+def _claims(panel: FieldLanguage, fields: Sequence[Field], learned: bool) -> list[Claim]:
     said = "§7.4" if panel is PANELS[0] else panel.paper
     answers = [field.answers for field in fields if field.answers is not None]
     least = min((field.least for field in fields), default=0.0)
@@ -332,9 +333,9 @@ def _claims(panel: PlottedLanguage, fields: Sequence[Field], learned: bool) -> l
             f"{panel.title}: the receptive field covers all {LENGTH} positions: with any one "
             "symbol changed, 99 % of the answers are right",
             said,
-            f"{_range([100 * share for share in answers], 2)} %; the least gradient of a symbol is "
-            f"{least:.1g} of an equal share; 99 % of the gradient is in the last "
-            f"{_range([field.reach for field in fields], 0)} symbols "
+            f"{value_range([100 * share for share in answers], 2)} %; the least gradient of a "
+            f"symbol is {least:.1g} of an equal share; 99 % of the gradient is in the last "
+            f"{value_range([field.reach for field in fields], 0)} symbols "
             f"({plural(len(fields), 'network')})"
             if fields
             else "",
@@ -344,19 +345,13 @@ def _claims(panel: PlottedLanguage, fields: Sequence[Field], learned: bool) -> l
             f"{panel.title}: the cumulative gradient is a straight line (nowhere more than "
             f"{STRAIGHT} from the diagonal: our limit, where the paper says “slanted”)",
             panel.paper,
-            f"at most {_range(deviations, 2)} from the diagonal; {_range(halves, 0)} % of the "
-            f"gradient is in the last {LENGTH // 2} symbols"
+            f"at most {value_range(deviations, 2)} from the diagonal; {value_range(halves, 0)} % "
+            f"of the gradient is in the last {LENGTH // 2} symbols"
             if fields
             else "",
             straight if learned else "cannot tell",
         ),
     ]
-
-
-def _range(values: Sequence[float], digits: int) -> str:
-    """Return the least and the greatest value, or the only one; empty if there is none."""
-    texts = [f"{value:.{digits}f}" for value in sorted(values)]
-    return " to ".join(dict.fromkeys([*texts[:1], *texts[-1:]]))
 
 
 def _rows(fields: dict[str, list[Field]]) -> list[Row]:
@@ -381,16 +376,16 @@ def _draw(fields: dict[str, list[Field]]) -> Figure:
     return draw([[_panel(panel, fields[panel.title]) for panel in PANELS]])
 
 
-def _panel(panel: PlottedLanguage, fields: Sequence[Field]) -> Panel:
+def _panel(panel: FieldLanguage, fields: Sequence[Field]) -> Panel:
     places = range(1, LENGTH + 1)
-    lines = [Line(places, diagonal(LENGTH).tolist(), GREY, "diagonal", "--", width=1)]
+    lines = [Series(places, diagonal(LENGTH).tolist(), GREY, "diagonal", "--", width=1)]
     for field in fields:
         ours = field.model == REGULARGPT.title
         color = BLUES[1 + field.seed % 3] if ours else ORANGE
         label = f"{field.model}, mean of strings{', each seed' * ours}"
-        lines.append(Line(places, field.cumulative.tolist(), color, label))
+        lines.append(Series(places, field.cumulative.tolist(), color, label))
     for field in fields[:1]:
-        lines.append(Line(places, field.one.tolist(), GREY, "RegularGPT, one string", width=0.8))
+        lines.append(Series(places, field.one.tolist(), GREY, "RegularGPT, one string", width=0.8))
     return Panel(
         lines,
         title=panel.title,

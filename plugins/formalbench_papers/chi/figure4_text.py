@@ -10,14 +10,14 @@ import numpy as np
 from formalbench.documents.charts import BLUES, GREY
 from formalbench.documents.text import plural
 
-from formalbench_papers.framework.figures import Line, Panel, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 from formalbench_papers.chi import SOURCE
 from formalbench_papers.chi.figure4 import Field, diagonal, measure_field
 from formalbench_papers.chi.table3 import CORPORA, LENGTHS, wanted_runs
-from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of, trained
+from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of_networks, trained
 from formalbench_papers.framework.claims import Claim, Findings, Row, across
 from formalbench_papers.framework.tables import text_task
 from formalbench_papers.index import experiment
@@ -54,7 +54,7 @@ def carry_out(bench: Bench) -> Findings:
         claims(fields),
         lambda: _draw(fields),
         _REMARKS,
-        records=records_of(every),
+        records=records_of_networks(every),
     )
 
 
@@ -108,10 +108,12 @@ def _rows(fields: Sequence[Field]) -> list[Row]:
 
 def _draw(fields: Sequence[Field]) -> Figure:
     places = range(1, LENGTH + 1)
-    lines = [Line(places, diagonal(LENGTH).tolist(), GREY, "all tokens alike", "--", width=1)]
+    lines = [Series(places, diagonal(LENGTH).tolist(), GREY, "all tokens alike", "--", width=1)]
     for field in fields:
         color = BLUES[1 + field.seed % 3]
-        lines.append(Line(places, field.cumulative.tolist(), color, "RegularGPT, mean of windows"))
+        lines.append(
+            Series(places, field.cumulative.tolist(), color, "RegularGPT, mean of windows")
+        )
     panel = Panel(
         lines,
         x="position",

@@ -21,13 +21,15 @@ from formalbench_papers.framework.claims import (
     Answer,
     Claim,
     Findings,
+    at_worst,
     best_reaches,
     every,
     of_learned,
     rises,
 )
+from formalbench_papers.framework.runs import records_of
 from formalbench_papers.framework.scores import Score, averaged, is_at_chance, reaches
-from formalbench_papers.framework.tables import RULE, AccuracyTable, Key, published, records_of
+from formalbench_papers.framework.tables import RULE, AccuracyTable, Key, published
 from formalbench_papers.index import experiment
 
 TASKS = (
@@ -80,7 +82,7 @@ def carry_out(bench: Bench) -> Findings:
         if title == TRANSFORMER.title and found is not None and (runs := found.learned) is not None
     }
     titles = {model.name: model.title for model in TABLE.models}
-    remarks = (on_parameters(records_of(got), titles), *_REMARKS, *REMARKS)
+    remarks = (on_parameters(records_of(got.values()), titles), *_REMARKS, *REMARKS)
     return TABLE.findings(got, claims(TABLE.scores(got), learned), remarks)
 
 
@@ -103,13 +105,25 @@ def claims(scores: Mapping[Key, Score], learned: Mapping[str, Score]) -> list[Cl
         scores: of every task and model that was run.
         learned: of the Transformer, by task: of those seeds that learned the training lengths.
     """
+    rnn = _of(scores, RNN.title)
     return [
         *(_learns(task, scores.get((task, REGULARGPT.title))) for task in TASKS),
         *(
-            _is_at_chance(task, scores.get((task, TRANSFORMER.title)), learned.get(task))
+            is_at_chance(
+                f"the Transformer that learned {task} up to the training length is at chance "
+                "beyond: within 2 points of it, and a scaled accuracy of 0 within the interval",
+                f"{PAPER.result(TRANSFORMER.title, task).mean:.1f} (average)",
+                learned.get(task) or scores.get((task, TRANSFORMER.title)),
+                learned=task in learned,
+            )
             for task in AT_CHANCE
         ),
-        _is_perfect_everywhere(scores),
+        Claim(
+            "the RNN learns every task: its best seed reaches 99 %",
+            "100.0 on all twelve (maximum)",
+            at_worst(rnn, "best", "task"),
+            every(of_learned(best_reaches(score, PERFECT), score) for score in rnn.values()),
+        ),
         _is_similar(scores),
         _is_ahead(scores, learned),
         _larger_chunks_fail(scores),
@@ -120,29 +134,9 @@ def _learns(task: str, score: Score | None) -> Claim:
     least = NEARLY if task == "modular-arithmetic" else PERFECT
     return reaches(
         f"RegularGPT with C = 2 learns {task}: its best seed reaches {percent(least, 0)} %",
-        f"{_published(REGULARGPT.title, task):.1f} (maximum)",
+        f"{PAPER.result(REGULARGPT.title, task).max or 0.0:.1f} (maximum)",
         score,
         least,
-    )
-
-
-def _is_at_chance(task: str, score: Score | None, learned: Score | None) -> Claim:
-    return is_at_chance(
-        f"the Transformer that learned {task} up to the training length is at chance beyond: "
-        "within 2 points of it, and a scaled accuracy of 0 within the interval",
-        f"{PAPER.result(TRANSFORMER.title, task).mean:.1f} (average)",
-        learned or score,
-        learned=learned is not None,
-    )
-
-
-def _is_perfect_everywhere(scores: Mapping[Key, Score]) -> Claim:
-    found = _of(scores, RNN.title)
-    return Claim(
-        "the RNN learns every task: its best seed reaches 99 %",
-        "100.0 on all twelve (maximum)",
-        _least(found),
-        every(of_learned(best_reaches(score, PERFECT), score) for score in found.values()),
     )
 
 
@@ -212,17 +206,6 @@ def _larger_chunks_fail(scores: Mapping[Key, Score]) -> Claim:
     return Claim(said, printed, ours, of_learned(rises(large, small, SUBSTANTIAL), small))
 
 
-def _published(title: str, task: str) -> float:
-    return PAPER.result(title, task).max or 0.0
-
-
 def _of(scores: Mapping[Key, Score], title: str) -> dict[str, Score]:
     """Return the scores of a model by task."""
     return {task: score for (task, model), score in scores.items() if model == title}
-
-
-def _least(found: Mapping[str, Score]) -> str:
-    if not found:
-        return ""
-    worst = min(found, key=lambda task: found[task].best or 0.0)
-    return f"{percent(found[worst].best)} at least ({worst}), of {plural(len(found), 'task')}"

@@ -19,7 +19,6 @@ from formalbench_papers.chi.models import (
     TRANSFORMER,
     on_parameters,
 )
-from formalbench_papers.framework import scores as framework_scores
 from formalbench_papers.framework.bench import Bench, draw_strings, retest
 from formalbench_papers.framework.claims import (
     Answer,
@@ -30,9 +29,9 @@ from formalbench_papers.framework.claims import (
     learned_reach,
     rises,
 )
-from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.runs import Got, Wanted, records_of
 from formalbench_papers.framework.scores import Score
-from formalbench_papers.framework.tables import RULE, published
+from formalbench_papers.framework.tables import RULE, judged, published
 from formalbench_papers.index import experiment
 
 MODELS = {"RegularGPT": REGULARGPT, "RNN": RNN, "Transformer": TRANSFORMER}
@@ -87,8 +86,8 @@ Key = tuple[str, str, float]
 )
 def carry_out(bench: Bench) -> Findings:
     """Train every model at every probability, and test those trained at 0.5 at the others."""
-    wanted = [
-        Wanted(
+    wanted = {
+        (model, p): Wanted(
             model,
             _column(p),
             used.name,
@@ -100,10 +99,8 @@ def carry_out(bench: Bench) -> Findings:
         )
         for p in PROBABILITIES
         for model, used in MODELS.items()
-    ]
-    found = bench.train(wanted)
-    keys = [(model, p) for p in PROBABILITIES for model in MODELS]
-    got = {key: one for key, one in zip(keys, found, strict=True) if one is not None}
+    }
+    got = bench.train_each(wanted)
     learned = {key: runs for key, one in got.items() if (runs := one.learned) is not None}
     return findings(got, _scores(bench, got), _scores(bench, learned))
 
@@ -149,17 +146,19 @@ def findings(
         scores: what is known of it.
         learned: the same of those seeds alone that learned their training lengths.
     """
-    cells, rows, telling = [], [], []
+    places = []
     for setting, model, p in product(SETTINGS, MODELS, sorted(PROBABILITIES)):
-        score = scores.get((setting, model, p))
         trained = 0.5 if setting.endswith(AT_HALF) else p
         paper = TABLE.result(model, f"{setting.removesuffix(AT_HALF)}, p={p:g}")
-        cell = framework_scores.cell(f"{setting}, {model}", _column(p), paper, score)
-        cells.append(cell)
-        if _can_tell(paper.mean):
-            telling.append(cell.verdict)
-        rows.append(framework_scores.data(cell, paper, score, got.get((model, trained))))
-    records = [record for found in got.values() for record in found.records]
+        score, found = scores.get((setting, model, p)), got.get((model, trained))
+        places.append((f"{setting}, {model}", _column(p), paper, score, found))
+    cells, rows = judged(places)
+    telling = [
+        cell.verdict
+        for cell, (_, _, paper, _, _) in zip(cells, places, strict=True)
+        if _can_tell(paper.mean)
+    ]
+    records = records_of(got.values())
     titles = {used.name: model for model, used in MODELS.items()}
     remarks = (_apart(telling), *_REMARKS, on_parameters(records, titles), *REMARKS)
     return Findings(rows, claims(scores, learned), None, remarks, cells, records)

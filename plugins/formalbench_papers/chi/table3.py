@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
+from statistics import fmean
 
 from formalbench.contracts.config import Value
 from formalbench.statistics.result import perplexities
@@ -15,13 +15,14 @@ from formalbench_papers.framework.claims import (
     Answer,
     Claim,
     Findings,
-    Row,
     TableCell,
     across,
     every,
     higher,
+    seeds_row,
+    seeds_text,
 )
-from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.runs import Got, Wanted, records_of
 from formalbench_papers.framework.tables import text_task
 from formalbench_papers.index import experiment
 
@@ -88,9 +89,7 @@ Perplexities = Mapping[str, Sequence[Mapping[int, float]]]
 def carry_out(bench: Bench) -> Findings:
     """Train every model on windows of 512 tokens and test it on longer ones."""
     task = text_task(bench, CORPORA[bench.scale], "causal-lm")
-    wanted = [wanted_runs(model, task, bench) for model in PAPER]
-    held = bench.train(wanted)
-    return findings({one.row: got for one, got in zip(wanted, held, strict=True) if got})
+    return findings(bench.train_each({one: wanted_runs(one, task, bench) for one in PAPER}))
 
 
 def wanted_runs(model: str, task: str, bench: Bench) -> Wanted:
@@ -121,35 +120,12 @@ def findings(got: Mapping[str, Got]) -> Findings:
     cells, rows = [], []
     for (model, numbers), (place, length) in product(PAPER.items(), enumerate(LENGTHS)):
         seeds = [seed[length] for seed in found.get(model, ())]
-        told = _told(seeds)
+        told = seeds_text(seeds, 2)
         holds: Answer = "approx" if seeds else None
         cells.append(TableCell(model, f"L = {length}", f"{numbers[place]:.2f}", told, holds))
-        rows.append(_row(model, length, numbers[place], seeds))
-    records = [record for one in got.values() for record in one.records]
+        rows.append(seeds_row({"model": model, "length": length}, numbers[place], seeds))
     missing = {model: one.unfinished for model, one in got.items()}
-    return Findings(rows, claims(found, missing), None, REMARKS, cells, records)
-
-
-def _told(seeds: Sequence[float]) -> str:
-    if not seeds:
-        return ""
-    return f"{_mean(seeds):.2f} ({len(seeds)} seed{'s' * (len(seeds) != 1)})"
-
-
-def _row(model: str, length: int, paper: float, seeds: Sequence[float]) -> Row:
-    return {
-        "model": model,
-        "length": length,
-        "paper": paper,
-        "ours": _mean(seeds) if seeds else "",
-        "low": min(seeds, default=""),
-        "high": max(seeds, default=""),
-        "seeds": len(seeds),
-    }
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
+    return Findings(rows, claims(found, missing), None, REMARKS, cells, records_of(got.values()))
 
 
 def claims(found: Perplexities, missing: Mapping[str, int]) -> list[Claim]:
@@ -206,7 +182,7 @@ def _thicker_is_better(found: Perplexities, missing: Mapping[str, int]) -> Claim
     lacking = sum(missing.get(f"RegularGPT 128/{blocks}", 0) for blocks in (6, 12))
     thin, thick = (found.get(f"RegularGPT 128/{blocks}", ()) for blocks in (6, 12))
     gaps = {
-        length: _mean([seed[length] for seed in thick]) - _mean([seed[length] for seed in thin])
+        length: fmean([seed[length] for seed in thick]) - fmean([seed[length] for seed in thin])
         for length in (LENGTHS if thin and thick else ())
     }
     return Claim(
@@ -232,7 +208,7 @@ def _close_to_others(found: Perplexities, missing: Mapping[str, int]) -> Claim:
     if not model or not all(others):
         return Claim(said, paper, "", None)
     best = {
-        length: min(_mean([seed[length] for seed in seeds]) for seeds in others)
+        length: min(fmean([seed[length] for seed in seeds]) for seeds in others)
         for length in LENGTHS
     }
     times = [max(seed[length] / best[length] for length in LENGTHS) for seed in model]

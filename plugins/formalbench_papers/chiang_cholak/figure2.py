@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from formalbench.documents.charts import BLUES, INK, RED
 
-from formalbench_papers.framework.figures import Line, Panel, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -146,11 +146,11 @@ def _grows(bits: Sequence[float]) -> bool:
 
 
 def _draw(curves: Curves) -> Figure:
-    def line(language: str, variant: CurveVariant) -> Line:
+    def line(language: str, variant: CurveVariant) -> Series:
         curve = curves[language, variant.name]
         x, y = [one.length for one in curve], [one.mean_bits for one in curve]
         width = 1.9 if variant.options.get("eps") else 2.4
-        return Line(x, y, variant.color, variant.name, width=width)
+        return Series(x, y, variant.color, variant.name, width=width)
 
     panels = [
         Panel(

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from formalbench.contracts.config import Value
 from formalbench.contracts.example import Example
-from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.documents.charts import BLUES, GREEN, INK, ORANGE, RED
 from formalbench.documents.text import percent, plural
 from formalbench.statistics.intervals import Measured
 from torch import nn
 
-from formalbench_papers.framework.figures import Line, Panel, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,6 +28,7 @@ from formalbench_papers.framework.curves import (
     MeasuredAt,
     mean_of,
     measure,
+    measure_at,
     random_strings,
     train_and_test,
 )
@@ -171,22 +171,13 @@ def _sweep(bench: Bench, task: Task) -> Sweep:
     sweep: Sweep = {}
     for length in bench.choose((10, 30, 100), (10, 30, 100, 300)):
         bench.report(f"varying the entry, strings of length {length}")
-        strings_BN = random_strings(task, length, count)
-        sweep[length] = [(one, _varied(bench, task, one, strings_BN)) for one in entries]
+        sweep[length] = [(one, _varied(bench, task, one, length, count)) for one in entries]
     return sweep
 
 
-def _varied(bench: Bench, task: Task, entry: float, strings_BN: Symbols) -> MeasuredAt:
+def _varied(bench: Bench, task: Task, entry: float, length: int, count: int) -> MeasuredAt:
     options: dict[str, Value] = {"norm": True, "eps": 0.0, "eta": ETA, "value_6_2": entry}
-    count, length = strings_BN.shape
-    step = {
-        **{"model": MODEL, "options": options, "task": "parity"},
-        **{"length": length, "strings": count},
-    }
-    found = bench.measured(
-        step, lambda: asdict(measure(bench.network(MODEL, task, **options), task, strings_BN))
-    )
-    return MeasuredAt(**found)
+    return measure_at(bench, MODEL, options, task, length, count)
 
 
 def _entries(steps: int) -> list[float]:
@@ -342,11 +333,13 @@ _COLORS_OF = dict(zip((RECOVERY, *FROM_SCRATCH), (GREEN, RED, ORANGE), strict=Tr
 def _draw(sweep: Sweep, courses: Sequence[Course]) -> Figure:
     def panels(value: Callable[[MeasuredAt], float], **facts: Any) -> list[Panel]:
         varied = [
-            Line([entry for entry, _ in curve], [value(m) for _, m in curve], color, f"length {n}")
+            Series(
+                [entry for entry, _ in curve], [value(m) for _, m in curve], color, f"length {n}"
+            )
             for (n, curve), color in zip(sweep.items(), COLORS, strict=False)
         ]
         trained = [
-            Line(
+            Series(
                 course.steps,
                 [value(m) for m in course.tests],
                 _COLORS_OF[course.training],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,7 +13,8 @@ from formalbench.contracts.record import Curve
 from formalbench.documents.charts import BLUES
 from formalbench.documents.text import percent, plural
 
-from formalbench_papers.framework.figures import Line, Panel, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
+from formalbench_papers.framework.runs import records_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,7 +115,7 @@ def curves_of(got: Got) -> list[Mean]:
 
 
 def _mean(runs: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    return tuple(math.fsum(values) / len(values) for values in zip(*runs, strict=True))
+    return tuple(map(fmean, zip(*runs, strict=True)))
 
 
 def _by_layer(curve: Curve) -> list[list[float]]:
@@ -198,12 +198,8 @@ def _trained(got: Mapping[Key, Got], kind: str) -> dict[int, Score]:
     return {key[2]: Score.of_validation(one) for key, one in got.items() if key[1] == kind}
 
 
-def _told(score: Score) -> str:
-    return f"{percent(score.mean)} % ({percent(score.low)}–{percent(score.high)}; {score.outcome})"
-
-
 def _each(scores: Mapping[int, Score]) -> str:
-    return "; ".join(f"{length}: {_told(score)}" for length, score in sorted(scores.items()))
+    return "; ".join(f"{length}: {score.text}" for length, score in sorted(scores.items()))
 
 
 def _scaled_is_perfect(first: Mapping[Key, Got]) -> list[Claim]:
@@ -370,7 +366,7 @@ def _parity(got: Mapping[Key, Got]) -> list[Claim]:
 
 
 def _by_kind(scores: Mapping[tuple[str, int], Score]) -> str:
-    return "; ".join(f"{kind}, {n}: {_told(score)}" for (kind, n), score in scores.items())
+    return "; ".join(f"{kind}, {n}: {score.text}" for (kind, n), score in scores.items())
 
 
 PROTOCOL = "chiang-cholak-fig4-{}"
@@ -414,9 +410,7 @@ def carry_out(bench: Bench) -> Findings:
         )
         for task, kind, length in keys
     }
-    now = {wanted[key].shown for key in keys if bench.choose(_quick(key), True)}
-    found = bench.train(list(wanted.values()), lambda one: one.shown in now)
-    return findings({key: got for key, got in zip(keys, found, strict=True) if got is not None})
+    return findings(bench.train_each(wanted, lambda key: bench.choose(_quick(key), True)))
 
 
 def _quick(key: Key) -> bool:
@@ -429,7 +423,7 @@ def findings(got: Mapping[Key, Got]) -> Findings:
     """Make the curves and check the claims."""
     means = {key: mean for key, one in got.items() if (mean := mean_of(one)) is not None}
     rows = [row for key, mean in means.items() for row in _rows(key, mean)]
-    every = [record for one in got.values() for record in one.records]
+    every = records_of(got.values())
     return Findings(rows, claims(got), lambda: _draw(means), _REMARKS, records=every)
 
 
@@ -490,7 +484,7 @@ def _draw(means: Mapping[Key, Mean]) -> Figure:
 
     def panel(kind: str, what: str, label: str) -> Panel:
         lines = [
-            Line(mean.epoch, getattr(mean, what), _COLORS[n], f"n = {n}")
+            Series(mean.epoch, getattr(mean, what), _COLORS[n], f"n = {n}")
             for n in LENGTHS
             if (mean := means.get((FIRST, kind, n))) is not None
         ]

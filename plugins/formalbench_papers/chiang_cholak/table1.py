@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import product
 from statistics import fmean
@@ -16,12 +15,13 @@ from formalbench_papers.framework.claims import (
     Answer,
     Claim,
     Findings,
-    Row,
     TableCell,
     across,
     higher,
+    seeds_row,
+    seeds_text,
 )
-from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.runs import Got, Wanted, records_of
 from formalbench_papers.framework.tables import text_task
 from formalbench_papers.index import experiment
 
@@ -83,10 +83,14 @@ Scores = Mapping[tuple[str, str], Mapping[int, float]]
 def carry_out(bench: Bench) -> Findings:
     """Train both models on all texts and on short ones, and test them on all and on long ones."""
     task = text_task(bench, CORPORA[bench.scale], "translate")
-    wanted = [_wanted(model, column, task, bench) for column in (LONG, ALL) for model in MODELS]
-    held = bench.train(wanted)
     return findings(
-        {(one.row, one.column): got for one, got in zip(wanted, held, strict=True) if got}
+        bench.train_each(
+            {
+                (model, column): _wanted(model, column, task, bench)
+                for column in (LONG, ALL)
+                for model in MODELS
+            }
+        )
     )
 
 
@@ -114,9 +118,9 @@ def findings(got: Mapping[tuple[str, str], Got]) -> Findings:
     for key in product(MODELS, (ALL, LONG)):
         seeds = list(scores.get(key, {}).values())
         holds: Answer = "approx" if seeds else None
-        cells.append(TableCell(*key, f"{PAPER[key]:.1f}", _told(seeds), holds))
-        rows.append(_row(*key, seeds))
-    records = [record for one in got.values() for record in one.records]
+        cells.append(TableCell(*key, f"{PAPER[key]:.1f}", seeds_text(seeds, 1), holds))
+        rows.append(seeds_row(dict(zip(("model", "column"), key, strict=True)), PAPER[key], seeds))
+    records = records_of(got.values())
     missing = {
         column: sum(one.unfinished for (_, other), one in got.items() if other == column)
         for column in (ALL, LONG)
@@ -198,28 +202,6 @@ def _differences(scores: Scores, column: str) -> list[float]:
 
 def _by(differences: Sequence[float]) -> str:
     return ", ".join(f"{one:+.1f} BLEU" for one in differences)
-
-
-def _told(seeds: Sequence[float]) -> str:
-    if not seeds:
-        return ""
-    return f"{_mean(seeds):.1f} ({len(seeds)} seed{'s' * (len(seeds) != 1)})"
-
-
-def _row(model: str, column: str, seeds: Sequence[float]) -> Row:
-    return {
-        "model": model,
-        "column": column,
-        "paper": PAPER[model, column],
-        "ours": _mean(seeds) if seeds else "",
-        "low": min(seeds, default=""),
-        "high": max(seeds, default=""),
-        "seeds": len(seeds),
-    }
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
 
 
 def _signatures(records: Sequence[Record]) -> list[str]:

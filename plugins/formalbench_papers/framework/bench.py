@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from formalbench.contracts.config import Value
@@ -31,6 +31,9 @@ from formalbench_papers.framework.scores import Score, score_of
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
+
+
+K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,19 @@ class Bench:
             if now(one)
         )
         return found
+
+    def train_each(
+        self, wanted: Mapping[K, Wanted], now: Callable[[K], bool] = lambda key: True
+    ) -> dict[K, Got]:
+        """Train models as `train` does; return what has records, by key.
+
+        Args:
+            wanted: every cell of the paper, those that decide first.
+            now: whether a cell belongs to the scale.
+        """
+        own = {one.shown for key, one in wanted.items() if now(key)}
+        found = self.train(list(wanted.values()), lambda one: one.shown in own)
+        return {key: got for key, got in zip(wanted, found, strict=True) if got is not None}
 
     def measured(self, step: Step, measure: Callable[[], Any]) -> Any:
         """Return what a step finds; measure it if it was not measured before.
@@ -226,7 +242,7 @@ def trained(bench: Bench, wanted: Sequence[Wanted]) -> list[list[TrainedNetwork]
     return every
 
 
-def records_of(every: Iterable[Iterable[TrainedNetwork]]) -> list[Record]:
+def records_of_networks(every: Iterable[Iterable[TrainedNetwork]]) -> list[Record]:
     """Return the records of networks."""
     return [network.record for networks in every for network in networks]
 

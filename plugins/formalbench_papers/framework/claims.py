@@ -12,9 +12,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from formalbench.documents.reproduction import Answer, Claim, TableCell, all_hold
+from formalbench.documents.text import percent, plural
 from scipy.stats import t
 
 if TYPE_CHECKING:
@@ -191,3 +192,41 @@ def _side(lows: Iterable[float | None], highs: Iterable[float | None], limit: fl
 
 def _over(one: float | None, other: float | None, by: float) -> bool:
     return one is not None and other is not None and one - other > by
+
+
+def value_range(values: Iterable[float], digits: int) -> str:
+    """Return the least and the greatest value, or the only one; empty if there is none."""
+    texts = [f"{value:.{digits}f}" for value in sorted(values)]
+    return " to ".join(dict.fromkeys([*texts[:1], *texts[-1:]]))
+
+
+def seeds_text(seeds: Sequence[float], digits: int) -> str:
+    """Return the mean of some seeds, and how many there are; empty without any."""
+    return f"{fmean(seeds):.{digits}f} ({plural(len(seeds), 'seed')})" if seeds else ""
+
+
+def seeds_row(keys: Row, paper: float, seeds: Sequence[float]) -> Row:
+    """Return the data of a cell: `keys`, the paper's number, the mean and the ends of ours."""
+    return {
+        **keys,
+        "paper": paper,
+        "ours": fmean(seeds) if seeds else "",
+        "low": min(seeds, default=""),
+        "high": max(seeds, default=""),
+        "seeds": len(seeds),
+    }
+
+
+def at_worst(found: Mapping[str, Score], value: Literal["mean", "best"], of: str = "") -> str:
+    """Return the least of some scores, and whose it is; empty without any.
+
+    Args:
+        found: by name.
+        value: what is compared.
+        of: what the scores are of, as ``task``; if given, they are counted.
+    """
+    if not found:
+        return ""
+    worst = min(found, key=lambda name: getattr(found[name], value) or 0.0)
+    counted = f", of {plural(len(found), of)}" if of else ""
+    return f"{percent(getattr(found[worst], value))} at least ({worst}){counted}"

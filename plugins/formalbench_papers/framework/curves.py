@@ -165,31 +165,32 @@ def measure_curves(
         task = bench.task(language.task)
         for variant in variants:
             bench.report(f"{language.title}, {variant.name}")
-            network = bench.network(language.model, task, **variant.options)
             curves[language.title, variant.name] = [
-                _at(bench, language, variant, network, task, length, count) for length in lengths
+                measure_at(bench, language.model, variant.options, task, length, count)
+                for length in lengths
             ]
     return curves
 
 
-def _at(
+def measure_at(
     bench: Bench,
-    language: Recogniser,
-    variant: CurveVariant,
-    network: nn.Module,
+    model: str,
+    options: Mapping[str, Value],
     task: Task,
     length: int,
     count: int,
 ) -> MeasuredAt:
-    """Return a point of a curve."""
+    """Measure an exact model on random strings of a length, unless it was measured before."""
     step = {
-        **{"model": language.model, "options": dict(variant.options), "task": language.task},
+        **{"model": model, "options": dict(options), "task": task.source_name},
         **{"length": length, "strings": count},
     }
-    found = bench.measured(
-        step, lambda: asdict(measure(network, task, random_strings(task, length, count)))
-    )
-    return MeasuredAt(**found)
+
+    def look() -> dict[str, float]:
+        network = bench.network(model, task, **options)
+        return asdict(measure(network, task, random_strings(task, length, count)))
+
+    return MeasuredAt(**bench.measured(step, look))
 
 
 def curve_rows(curves: Curves, **constants: float) -> list[Row]:

@@ -16,7 +16,7 @@ Limits = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Series:
     """A line, or points.
 
     Attributes:
@@ -55,7 +55,7 @@ class Panel:
         equal: whether both axes have one scale.
     """
 
-    lines: Sequence[Line]
+    lines: Sequence[Series]
     title: str = ""
     x: str = ""
     y: str = ""

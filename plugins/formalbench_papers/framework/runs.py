@@ -6,7 +6,7 @@ done already is not done again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -123,6 +123,11 @@ class Got:
         """The row of a board: mean, best, interval, scaled accuracy, as everywhere else."""
         names = (self.wanted.row, self.wanted.column)
         return aggregate(self.records, facts_of(self.records), ["reproduction", *names]).result
+
+
+def records_of(every: Iterable[Got | None]) -> list[Record]:
+    """Return the records of all that was trained, those of the rates that were not chosen, too."""
+    return [record for got in every if got is not None for record in got.records]
 
 
 def select(wanted: Sequence[Wanted], only: Sequence[str]) -> list[Wanted]:

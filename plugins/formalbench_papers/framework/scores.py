@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
-from formalbench.contracts.cells import Cells
 from formalbench.contracts.published import PublishedResult
 from formalbench.contracts.record import Record
 from formalbench.documents.text import percent, plural
@@ -35,6 +35,7 @@ from formalbench_papers.framework.claims import (
     best_reaches,
     of_learned,
     opposite,
+    rises,
 )
 from formalbench_papers.framework.runs import Got
 
@@ -97,12 +98,18 @@ class Score:
 
         For tasks whose chance is the same at every length: a record has its mean only.
         """
-        tests = [run.test for run in got.chosen if run.test is not None]
         runs = []
-        for cells in (test.cells for test in tests):
+        for cells in (run.test.cells for run in got.chosen if run.test is not None):
             inside = [i for i, length in enumerate(cells.length) if length in lengths]
-            runs += [_some(cells, slice(inside[0], inside[-1] + 1))] if inside else []
-        return _of_some(got, runs, f"lengths {lengths.start} to {lengths.stop - 1}")
+            shares = [cells.correct[i] / cells.asked[i] for i in inside]
+            if inside:
+                mean = math.fsum(shares) / len(shares)
+                runs.append(measured([cells.strings[i] for i in inside], mean))
+        facts = facts_of(got.records)
+        chance = None if facts is None else facts.chance_length
+        window = f"lengths {lengths.start} to {lengths.stop - 1}"
+        key = window, got.wanted.row, got.wanted.column
+        return score_of(runs, got.result.outcome, chance, key, missing=got.missing)
 
     @classmethod
     def of_validation(cls, got: Got) -> Score:
@@ -114,6 +121,11 @@ class Score:
         facts = facts_of(got.records)
         failing = None if facts is None else facts.chance_length
         return score_of(runs, outcome, None, key, failing, got.missing)
+
+    @property
+    def text(self) -> str:
+        """The mean in percent, its interval, and how many seeds there are."""
+        return f"{percent(self.mean)} % ({percent(self.low)}–{percent(self.high)}; {self.outcome})"
 
     @property
     def at_chance(self) -> Answer:
@@ -203,19 +215,6 @@ def _worst(result: Result, facts: TaskFacts | None) -> float | None:
         return None
     reached = [run.accuracy for run in result.runs]
     return min(facts.chance_length if one is None else one for one in reached)
-
-
-def _of_some(got: Got, runs: Sequence[Measured], which: str) -> Score:
-    facts = facts_of(got.records)
-    chance = None if facts is None else facts.chance_length
-    key = which, got.wanted.row, got.wanted.column
-    return score_of(runs, got.result.outcome, chance, key, missing=got.missing)
-
-
-def _some(cells: Cells, kept: slice) -> Measured:
-    pairs = zip(cells.correct[kept], cells.asked[kept], strict=True)
-    shares = [right / count for right, count in pairs]
-    return measured(cells.strings[kept], math.fsum(shares) / len(shares))
 
 
 def _validated(run: Record) -> Measured | None:
@@ -337,6 +336,35 @@ def stays_below(said: str, paper: str, score: Score | None, share: float) -> Cla
         return one
     unknown = score.best is None
     return replace(one, verdict="cannot tell" if unknown else opposite(best_reaches(score, share)))
+
+
+def is_ahead(
+    said: str,
+    paper: str,
+    one: Score | None,
+    other: Score | None,
+    by: float,
+    value: Literal["mean", "best"] = "best",
+) -> Claim:
+    """Claim that a model is ahead of another.
+
+    Args:
+        said: the claim in words.
+        paper: the paper's numbers, or where it says so.
+        one: its score; None if it was not run.
+        other: that of the other.
+        by: how much more it must be, as a share.
+        value: what is shown of both.
+
+    Returns:
+        The claim; a model that did not learn the training lengths does not refute it.
+    """
+    if one is None or other is None:
+        return Claim(said, paper, "", None)
+    ours = " and ".join(percent(getattr(score, value)) for score in (one, other))
+    if value == "best":
+        ours += " (maximum)"
+    return Claim(said, paper, ours, of_learned(rises(other, one, by), one))
 
 
 def is_at_chance(said: str, paper: str, score: Score | None, *, learned: bool = True) -> Claim:

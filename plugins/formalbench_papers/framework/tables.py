@@ -6,22 +6,21 @@ the scores by claims of its own; `claims` has the usual ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.published import PublishedTable
-from formalbench.contracts.record import Record
+from formalbench.contracts.published import PublishedResult, PublishedTable
 from formalbench.documents.reproduction import Scale
 from formalbench.host.host import read_table
 
 from formalbench_papers.framework import scores as framework_scores
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.claims import Claim, Findings
-from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.claims import Claim, Findings, Row, TableCell
+from formalbench_papers.framework.runs import Got, Wanted, records_of
 from formalbench_papers.framework.scores import Score
-from formalbench_papers.plugin import TABLES
+from formalbench_papers.index import TABLES
 
 RULE = (
     "A cell holds if the paper's average, and its maximum where there is one, are no more than 2 "
@@ -131,25 +130,33 @@ class AccuracyTable:
             remarks: how this differs from the paper.
         """
         scores = self.scores(got)
-        cells, rows = [], []
-        for task in self.published.tasks:
-            for model in self.models:
-                key = task, model.title
-                paper = self.published.result(model.title, task)
-                cell = framework_scores.cell(*key, paper, scores.get(key))
-                cells.append(cell)
-                rows.append(framework_scores.data(cell, paper, scores.get(key), got.get(key)))
-        return Findings(rows, claims, None, remarks, cells, records_of(got))
+        keys = [(task, model.title) for task in self.published.tasks for model in self.models]
+        cells, rows = judged(
+            (*key, self.published.result(key[1], key[0]), scores.get(key), got.get(key))
+            for key in keys
+        )
+        return Findings(rows, claims, None, remarks, cells, records_of(got.values()))
+
+
+def judged(
+    places: Iterable[tuple[str, str, PublishedResult, Score | None, Got | None]],
+) -> tuple[list[TableCell], list[Row]]:
+    """Return the cells of a table, judged by `RULE`, and the data.
+
+    Args:
+        places: of each cell the row, the column, the paper's numbers, ours, and what was trained.
+    """
+    cells, rows = [], []
+    for row, column, paper, score, got in places:
+        one = framework_scores.cell(row, column, paper, score)
+        cells.append(one)
+        rows.append(framework_scores.data(one, paper, score, got))
+    return cells, rows
 
 
 def published(name: str) -> PublishedTable:
     """Return a table of a paper, by the name that it is announced under."""
     return read_table(TABLES[name])
-
-
-def records_of(got: Trained) -> list[Record]:
-    """Return the records of all that was trained."""
-    return [record for found in got.values() if found is not None for record in found.records]
 
 
 HOW = {

@@ -17,7 +17,7 @@ from formalbench_papers.framework.claims import (
     of_learned,
     rises,
 )
-from formalbench_papers.framework.scores import Score, reaches, stays_below
+from formalbench_papers.framework.scores import Score, is_ahead, reaches, stays_below
 from formalbench_papers.framework.tables import (
     RULE,
     AccuracyTable,
@@ -146,56 +146,49 @@ _REMARKS = (
 
 def claims(scores: Mapping[Key, Score]) -> list[Claim]:
     """Hold what was found against what the paper says about its table."""
-    return [
-        *(_cannot(scores, without) for without, _ in PAIRS),
-        *(_can(scores, with_them) for _, with_them in PAIRS),
-        *(_gains(scores, *pair) for pair in PAIRS[1:]),
-        _solves(scores),
-    ]
 
+    def printed(task: str, title: str) -> str:
+        return f"{PAPER.result(title, task).max:.1f} (maximum)"
 
-def _cannot(scores: Mapping[Key, Score], title: str) -> Claim:
-    said = f"{title} does not learn parity: its best seed stays below {percent(GUESSING)} %"
-    return stays_below(said, _printed(PARITY, title), scores.get((PARITY, title)), GUESSING)
-
-
-def _can(scores: Mapping[Key, Score], title: str) -> Claim:
-    said = f"{title} learns parity: its best seed reaches 99 %"
-    return reaches(said, _printed(PARITY, title), scores.get((PARITY, title)), PERFECT)
-
-
-def _gains(scores: Mapping[Key, Score], without: str, with_them: str) -> Claim:
-    one, other = (scores.get((ARITHMETIC, title)) for title in (without, with_them))
-    said = f"{with_them} is ahead of {without} on modular arithmetic: by 20 points"
-    best = [PAPER.result(title, ARITHMETIC).max for title in (with_them, without)]
-    printed = f"{best[0]} and {best[1]} (maximum)"
-    if one is None or other is None:
-        return Claim(said, printed, "", None)
-    ours = f"{percent(other.best)} and {percent(one.best)} (maximum)"
-    return Claim(said, printed, ours, of_learned(rises(one, other, SUBSTANTIAL), other))
-
-
-def _solves(scores: Mapping[Key, Score]) -> Claim:
     best = scores.get((ARITHMETIC, DELTANET_NEGATIVE))
     others = [scores.get((ARITHMETIC, title)) for title in LINEAR if title != DELTANET_NEGATIVE]
     known = [other for other in others if other is not None]
-    holds: Answer = None
+    is_best: Answer = None
     if best is not None and len(known) == len(others):
         reached = every([best_reaches(best, 0.9), *(rises(other, best) for other in known)])
-        holds = of_learned(reached, best)
-    return Claim(
-        f"{DELTANET_NEGATIVE} is the best of the linear recurrences on modular arithmetic, and "
-        "its best seed reaches 90 %",
-        _printed(ARITHMETIC, DELTANET_NEGATIVE),
-        _shown(scores, ARITHMETIC, DELTANET_NEGATIVE),
-        holds,
-    )
-
-
-def _printed(task: str, title: str) -> str:
-    return f"{PAPER.result(title, task).max:.1f} (maximum)"
-
-
-def _shown(scores: Mapping[Key, Score], task: str, title: str) -> str:
-    score = scores.get((task, title))
-    return "" if score is None else f"{percent(score.best)}, {score.outcome}"
+        is_best = of_learned(reached, best)
+    maxima = [PAPER.result(title, ARITHMETIC).max for title in (DELTANET_NEGATIVE, DELTANET)]
+    return [
+        *(
+            stays_below(
+                f"{title} does not learn parity: its best seed stays below {percent(GUESSING)} %",
+                printed(PARITY, title),
+                scores.get((PARITY, title)),
+                GUESSING,
+            )
+            for title, _ in PAIRS
+        ),
+        *(
+            reaches(
+                f"{title} learns parity: its best seed reaches 99 %",
+                printed(PARITY, title),
+                scores.get((PARITY, title)),
+                PERFECT,
+            )
+            for _, title in PAIRS
+        ),
+        is_ahead(
+            f"{DELTANET_NEGATIVE} is ahead of {DELTANET} on modular arithmetic: by 20 points",
+            f"{maxima[0]} and {maxima[1]} (maximum)",
+            best,
+            scores.get((ARITHMETIC, DELTANET)),
+            SUBSTANTIAL,
+        ),
+        Claim(
+            f"{DELTANET_NEGATIVE} is the best of the linear recurrences on modular arithmetic, and "
+            "its best seed reaches 90 %",
+            printed(ARITHMETIC, DELTANET_NEGATIVE),
+            "" if best is None else f"{percent(best.best)}, {best.outcome}",
+            is_best,
+        ),
+    ]

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import product
 
 from formalbench.contracts.config import Value
 from formalbench.documents.text import percent
 
-from formalbench_papers.framework import scores
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.claims import Answer, Claim, Findings, at_least, below, every
-from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.claims import Answer, Claim, Findings, at_least, below
+from formalbench_papers.framework.runs import Got, Wanted, records_of
 from formalbench_papers.framework.scores import Score
-from formalbench_papers.framework.tables import RULE, published
+from formalbench_papers.framework.tables import RULE, judged, published
 from formalbench_papers.index import experiment
 
-_SHAPE: Mapping[str, Value] = {"causal": True, "layers": 2}
-_LARGE: Mapping[str, Value] = {"causal": True, "layers": 4, "width": 256, "heads": 4}
+_SHAPE: dict[str, Value] = {"causal": True, "layers": 2}
+_LARGE: dict[str, Value] = {"causal": True, "layers": 4, "width": 256, "heads": 4}
 
-POSITIONS: Mapping[str, Mapping[str, Value]] = {
+POSITIONS: dict[str, dict[str, Value]] = {
     "NoPE": {"positions": "none"},
     # 101 first positions: a string of 50 then reaches every one that a string of 150 has.
     "APE": {"positions": "learned", "shifted": 101},
@@ -69,27 +68,22 @@ def carry_out(bench: Bench) -> Findings:
     """Train a model with and without positions on every language."""
     shape = bench.choose(_SHAPE, _LARGE)
     protocol = PROTOCOLS[bench.scale]
-    wanted = [
-        Wanted(task, kind, "transformer", task, protocol, {**shape, **POSITIONS[kind]})
+    wanted = {
+        (task, kind): Wanted(task, kind, "transformer", task, protocol, shape | POSITIONS[kind])
         for task, kind in product(TASKS, POSITIONS)
-    ]
-    pairs = zip(wanted, bench.train(wanted), strict=True)
-    return findings({(one.row, one.column): found for one, found in pairs if found is not None})
+    }
+    return findings(bench.train_each(wanted))
 
 
 def findings(got: Mapping[Key, Got]) -> Findings:
     """Make the table and check the claims."""
-    cells, rows = [], []
+    places = []
     for task, window, kind in product(PRINTED, WINDOWS, POSITIONS):
-        found = got.get((task, kind))
+        found, row = got.get((task, kind)), f"{task}, {window}"
         score = None if found is None else Score.of_window(found, WINDOWS[window])
-        row = f"{task}, {window}"
-        paper = TABLE.result(kind, row)
-        cell = scores.cell(row, kind, paper, score)
-        cells.append(cell)
-        rows.append(scores.data(cell, paper, score, found))
-    records = [record for found in got.values() for record in found.records]
-    return Findings(rows, claims(got), None, _REMARKS, cells, records)
+        places.append((row, kind, TABLE.result(kind, row), score, found))
+    cells, rows = judged(places)
+    return Findings(rows, claims(got), None, _REMARKS, cells, records_of(got.values()))
 
 
 _REMARKS = (
@@ -107,63 +101,29 @@ _REMARKS = (
 
 def claims(got: Mapping[Key, Got]) -> list[Claim]:
     """Hold what was found against the paper's conjecture and its numbers."""
-    found: list[Claim] = []
-    for task in INSIDE:
-        found.append(_generalizes(got, task))
-    for task in OUTSIDE:
-        found.append(_does_not(got, task))
-    return found
 
+    def claim(task: str, said: str, judge: Callable[[Score, float], Answer]) -> Claim:
+        printed = task in PRINTED
+        paper = (
+            f"{TABLE.result('NoPE', f'{task}, 101-150').mean:.1f}"
+            if printed
+            else "the conjecture (no number)"
+        )
+        text = f"{task} is {said} {GENERALIZED:.0%} on 101-150 on average"
+        if (found := got.get((task, "NoPE"))) is None:
+            return Claim(text, paper, "", None)
+        score, learned = Score.of_window(found, WINDOWS["101-150"]), Score.of_validation(found)
+        ours = (
+            f"{percent(score.mean)} ({percent(learned.mean)} on the training's lengths; "
+            f"{score.outcome})"
+        )
+        # Of what did not learn the training lengths nothing can be said.
+        holds = judge(score, GENERALIZED) if at_least(learned, LEARNED) is True else "cannot tell"
+        return Claim(text, paper, ours, holds)
 
-def _generalizes(got: Mapping[Key, Got], task: str) -> Claim:
-    score = _longest(got, task)
-    return Claim(
-        f"{task} is in C-RASP: a transformer without positions that learned it reaches "
-        f"{GENERALIZED:.0%} on 101-150 on average",
-        _paper_says(task),
-        _shown(got, task, score),
-        _unless_unlearned(got, task, None if score is None else at_least(score, GENERALIZED)),
-    )
-
-
-def _does_not(got: Mapping[Key, Got], task: str) -> Claim:
-    score = _longest(got, task)
-    return Claim(
-        f"{task} is not in C-RASP: a transformer without positions stays below "
-        f"{GENERALIZED:.0%} on 101-150 on average",
-        _paper_says(task),
-        _shown(got, task, score),
-        _unless_unlearned(got, task, None if score is None else below(score, GENERALIZED)),
-    )
-
-
-def _longest(got: Mapping[Key, Got], task: str) -> Score | None:
-    found = got.get((task, "NoPE"))
-    return None if found is None else Score.of_window(found, WINDOWS["101-150"])
-
-
-def _unless_unlearned(got: Mapping[Key, Got], task: str, holds: Answer) -> Answer:
-    """Return the answer, or that it cannot be told where the training lengths were not learned."""
-    if holds is None:
-        return None
-    return holds if _learned(got, task) else "cannot tell"
-
-
-def _learned(got: Mapping[Key, Got], task: str) -> bool:
-    return every([at_least(Score.of_validation(got[task, "NoPE"]), LEARNED)]) is True
-
-
-def _paper_says(task: str) -> str:
-    if task not in PRINTED:
-        return "the conjecture (no number)"
-    return f"{TABLE.result('NoPE', f'{task}, 101-150').mean:.1f}"
-
-
-def _shown(got: Mapping[Key, Got], task: str, score: Score | None) -> str:
-    if score is None:
-        return ""
-    learned = Score.of_validation(got[task, "NoPE"])
-    return (
-        f"{percent(score.mean)} ({percent(learned.mean)} on the training's lengths; "
-        f"{score.outcome})"
-    )
+    inside = "in C-RASP: a transformer without positions that learned it reaches"
+    outside = "not in C-RASP: a transformer without positions stays below"
+    return [
+        *(claim(task, inside, at_least) for task in INSIDE),
+        *(claim(task, outside, below) for task in OUTSIDE),
+    ]

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from itertools import product
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.task import Task
 from formalbench.documents.text import percent
 from formalbench.metrics.accuracy import ANSWERS
 
-from formalbench_papers.framework import scores as framework_scores
 from formalbench_papers.framework.bench import Bench, draw_strings, retest
-from formalbench_papers.framework.claims import Claim, Findings, at_least, below, every, rises
-from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.claims import (
+    Claim,
+    Findings,
+    at_least,
+    at_worst,
+    below,
+    every,
+    rises,
+)
+from formalbench_papers.framework.runs import Got, Wanted, records_of
 from formalbench_papers.framework.scores import Score
-from formalbench_papers.framework.tables import RULE, published
+from formalbench_papers.framework.tables import RULE, judged, published
 from formalbench_papers.index import experiment
 
 TASK = "flip-flop"
@@ -24,7 +32,7 @@ KINDS = {TASK: 0.8, f"{TASK}, sparse": 0.98, f"{TASK}, dense": 0.1}
 
 _SIZE: Mapping[str, Value] = {"layers": 1, "heads": 2, "width": 64, "causal": True}
 
-MODELS: Mapping[str, Mapping[str, Value]] = {
+MODELS: dict[str, Mapping[str, Value]] = {
     "RoPE": {**_SIZE, "positions": "rope"},
     "stick-breaking": {**_SIZE, "positions": "none", "attention": "stick-breaking"},
     "FoX": {**_SIZE, "positions": "none", "forget": True},
@@ -67,12 +75,12 @@ Key = tuple[str, str]
 def carry_out(bench: Bench) -> Findings:
     """Train every model on one kind of strings, and test it on all of them."""
     protocol = PROTOCOLS[bench.scale]
-    wanted = [
-        Wanted(model, TASK, "transformer", TASK, protocol, options)
-        for model, options in reversed(list(MODELS.items()))
-    ]
-    pairs = zip(wanted, bench.train(wanted), strict=True)
-    got = {one.row: found for one, found in pairs if found is not None}
+    got = bench.train_each(
+        {
+            model: Wanted(model, TASK, "transformer", TASK, protocol, options)
+            for model, options in reversed(MODELS.items())
+        }
+    )
     return findings(got, _tested(bench, got))
 
 
@@ -98,15 +106,11 @@ def findings(got: Mapping[str, Got], scores: Mapping[Key, Score]) -> Findings:
         got: what was trained, by model.
         scores: what is known of it.
     """
-    cells, rows = [], []
-    for model in MODELS:
-        for kind in KINDS:
-            paper, score = TABLE.result(model, kind), scores.get((model, kind))
-            cell = framework_scores.cell(model, kind, paper, score)
-            cells.append(cell)
-            rows.append(framework_scores.data(cell, paper, score, got.get(model)))
-    records = [record for found in got.values() for record in found.records]
-    return Findings(rows, claims(scores), None, _REMARKS, cells, records)
+    cells, rows = judged(
+        (model, kind, TABLE.result(model, kind), scores.get((model, kind)), got.get(model))
+        for model, kind in product(MODELS, KINDS)
+    )
+    return Findings(rows, claims(scores), None, _REMARKS, cells, records_of(got.values()))
 
 
 _REMARKS = (
@@ -122,64 +126,42 @@ _REMARKS = (
 def claims(scores: Mapping[Key, Score]) -> list[Claim]:
     """Hold what was found against what the paper says about its table."""
     others = [model for model in MODELS if model != "PaTH"]
+    sparse, dense = f"{TASK}, sparse", f"{TASK}, dense"
+    ours = {kind: scores["PaTH", kind] for kind in KINDS if ("PaTH", kind) in scores}
+    all_dense = {model: scores[model, dense] for model in MODELS if (model, dense) in scores}
+    rest = {model: scores[model, sparse] for model in others if (model, sparse) in scores}
+    told, is_ahead = "", None
+    if sparse in ours and len(rest) == len(others):
+        gap = (ours[sparse].mean or 0.0) - max(score.mean or 0.0 for score in rest.values())
+        told = f"{percent(gap)} points at least, on average"
+        is_ahead = every(rises(score, ours[sparse], SUBSTANTIAL) for score in rest.values())
     return [
-        _perfect(scores),
-        _dense(scores),
-        *(_fails_when_sparse(scores, model) for model in others),
-        _ahead(scores, others),
+        Claim(
+            "PaTH reads 99 % of bits right on average, of every kind of strings",
+            "99.9999 at least",
+            at_worst(ours, "mean"),
+            every(at_least(score, PERFECT) for score in ours.values()),
+        ),
+        Claim(
+            "every kind of attention reads 99 % of bits right on average in dense strings",
+            "99.99 at least",
+            at_worst(all_dense, "mean"),
+            every(at_least(score, PERFECT) for score in all_dense.values()),
+        ),
+        *(
+            Claim(
+                f"{model} reads less than {percent(FAILING)} % of bits right on average in sparse "
+                "strings",
+                f"{TABLE.result(model, sparse).mean:.1f}",
+                f"{percent(rest[model].mean)}, {rest[model].outcome}" if model in rest else "",
+                below(rest[model], FAILING) if model in rest else None,
+            )
+            for model in others
+        ),
+        Claim(
+            "PaTH is ahead of every other kind of attention in sparse strings, by 20 points",
+            "36.3 points at least",
+            told,
+            is_ahead,
+        ),
     ]
-
-
-def _perfect(scores: Mapping[Key, Score]) -> Claim:
-    found = {kind: scores["PaTH", kind] for kind in KINDS if ("PaTH", kind) in scores}
-    return Claim(
-        "PaTH reads 99 % of bits right on average, of every kind of strings",
-        "99.9999 at least",
-        _least(found),
-        every(at_least(score, PERFECT) for score in found.values()),
-    )
-
-
-def _dense(scores: Mapping[Key, Score]) -> Claim:
-    kind = f"{TASK}, dense"
-    found = {model: scores[model, kind] for model in MODELS if (model, kind) in scores}
-    return Claim(
-        "every kind of attention reads 99 % of bits right on average in dense strings",
-        "99.99 at least",
-        _least(found),
-        every(at_least(score, PERFECT) for score in found.values()),
-    )
-
-
-def _fails_when_sparse(scores: Mapping[Key, Score], model: str) -> Claim:
-    kind = f"{TASK}, sparse"
-    score = scores.get((model, kind))
-    return Claim(
-        f"{model} reads less than {percent(FAILING)} % of bits right on average in sparse strings",
-        f"{TABLE.result(model, kind).mean:.1f}",
-        "" if score is None else f"{percent(score.mean)}, {score.outcome}",
-        None if score is None else below(score, FAILING),
-    )
-
-
-def _ahead(scores: Mapping[Key, Score], others: Sequence[str]) -> Claim:
-    kind = f"{TASK}, sparse"
-    ours = scores.get(("PaTH", kind))
-    rest = [scores[model, kind] for model in others if (model, kind) in scores]
-    said = "PaTH is ahead of every other kind of attention in sparse strings, by 20 points"
-    if ours is None or len(rest) < len(others):
-        return Claim(said, "36.3 points at least", "", None)
-    ahead = (ours.mean or 0.0) - max(score.mean or 0.0 for score in rest)
-    return Claim(
-        said,
-        "36.3 points at least",
-        f"{percent(ahead)} points at least, on average",
-        every(rises(score, ours, SUBSTANTIAL) for score in rest),
-    )
-
-
-def _least(found: Mapping[str, Score]) -> str:
-    if not found:
-        return ""
-    worst = min(found, key=lambda name: found[name].mean or 0.0)
-    return f"{percent(found[worst].mean)} at least ({worst})"

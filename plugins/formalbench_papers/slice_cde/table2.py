@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from formalbench.documents.text import percent, plural
+from formalbench.documents.text import percent
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
     Claim,
     Findings,
     at_least,
+    at_worst,
     below,
     every,
     of_learned,
-    rises,
 )
-from formalbench_papers.framework.scores import Score, averaged
+from formalbench_papers.framework.scores import Score, averaged, is_ahead
 from formalbench_papers.framework.tables import (
     RULE,
     AccuracyTable,
@@ -126,56 +126,38 @@ _REMARKS = (
 
 def claims(scores: Mapping[Key, Score]) -> list[Claim]:
     """Hold what was found against what the paper says about its table."""
+
+    def ahead(one: str, other: str, *tasks: str) -> Claim:
+        first, second = (
+            averaged([scores[task, title] for task in tasks])
+            if all((task, title) in scores for task in tasks)
+            else None
+            for title in (one, other)
+        )
+        paper = [
+            sum(PAPER.result(title, task).mean or 0.0 for task in tasks) / len(tasks)
+            for title in (one, other)
+        ]
+        said = f"{one} is ahead of {other} on {' and '.join(tasks)}: by 20 points on average"
+        printed = f"{paper[0]:.1f} and {paper[1]:.1f}"
+        return is_ahead(said, printed, first, second, SUBSTANTIAL, "mean")
+
+    lstm = {task: scores[task, "LSTM"] for task in PAPER.tasks if (task, "LSTM") in scores}
+    slstm = scores.get((NAVIGATION, "sLSTM"))
     return [
-        _solves_all(scores),
-        _ahead(scores, BLOCKS, "DeltaNet [0, 1]", (PARITY, NAVIGATION)),
-        _ahead(scores, BLOCKS, DIAGONAL, (NAVIGATION,)),
-        _ahead(scores, "DeltaNet [-1, 1]", "DeltaNet [0, 1]", (PARITY,)),
-        _not_perfect(scores),
+        Claim(
+            "the LSTM solves every task: 99 % on average",
+            "99.9 at least",
+            at_worst(lstm, "mean", "task"),
+            every(of_learned(at_least(score, PERFECT), score) for score in lstm.values()),
+        ),
+        ahead(BLOCKS, "DeltaNet [0, 1]", PARITY, NAVIGATION),
+        ahead(BLOCKS, DIAGONAL, NAVIGATION),
+        ahead("DeltaNet [-1, 1]", "DeltaNet [0, 1]", PARITY),
+        Claim(
+            "sLSTM does not solve cycle navigation: below 50 % on average",
+            f"{PAPER.result('sLSTM', NAVIGATION).mean:.1f}",
+            "" if slstm is None else f"{percent(slstm.mean)}, {slstm.outcome}",
+            None if slstm is None else below(slstm, 0.5) if slstm.learned else "cannot tell",
+        ),
     ]
-
-
-def _solves_all(scores: Mapping[Key, Score]) -> Claim:
-    found = {task: scores[task, "LSTM"] for task in PAPER.tasks if (task, "LSTM") in scores}
-    worst = min(found, key=lambda task: found[task].mean or 0.0, default="")
-    return Claim(
-        "the LSTM solves every task: 99 % on average",
-        "99.9 at least",
-        f"{percent(found[worst].mean)} at least ({worst}), of {plural(len(found), 'task')}"
-        if found
-        else "",
-        every(of_learned(at_least(score, PERFECT), score) for score in found.values()),
-    )
-
-
-def _ahead(scores: Mapping[Key, Score], one: str, other: str, tasks: Sequence[str]) -> Claim:
-    ours = [
-        [score for task in tasks if (score := scores.get((task, title))) is not None]
-        for title in (one, other)
-    ]
-    paper = [
-        sum(PAPER.result(title, task).mean or 0.0 for task in tasks) / len(tasks)
-        for title in (one, other)
-    ]
-    said = f"{one} is ahead of {other} on {' and '.join(tasks)}: by 20 points on average"
-    printed = f"{paper[0]:.1f} and {paper[1]:.1f}"
-    if any(len(found) < len(tasks) for found in ours):
-        return Claim(said, printed, "", None)
-    first, second = map(averaged, ours)
-    return Claim(
-        said,
-        printed,
-        f"{percent(first.mean)} and {percent(second.mean)}",
-        of_learned(rises(second, first, SUBSTANTIAL), first),
-    )
-
-
-def _not_perfect(scores: Mapping[Key, Score]) -> Claim:
-    title = "sLSTM"
-    score = scores.get((NAVIGATION, title))
-    return Claim(
-        "sLSTM does not solve cycle navigation: below 50 % on average",
-        f"{PAPER.result(title, NAVIGATION).mean:.1f}",
-        "" if score is None else f"{percent(score.mean)}, {score.outcome}",
-        None if score is None else below(score, 0.5) if score.learned else "cannot tell",
-    )

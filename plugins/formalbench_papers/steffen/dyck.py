@@ -18,7 +18,8 @@ from formalbench.documents.charts import BLUES, RED
 from formalbench.documents.text import percent
 from formalbench.statistics.intervals import wilson
 
-from formalbench_papers.framework.figures import Line, Panel, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
+from formalbench_papers.framework.runs import records_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,9 +117,7 @@ class DyckPoint:
     @property
     def text(self) -> str:
         """As a table shows it."""
-        score = self.score
-        shares = f"{percent(score.mean)} % ({percent(score.low)}–{percent(score.high)}"
-        return f"{shares}; {score.outcome}), {self.mean_bits:.2f} bits"
+        return f"{self.score.text}, {self.mean_bits:.2f} bits"
 
 
 Curves = dict[tuple[str, str], list[DyckPoint]]
@@ -160,8 +159,7 @@ def cells(
         if members(task, length) < FEWEST:
             continue
         theirs, bits = published[task, kind][LENGTHS.index(length)]
-        curve = {point.length: point for point in curves.get((task, kind), ())}
-        point = curve.get(length)
+        point = _by_length(curves, task, kind).get(length)
         table.append(
             TableCell(
                 f"{titles[task]}, {kind}",
@@ -187,22 +185,22 @@ def _agrees(ours: Score, theirs: float) -> Answer:
 
 def claims(curves: Curves) -> list[Claim]:
     """Check what the slides and the report say."""
-    checked = [_short_strings(curves, task) for task in LANGUAGES]
-    checked += [_deteriorates(curves, task) for task in LANGUAGES]
-    checked.append(_hard_learns_nothing(curves))
-    checked += [_hard_before_soft(curves, task) for task in LANGUAGES]
-    return checked
+    return [
+        *(_short_strings(curves, task) for task in LANGUAGES),
+        *(_deteriorates(curves, task) for task in LANGUAGES),
+        _hard_learns_nothing(_shortest(curves, "dyck-2", "hard")),
+        *(_hard_before_soft(curves, task) for task in LANGUAGES),
+    ]
+
+
+def _by_length(curves: Curves, task: str, attention: str) -> dict[int, DyckPoint]:
+    return {point.length: point for point in curves.get((task, attention), ())}
 
 
 def _shortest(curves: Curves, task: str, attention: str) -> DyckPoint | None:
     """Return what the networks do at the shortest length with enough members."""
     least = min(length for length in LENGTHS if members(task, length) >= FEWEST)
-    return _at(curves, task, attention, least)
-
-
-def _at(curves: Curves, task: str, attention: str, length: int) -> DyckPoint | None:
-    found = (point for point in curves.get((task, attention), ()) if point.length == length)
-    return next(found, None)
+    return _by_length(curves, task, attention).get(least)
 
 
 def _short_strings(curves: Curves, task: str) -> Claim:
@@ -216,28 +214,28 @@ def _short_strings(curves: Curves, task: str) -> Claim:
 
 
 def _deteriorates(curves: Curves, task: str) -> Claim:
-    first, last = _shortest(curves, task, "soft"), _at(curves, task, "soft", LONG)
+    first, last = _shortest(curves, task, "soft"), _by_length(curves, task, "soft").get(LONG)
+    ours, holds = "", None
+    if first and last:
+        missing = first.score.missing + last.score.missing
+        ours = f"n = {first.length}: {first.text}; n = {last.length}: {last.text}"
+        holds = every(
+            [
+                rises(last.score, first.score),
+                higher(last.bits, first.bits, missing=missing),
+                at_most(last.score, GUESSING),
+            ]
+        )
     return Claim(
         f"{LANGUAGES[task]}: accuracy and cross-entropy deteriorate for longer sequences; length "
         f"{LONG} is not learned (at most {GUESSING:.0%})",
         "slides, Reproducing Hahn's Results; report, Figure 2",
-        f"n = {first.length}: {first.text}; n = {last.length}: {last.text}"
-        if first and last
-        else "",
-        every(
-            [
-                rises(last.score, first.score),
-                higher(last.bits, first.bits, missing=first.score.missing + last.score.missing),
-                at_most(last.score, GUESSING),
-            ]
-        )
-        if first and last
-        else None,
+        ours,
+        holds,
     )
 
 
-def _hard_learns_nothing(curves: Curves) -> Claim:
-    first = _shortest(curves, "dyck-2", "hard")
+def _hard_learns_nothing(first: DyckPoint | None) -> Claim:
     return Claim(
         "Dyck-2: hard attention stays at chance even at the shortest length: at most "
         f"{GUESSING:.0%}",
@@ -248,21 +246,17 @@ def _hard_learns_nothing(curves: Curves) -> Claim:
 
 
 def _hard_before_soft(curves: Curves, task: str) -> Claim:
-    pairs = {
-        point.length: (point.score, hard.score)
-        for point in curves.get((task, "soft"), ())
-        if (hard := _at(curves, task, "hard", point.length)) is not None
-    }
-    learned = [tuple(at_least(one, LEARNED) for one in pair) for pair in pairs.values()]
+    soft, hard = (_by_length(curves, task, kind) for kind in ATTENTIONS)
+    pairs = {n: (soft[n].score, hard[n].score) for n in soft if n in hard}
     return Claim(
         f"{LANGUAGES[task]}: hard attention fails at shorter strings than soft attention: there is "
         f"a length at which soft attention alone reaches {LEARNED:.0%}",
         "Hahn (2020): hard attention recognises none, soft attention with a loss near 1 bit",
         "; ".join(
-            f"n = {length}: soft {percent(soft.mean)}, hard {percent(hard.mean)}"
-            for length, (soft, hard) in pairs.items()
+            f"n = {n}: soft {percent(one.mean)}, hard {percent(other.mean)}"
+            for n, (one, other) in pairs.items()
         ),
-        first_alone(learned),
+        first_alone([tuple(at_least(one, LEARNED) for one in pair) for pair in pairs.values()]),
     )
 
 
@@ -326,7 +320,7 @@ def carry_out(bench: Bench) -> Findings:
         key = (got.wanted.task, str(got.wanted.model_options["attention"]))
         curves.setdefault(key, []).append(_point(got))
     rows = [row for key, curve in curves.items() for point in curve for row in _rows(key, point)]
-    records = [record for got in every if got for record in got.records]
+    records = records_of(every)
     return Findings(rows, claims(curves), lambda: _draw(curves), _REMARKS, cells(curves), records)
 
 
@@ -456,14 +450,14 @@ def draw_points(
             curve, title = curves.get((task, kind), ()), name.format(kind)
             x = [point.length for point in curve]
             means = [(point.score.mean or 0.0, point.mean_bits)[index] for point in curve]
-            lines.append(Line(x, means, color, f"{title}, mean of seeds"))
+            lines.append(Series(x, means, color, f"{title}, mean of seeds"))
             for point in curve:
                 each = (point.accuracies, point.bits)[index]
-                lines.append(Line([point.length] * len(each), each, color, style=".", alpha=0.6))
+                lines.append(Series([point.length] * len(each), each, color, style=".", alpha=0.6))
             if (task, kind) in published:
                 theirs = [published[task, kind][LENGTHS.index(n)][index] for n in x]
                 label = f"{title}, the authors' run"
-                lines.append(Line(x, theirs, color, label, "o", hollow=True, size=8))
+                lines.append(Series(x, theirs, color, label, "o", hollow=True, size=8))
         return Panel(
             lines,
             title=titles[task] * index,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from formalbench.documents.charts import BLUES, GREEN, GREY, INK, RED
 
-from formalbench_papers.framework.figures import Line, Panel, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -132,17 +132,17 @@ def _panel(language: str, normed: bool, curves: Curves) -> Panel:
     found = [curves[language, variant.name] for variant in shown]
     lengths = [one.length for one in found[0]]
     lines = [
-        Line(lengths, [one.mean_bits for one in curve], variant.color, variant.name, width=2.4)
+        Series(lengths, [one.mean_bits for one in curve], variant.color, variant.name, width=2.4)
         for variant, curve in zip(shown, found, strict=True)
     ]
     lines += [
-        Line(lengths, [one.max_bits for one in curve], variant.color, style="--", width=1.1)
+        Series(lengths, [one.max_bits for one in curve], variant.color, style="--", width=1.1)
         for variant, curve in zip(shown, found, strict=True)
     ]
     worst = [min(one.accuracy for one in tests) for tests in zip(*found, strict=True)]
     lines += [
-        Line((), (), GREY, "worst string", "--", width=1.1),
-        Line(lengths, worst, GREEN, "accuracy", "o", size=3.5),
+        Series((), (), GREY, "worst string", "--", width=1.1),
+        Series(lengths, worst, GREEN, "accuracy", "o", size=3.5),
     ]
     return Panel(
         lines,

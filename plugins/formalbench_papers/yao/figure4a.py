@@ -1,15 +1,27 @@
-"""Figures 4(a) and 7 of Yao et al. (2021): Dyck-(8, 10), by positions and layers."""
+"""Figures 4(a) and 7 of Yao et al. (2021): Dyck-(8, 10), by positions and layers.
+
+A mean over strings longer than those of training is mostly one over their beginnings, which are
+as long as what training has seen. Accuracy by position tells the parts from each other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from formalbench.contracts.metric import Measure
+from formalbench.contracts.record import Record
+from formalbench.contracts.source import HasBrackets
 from formalbench.documents.charts import BLUES, GREEN, GREY, ORANGE
 from formalbench.documents.text import percent, plural
+from formalbench.evaluation.cells import test_set
+from formalbench.evaluation.evaluate import CellScore
+from formalbench.metrics.close_brackets import MICRO, CloseBrackets
 
-from formalbench_papers.framework.figures import Line, Panel, draw
-from formalbench_papers.yao.figure4 import lines_of
+from formalbench_papers.framework.bench import NoWeightsError, score_again
+from formalbench_papers.framework.figures import Panel, Series, draw
+from formalbench_papers.yao.close_brackets import BUDGET, FIGURE_4, QUICK, lines_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,14 +54,6 @@ from formalbench_papers.yao.close_brackets import (
     train,
     transformer,
 )
-from formalbench_papers.yao.figure4 import (
-    BUDGET,
-    QUICK,
-    TASK,
-    Positions,
-    by_position,
-    share,
-)
 
 LAYERS = (1, 2, 3, 4, 5, 10)
 """Of Figure 4(a)."""
@@ -70,6 +74,61 @@ SEEN = 700
 
 LONGEST, STRETCH = 1400, 100
 """The longest test strings, and over how many positions the curve of the figure is a mean."""
+
+_AT = f"{MICRO}-at-"
+"""What the metric's names begin with, before a position."""
+
+Positions = Mapping[int, Measure]
+"""How often the right close was predicted, by how many symbols stood before it."""
+
+
+def by_position(bench: Bench, records: Sequence[Record]) -> list[Positions | None]:
+    """Test the selected weights of some runs again, on the strings that they were tested on.
+
+    Args:
+        bench: knows where the weights are.
+        records: of runs on one task, of brackets to ``generate``, under one protocol.
+
+    Returns:
+        One per run; None for one that kept no weights.
+    """
+    if not records:
+        return []
+    protocol = records[0].protocol
+    task = protocol.apply(bench.host.task(records[0].task.name, dict(records[0].task.options)))
+    assert isinstance(task.source, HasBrackets)
+    task = replace(task, extra_metrics=(CloseBrackets(task.source.closes, by="position"),))
+    drawn = test_set(task, protocol)
+
+    def find(record: Record) -> Positions | None:
+        step = {"test_id": record.test_id, "metric": _AT, "strings": drawn.fingerprint}
+        try:
+            found = bench.measured(step, lambda: _counted(score_again(bench, record, task, drawn)))
+        except NoWeightsError:
+            return None
+        return {int(place): Measure(*measure) for place, measure in found.items()}
+
+    return [find(record) for record in records]
+
+
+def share(placed: Positions, first: int, stop: int) -> float:
+    """Return the share that is right of what is asked for from one position to before another.
+
+    NaN if nothing is.
+    """
+    within = [measure for place, measure in placed.items() if first <= place < stop]
+    return Measure(sum(one.total for one in within), sum(one.count for one in within)).mean
+
+
+def _counted(scores: Sequence[CellScore]) -> dict[str, tuple[float, int]]:
+    placed: dict[str, Measure] = {}
+    for score in scores:
+        for name, measure in score.measures.items():
+            if name.startswith(_AT):
+                place = name.removeprefix(_AT)
+                placed[place] = placed.get(place, Measure(0.0, 0)).plus(measure)
+    return {place: (measure.total, measure.count) for place, measure in placed.items()}
+
 
 ByPositions = Mapping[tuple[str, int], Trials]
 """By the paper's name of the positions, and layers."""
@@ -105,7 +164,7 @@ def carry_out(bench: Bench) -> Findings:
             name,
             f"L = {layers}",
             "transformer",
-            TASK,
+            FIGURE_4,
             protocol,
             transformer(WIDTH, layers, positions),
         )
@@ -273,9 +332,9 @@ def _on_positions(placed: Placed, two: Mapping[str, Trials]) -> Claim:
 
 def _draw(found: ByPositions, placed: Placed) -> Figure:
     layers = sorted({number for _, number in found})
-    left: list[Line] = []
-    right: list[Line] = []
-    along = [Line([SEEN, SEEN], [0, 103], GREY, "longest training string", "--", width=0.8)]
+    left: list[Series] = []
+    right: list[Series] = []
+    along = [Series([SEEN, SEEN], [0, 103], GREY, "longest training length", "--", width=0.8)]
     for name, color in COLORS.items():
         ones = {i: found[name, n] for i, n in enumerate(layers) if (name, n) in found}
         left += lines_of(list(ones), [one.tests for one in ones.values()], name, color)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from formalbench.documents.charts import BLUES, RED
 from formalbench.documents.text import percent
 
-from formalbench_papers.framework.figures import Line, Panel, draw
-from formalbench_papers.yao.figure4 import lines_of
+from formalbench_papers.framework.figures import Panel, Series, draw
+from formalbench_papers.yao.close_brackets import BUDGET, FIGURE_4, QUICK, QUICK_LSTM, lines_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +32,6 @@ from formalbench_papers.yao.close_brackets import (
     train,
     transformer,
 )
-from formalbench_papers.yao.figure4 import BUDGET, QUICK, QUICK_LSTM, TASK
 
 WIDTHS = tuple(range(10, 101, 10))
 """The memory dimensions of Figure 4(b) and 4(c)."""
@@ -62,7 +61,7 @@ def carry_out(bench: Bench) -> Findings:
     """Train two-layer Transformers and LSTMs of each width."""
     wanted = {
         (model, width): Wanted(
-            model, f"d = {width}", name, TASK, bench.choose(quick, PAPER), options
+            model, f"d = {width}", name, FIGURE_4, bench.choose(quick, PAPER), options
         )
         for width in ORDER
         for model, name, options, quick in (
@@ -154,8 +153,8 @@ def _is_first(found: ByModel, model: str, first: int, least: float) -> Claim:
 
 def _draw(found: ByModel) -> Figure:
     widths = sorted({width for _, width in found})
-    left: list[Line] = []
-    right: list[Line] = []
+    left: list[Series] = []
+    right: list[Series] = []
     for model, color in (("Transformer", BLUES[2]), ("LSTM", RED)):
         ones = {width: found[model, width] for width in widths if (model, width) in found}
         left += lines_of(list(ones), [one.validations for one in ones.values()], model, color)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from formalbench.documents.charts import BLUES, GREEN, RED
 from formalbench.documents.text import percent, plural
 
-from formalbench_papers.framework.figures import Line, Panel, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -277,7 +277,7 @@ def _draw(best: Best) -> Figure:
             there = [depth for depth in depths if (model, k, depth) in best]
             means = [100 * (_score(best[model, k, d], split).mean or 0.0) for d in there]
             style = "s--" if model == FIVE else "o-"
-            lines.append(Line([depths.index(d) for d in there], means, color, model, style))
+            lines.append(Series([depths.index(d) for d in there], means, color, model, style))
         return Panel(
             lines,
             title=f"k = {k}",

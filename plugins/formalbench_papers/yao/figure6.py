@@ -11,7 +11,8 @@ from formalbench.contracts.config import Value
 from formalbench.contracts.record import Record
 from formalbench.documents.charts import BLUES, RED
 
-from formalbench_papers.framework.figures import Line, Panel, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
+from formalbench_papers.framework.runs import records_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -124,9 +125,10 @@ def carry_out(bench: Bench) -> Findings:
     """Train a model with either kind of positions."""
     task = text_task(bench, CORPORA[bench.scale], "masked-lm")
     size = bench.choose((128, 4, 4), (768, 12, 12))
-    wanted = [_wanted(name, task, PROTOCOLS[bench.scale], size) for name in POSITIONS]
-    held = bench.train(wanted)
-    return findings({one.row: got for one, got in zip(wanted, held, strict=True) if got})
+    protocol = PROTOCOLS[bench.scale]
+    return findings(
+        bench.train_each({name: _wanted(name, task, protocol, size) for name in POSITIONS})
+    )
 
 
 def _wanted(name: str, task: str, protocol: str, size: tuple[int, int, int]) -> Wanted:
@@ -158,7 +160,7 @@ def findings(got: Mapping[str, Got]) -> Findings:
         for name in POSITIONS
         if not found.get(name)
     ]
-    records = [record for one in got.values() for record in one.records]
+    records = records_of(got.values())
     cells = [_cell(name, found.get(name, ())) for name in POSITIONS]
     missing = sum(one.unfinished for one in got.values())
     return Findings(
@@ -239,7 +241,7 @@ def _shares(curves: Sequence[LossCurve]) -> str:
 def draw_losses(found: Curves, colors: Mapping[str, str]) -> Figure:
     """Draw the losses over training, by the kind of positions."""
     lines = [
-        Line(curve.steps, curve.nats, color, name, alpha=0.85)
+        Series(curve.steps, curve.nats, color, name, alpha=0.85)
         for name, color in colors.items()
         for curve in found.get(name, ())
     ]

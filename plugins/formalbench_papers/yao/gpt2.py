@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, Row, across
-from formalbench_papers.framework.runs import Wanted
+from formalbench_papers.framework.runs import Wanted, records_of
 from formalbench_papers.framework.tables import text_task
 from formalbench_papers.index import experiment
 from formalbench_papers.yao import SOURCE
@@ -56,8 +56,8 @@ def carry_out(bench: Bench) -> Findings:
     task = text_task(bench, CORPORA[bench.scale], "causal-lm")
     width, heads, layers = bench.choose((64, 2, 2), (768, 12, 12))
     size: dict[str, Value] = {"width": width, "heads": heads, "layers": layers}
-    wanted = [
-        Wanted(
+    wanted = {
+        name: Wanted(
             name,
             task,
             "transformer",
@@ -66,8 +66,8 @@ def carry_out(bench: Bench) -> Findings:
             {**size, "positions": positions, "norm": "pre", "init": "gpt2", "causal": True},
         )
         for name, positions in POSITIONS.items()
-    ]
-    got = {one.row: runs for one, runs in zip(wanted, bench.train(wanted), strict=True) if runs}
+    }
+    got = bench.train_each(wanted)
     found = {name: [c for run in one.chosen if (c := curve_of(run))] for name, one in got.items()}
     rows: list[Row] = [
         {"positions": name, "seed": seed, "step": step, "loss": round(nats, 6)}
@@ -75,7 +75,7 @@ def carry_out(bench: Bench) -> Findings:
         for seed, curve in enumerate(curves)
         for step, nats in zip(curve.steps, curve.nats, strict=True)
     ]
-    records = [record for one in got.values() for record in one.records]
+    records = records_of(got.values())
     missing = {name: one.missing for name, one in got.items()}
     return Findings(rows, claims(found, missing), lambda: _draw(found), REMARKS, records=records)
 

@@ -10,7 +10,8 @@ from formalbench.documents.charts import BLUES, GREY
 from formalbench.documents.text import percent
 from formalbench.metrics.close_brackets import MICRO
 
-from formalbench_papers.framework.figures import Line, Panel, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
+from formalbench_papers.yao.close_brackets import BUDGET, FIGURE_4, QUICK, QUICK_LSTM
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +32,6 @@ from formalbench_papers.yao.close_brackets import (
     train,
     transformer,
 )
-from formalbench_papers.yao.figure4 import BUDGET, QUICK, QUICK_LSTM, TASK
 
 WIDTH = 30
 COLUMN = f"d = {WIDTH}"
@@ -79,7 +79,7 @@ Found = Mapping[str, Trials]
 def carry_out(bench: Bench) -> Findings:
     """Train the paper's two models, and the settings that it left out."""
     wanted = {
-        name: Wanted(name, COLUMN, one.model, TASK, bench.choose(one.quick, PAPER), one.options)
+        name: Wanted(name, COLUMN, one.model, FIGURE_4, bench.choose(one.quick, PAPER), one.options)
         for name, one in SETTINGS.items()
     }
     found = train(bench, wanted)
@@ -109,24 +109,37 @@ _REMARKS = (
 
 def claims(found: Found) -> list[Claim]:
     """Hold what the paper says of settings that it left out against what was measured."""
+
+    def claim(said: str, paper: str, plain: str, changed: str, holds: Answer) -> Claim:
+        names = (plain, changed)
+        ours = "; ".join(
+            f"{name}: {told(found[name].validation, found[name].validations)}"
+            for name in names
+            if set(names) <= set(found)
+        )
+        return Claim(said, paper, ours, holds)
+
     return [
-        Claim(
+        claim(
             f"Dropout hurts greatly: {percent(GREATLY, 0)} points on validation",
             "“we turn off all drop outs as we find them to hurt performance greatly” (D.1)",
-            _shown(found, TRANSFORMER, DROPOUT),
+            TRANSFORMER,
+            DROPOUT,
             _hurts(found, DROPOUT, GREATLY),
         ),
-        Claim(
+        claim(
             "More heads hurt: three are worse than one on validation",
             "“we also use only 1 head as we find more heads to hurt performance” (D.1)",
-            _shown(found, TRANSFORMER, HEADS),
+            TRANSFORMER,
+            HEADS,
             _hurts(found, HEADS),
         ),
-        Claim(
+        claim(
             "Two LSTM layers are no improvement over one: not by "
             f"{percent(IMPROVED, 0)} points on validation",
             "“two-layer LSTMs but did not find improved performance” (footnote 3)",
-            _shown(found, LSTM, TWO_LAYERS),
+            LSTM,
+            TWO_LAYERS,
             opposite(found[TWO_LAYERS].higher(found[LSTM], "validation", IMPROVED))
             if {LSTM, TWO_LAYERS} <= set(found)
             else None,
@@ -143,21 +156,13 @@ def _hurts(found: Found, changed: str, by: float = 0.0) -> Answer:
     return plain.higher(found[changed], "validation", by) if learned else "cannot tell"
 
 
-def _shown(found: Found, *names: str) -> str:
-    if not set(names) <= set(found):
-        return ""
-    return "; ".join(
-        f"{name}: {told(found[name].validation, found[name].validations)}" for name in names
-    )
-
-
 def _draw(found: Found) -> Figure:
     names = [name for name in reversed(SETTINGS) if name in found]
 
-    def dots(split: str, color: str, style: str) -> list[Line]:
+    def dots(split: str, color: str, style: str) -> list[Series]:
         each = [found[name].accuracies(split, MICRO) for name in names]
         return [
-            Line([100 * one for one in shares], [place] * len(shares), color, split, style)
+            Series([100 * one for one in shares], [place] * len(shares), color, split, style)
             for place, shares in enumerate(each)
         ]
 

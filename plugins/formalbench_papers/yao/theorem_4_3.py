@@ -12,7 +12,7 @@ from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.documents.charts import BLUES, GREY, INK, RED
 
-from formalbench_papers.framework.figures import Line, Panel, draw
+from formalbench_papers.framework.figures import Panel, Series, draw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -190,20 +190,22 @@ def claims(found: Sequence[Break], exact: Break) -> list[Claim]:
 
 
 def _draw(found: Sequence[Break]) -> Figure:
-    def tested(right: bool, color: str, label: str, style: str) -> Line:
+    def tested(right: bool, color: str, label: str, style: str) -> Series:
         points = [
             (one.bits, test.length)
             for one in found
             for test in one.tests
             if (test.accuracy == 1) is right
         ]
-        return Line([x for x, _ in points], [y for _, y in points], color, label, style)
+        return Series([x for x, _ in points], [y for _, y in points], color, label, style)
 
     bits = [one.bits for one in found]
     lines = [
-        Line(bits, [2**b for b in bits], GREY, "2ᵇ", "--", width=1),
+        Series(bits, [2**b for b in bits], GREY, "2ᵇ", "--", width=1),
         tested(True, BLUES[1], "tested, no error", "_"),
-        Line(bits, [one.length for one in found], INK, "break length: all right up to here", "o-"),
+        Series(
+            bits, [one.length for one in found], INK, "break length: all right up to here", "o-"
+        ),
         tested(False, RED, "first error", "x"),
     ]
     panel = Panel(

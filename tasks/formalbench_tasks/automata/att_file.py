@@ -21,30 +21,19 @@ Reference: van der Poel et al. (2024), "MLRegTest: a benchmark for the machine l
 from __future__ import annotations
 
 import re
-import reprlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from formalbench import RequestError, TaskSpec
 
-from formalbench_tasks.automata.language_file import OBJECTIVES, SAMPLERS
+from formalbench_tasks.automata.language_file import OBJECTIVES, SAMPLERS, factory_of
 from formalbench_tasks.automata.regex import TableDefinition
 from formalbench_tasks.limits import MOST_BYTES, MOST_STATES, MOST_SYMBOLS, MOST_TRANSITIONS
-from formalbench_tasks.task_file import MOST_VERSIONS
-
-if TYPE_CHECKING:
-    from formalbench.contracts.source import Language
-
+from formalbench_tasks.task_file import MOST_VERSIONS, show
 
 EMPTY = ("<eps>", "<epsilon>", "ε", "@0@", "@_EPSILON_SYMBOL_@")
 """Names of the empty symbol."""
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-
-
-class _Problem(Exception):  # noqa: N818 (never leaves this file)
-    """What is wrong, without the file's name."""
 
 
 class _Written:
@@ -67,21 +56,21 @@ class _Written:
             self.accept.add(self._state(fields[0]))
             return
         if len(fields) not in (3, 4):
-            raise _Problem(
+            raise ValueError(
                 f"{len(fields)} fields: a transition has from, to, in and out, and a final state "
                 "one (weights are not taken)"
             )
         source, target = self._state(fields[0]), self._state(fields[1])
         symbol, written = fields[2], fields[-1]
         if written != symbol:
-            raise _Problem(f"{_show(symbol)} is read and {_show(written)} written: no automaton")
+            raise ValueError(f"{show(symbol)} is read and {show(written)} written: no automaton")
         if symbol in EMPTY:
-            raise _Problem(f"{symbol} reads nothing: the automaton must be deterministic")
+            raise ValueError(f"{symbol} reads nothing: the automaton must be deterministic")
         if not symbol.isprintable():
-            raise _Problem(f"symbol {_show(symbol)} cannot be printed")
+            raise ValueError(f"symbol {show(symbol)} cannot be printed")
         if self.moves.setdefault((source, symbol), target) != target:
-            raise _Problem(
-                f"a second way on from state {fields[0]} with {_show(symbol)}: the automaton must "
+            raise ValueError(
+                f"a second way on from state {fields[0]} with {show(symbol)}: the automaton must "
                 "be deterministic"
             )
 
@@ -89,19 +78,19 @@ class _Written:
         """Return the automaton, completed."""
         alphabet = tuple(sorted({symbol for _, symbol in self.moves}))
         if not alphabet:
-            raise _Problem("there is no transition in it")
+            raise ValueError("there is no transition in it")
         if len(alphabet) > MOST_SYMBOLS:
-            raise _Problem(f"there are {len(alphabet)} symbols: at most {MOST_SYMBOLS}")
+            raise ValueError(f"there are {len(alphabet)} symbols: at most {MOST_SYMBOLS}")
         count, size = len(self.states), len(self.states) * len(alphabet)
         if count > MOST_STATES:
-            raise _Problem(f"there are {count} states: at most {MOST_STATES}")
+            raise ValueError(f"there are {count} states: at most {MOST_STATES}")
         if size > MOST_TRANSITIONS:
-            raise _Problem(
+            raise ValueError(
                 f"{count} states and {len(alphabet)} symbols are {size} transitions: "
                 f"at most {MOST_TRANSITIONS}"
             )
         if not self.accept:
-            raise _Problem("there is no final state in it: is its end missing?")
+            raise ValueError("there is no final state in it: is its end missing?")
         rows = tuple(
             tuple(self.moves.get((state, symbol), count) for symbol in alphabet)
             for state in range(count)
@@ -111,7 +100,7 @@ class _Written:
 
     def _state(self, name: str) -> int:
         if not (name.isascii() and name.isdigit()) or len(name) > 18:
-            raise _Problem(f"{_show(name)} is not the number of a state")
+            raise ValueError(f"{show(name)} is not the number of a state")
         return self.states.setdefault(str(int(name)), len(self.states))
 
 
@@ -131,7 +120,7 @@ def read(path: Path) -> TaskSpec:
         name=name,
         version=MOST_VERSIONS * SAMPLERS["near-misses"] + 1,
         summary=definition.summary,
-        factory=_factory(definition),
+        factory=factory_of(path, definition, "near-misses"),
         objectives=OBJECTIVES,
     )
 
@@ -140,7 +129,7 @@ def _definition(path: Path) -> TableDefinition:
     automaton, place = _Written(), str(path)
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise _Problem(f"larger than {MOST_BYTES} bytes")
+            raise ValueError(f"larger than {MOST_BYTES} bytes")
         lines = path.read_bytes().decode("utf-8").split("\n")
         for number, line in enumerate(lines, start=1):
             place = f"{path}:{number}"
@@ -152,20 +141,5 @@ def _definition(path: Path) -> TableDefinition:
         raise RequestError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise RequestError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from None
-    except _Problem as problem:
+    except ValueError as problem:
         raise RequestError(f"{place}: {problem}") from None
-
-
-def _factory(definition: TableDefinition) -> Callable[[], Language]:
-    def build() -> Language:
-        from formalbench_tasks.automata.regular_language import (
-            CustomLanguage,  # here: it imports numpy
-        )
-
-        return CustomLanguage(definition)
-
-    return build
-
-
-def _show(text: str) -> str:
-    return reprlib.repr(text)

@@ -162,7 +162,7 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
         name=file.name,
         version=MOST_VERSIONS * SAMPLERS[file.sampling] + file.version,
         summary=file.summary or definition.summary,
-        factory=_factory(path, definition, file.sampling),
+        factory=factory_of(path, definition, file.sampling),
         objectives=file.objectives,
         splits=Splits(file.splits.train, file.splits.test, file.splits.step),
         reference=file.reference,
@@ -170,7 +170,9 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     )
 
 
-def _factory(path: Path, definition: Definition, sampling: str) -> Callable[[], Language]:
+def factory_of(path: Path, definition: Definition, sampling: str) -> Callable[[], Language]:
+    """Return what makes the language of a file."""
+
     def build() -> Language:
         from formalbench_tasks.automata.regular_language import DRAWN  # here: it imports numpy
 

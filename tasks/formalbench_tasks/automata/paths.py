@@ -9,7 +9,7 @@ Counts of long strings are not kept, but counted again from every few thousandth
 takes about as much memory as its strings and 100 MiB, and time in proportion to the
 length (a minute at 1,000,000).
 
-`formalbench_tasks.automata.reference_sampler` holds the slow counterpart in big integers.
+The tests have the slow counterpart in big integers.
 
 Legend: B strings, N positions, S symbols, T lengths, R rows. A row is a pair
 (class, state): row c·Q + q counts the strings that lead from state q to class c.

@@ -14,7 +14,7 @@ from formalbench.store import Store, weights_path
 from formalbench.store.weights import load_network
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.runs import Wanted
-from formalbench_papers.yao.figure4 import by_position, share
+from formalbench_papers.yao.figure4a import by_position, share
 
 TINY = """
 name: tiny

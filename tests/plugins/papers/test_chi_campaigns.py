@@ -68,7 +68,7 @@ def test_a_small_campaign_makes_table_1_and_resumes(capsys, tmp_path, tiny):
     assert code == 0, err  # four steps do not teach an RNN its training lengths
     records = results(tmp_path)
     assert len(records) == 4  # two tasks, two seeds
-    assert "Scale: quick. Reduced: " in out
+    assert "Scale: quick. Reduced: " in " ".join(out.split())
     assert "2 seeds" in out
     page = (tmp_path / "out" / "chi-table1.md").read_text()
     assert "## Cell by cell: " in page
@@ -93,13 +93,13 @@ def test_a_small_campaign_makes_table_1_and_resumes(capsys, tmp_path, tiny):
 def test_other_tasks_are_shown_if_they_have_records(capsys, tmp_path, tiny, monkeypatch):
     code, out, _ = tiny(capsys, "chi-table1", "--no-training")
     assert (code, results(tmp_path)) == (0, {})
-    assert "Cells: 12 not run at this scale." in out
+    assert "Cell by cell: 12 not run at this scale" in " ".join(out.split())
     words = ["run", "--model", "rnn", "--set", "width=4", "--task", "d3", "--protocol", "tiny"]
     words += ["--plugin", tmp_path / "tiny.yaml", "--results", tmp_path / "results", "--jobs", 1]
     assert run_command_line([*map(str, words), "--device", "cpu", "--json"]) == 0
     capsys.readouterr()
     _, out, _ = tiny(capsys, "chi-table1", "--no-training")
-    assert "11 not run at this scale." in out
+    assert "11 not run at this scale" in " ".join(out.split())
     assert len(results(tmp_path)) == 2
 
 
@@ -119,11 +119,11 @@ def test_a_small_campaign_makes_table_2(capsys, tmp_path, tiny):
     for weights in (tmp_path / "results").rglob("*.safetensors"):
         weights.unlink()
     _, out, _ = tiny(capsys, "chi-table2", "--no-training")
-    counted = [line for line in first.splitlines() if line.startswith("Cells: ")]
+    counted = [line.strip() for line in first.splitlines() if "Cell by cell: " in line]
     assert counted[0] in out  # what the networks answered is kept
     (tmp_path / "out" / "chi-table2.measured.jsonl").unlink()
     _, out, err = tiny(capsys, "chi-table2", "--no-training")
-    assert "12 not run at this scale" in out
+    assert "12 not run at this scale" in " ".join(out.split())
     assert "kept no weights to look into" in err
 
 

@@ -179,7 +179,7 @@ def test_without_runs_nothing_is_claimed():
 
 
 def test_the_figure_has_the_papers_panels():
-    figure = figure4.draw({key: mean_of(got(*key)) for key in KEYS})
+    figure = figure4._draw({key: mean_of(got(*key)) for key in KEYS})
     panels = figure.get_axes()
     assert len(panels) == 6
     lines = [[line for line in axes.lines if len(line.get_xdata()) == POINTS] for axes in panels]

@@ -11,7 +11,7 @@ from formalbench.cli.main import run_command_line
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.host import PluginHost
-from formalbench_papers import plugin
+from formalbench_papers import index as papers_index
 from formalbench_papers.chi import figure3, figure4
 from formalbench_papers.chi import figure3 as chi_fig3
 from formalbench_papers.chi import figure4 as chi_fig4a
@@ -233,8 +233,10 @@ def tiny(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "LENGTH", 45)
     monkeypatch.setattr(chi_fig3, "STRINGS", 4)
     monkeypatch.setattr(chi_fig4a, "STRINGS", 6)
-    protocols = [replace(one, path=path) for one in plugin.chi.PROTOCOLS if one.name == path.stem]
-    monkeypatch.setattr(plugin.chi, "PROTOCOLS", protocols)
+    protocols = [
+        replace(one, path=path) for one in papers_index.protocols() if one.name == path.stem
+    ]
+    monkeypatch.setattr(papers_index, "protocols", lambda: protocols)
     return tmp_path
 
 

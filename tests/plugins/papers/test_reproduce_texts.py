@@ -156,6 +156,12 @@ def test_nothing_is_told_of_a_loss_that_never_left_the_level_of_frequencies():
     assert verdicts(figure6.claims({})) == ["not run at this scale"] * 3
 
 
+def test_while_a_seed_of_figure_6_is_missing_nothing_is_told():
+    curves = {figure6.LEARN: [sudden()], figure6.SCALAR: [gradual()]}
+    assert verdicts(figure6.claims(curves)) != ["cannot tell"] * 3
+    assert verdicts(figure6.claims(curves, 1)) == ["cannot tell"] * 3
+
+
 def test_a_corpus_that_is_not_there_is_told_in_one_line(host):
     for corpus, how in HOW.items():
         with pytest.raises(RequestError) as refused:

@@ -81,7 +81,7 @@ def test_it_is_listed(repository, capsys):
 def test_it_is_measured_and_its_files_are_checked(repository, capsys):
     code, out, err = run(capsys, repository, "reproduce", NAME)
     assert code == 0, err
-    assert "paper: 100.0; ours: 100.0" in " ".join(out.split())
+    assert "100.0 100.0 holds" in " ".join(out.split())
     folder = repository / "leaderboard" / "reproductions"
     assert {file.suffix for file in folder.iterdir()} == {".md", ".csv", ".json"}
     _, out, err = run(capsys, repository, "leaderboard", "check")

@@ -8,7 +8,6 @@ from __future__ import annotations
 from fractions import Fraction
 
 from formalbench.contracts.source import Stream
-
 from formalbench_tasks.automata.automaton import Automaton
 
 
