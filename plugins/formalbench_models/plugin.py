@@ -71,7 +71,7 @@ def _models() -> Iterator[ModelSpec]:
     yield ModelSpec(
         name="transformer-logn",
         version=1,
-        summary="`transformer` with logits scaled by the log of how many positions are attended to",
+        summary="transformer with logits scaled by the log of the number of attended positions",
         factory=TRANSFORMER,
         config=TRANSFORMER_CONFIG,
         defaults={"log_length": True},

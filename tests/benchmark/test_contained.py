@@ -94,7 +94,9 @@ def test_a_thread_that_an_import_leaves_is_waited_for_a_while(
     out, err = done.communicate(timeout=120)
     assert done.returncode == 0
     assert "default" in out
-    assert err == ("formalbench: a thread of a plugin goes on: it is ended\n" if ended else "")
+    assert err == (
+        "formalbench: a plugin's thread is still running and is now stopped\n" if ended else ""
+    )
 
 
 def test_everything_is_put_back():
@@ -131,7 +133,7 @@ def test_a_name_is_checked_where_no_plugin_of_the_line_can_end_the_command(cli, 
     assert [line.strip() for line in done.lines] == [
         "parity",
         "FAIL  can be loaded",
-        "ended the process that tried it",
+        "ended the process that loaded it",
         "0 checks passed, 1 failed",
     ]
     monkeypatch.setenv("FORMALBENCH_PLUGINS", str(bad))

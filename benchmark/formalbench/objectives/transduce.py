@@ -148,7 +148,9 @@ class Transduce(Answered):
         count, length = strings_BN.shape
         room = source.answer_length(length)
         if room is None:
-            raise ValueError(f"nobody knows how long answers to strings of length {length} are")
+            raise ValueError(
+                f"no training string shows how long the answers are for length {length} are"
+            )
         answers_BM, lengths_B = source.transduce(strings_BN)
         wide_BM = _wide(answers_BM, lengths_B, room, len(source.outputs))[:, :room]
         blanks_BM = np.full((count, room), len(source.alphabet), dtype=np.int64)

@@ -99,12 +99,12 @@ class Apart:
                 last, since = now, time.monotonic()
             elif last and time.monotonic() - since > self._limit:
                 done.cancel()
-                problem = f"did not come to an end within {self._limit:g} s"
+                problem = f"did not finish within {self._limit:g} s"
                 raise NoAnswerError(problem, _said(told))
         try:
             return done.result()
         except BrokenExecutor:
-            raise NoAnswerError("ended the process that tried it", _said(told)) from None
+            raise NoAnswerError("ended the process that loaded it", _said(told)) from None
 
 
 def _said(told: Path) -> list[str]:

@@ -73,7 +73,7 @@ def chosen_of(
     names = ", ".join(spec.name for spec in specs)
     for owner, key, text in settings:
         if owner == scope and not specs:
-            raise RequestError(f"--set {scope}.{key}={text}: no {scope} is asked for")
+            raise RequestError(f"--set {scope}.{key}={text}: this command uses no {scope}")
         if owner == scope and key not in known:
             raise unknown(f"option of {scope} {names}", key, known)
     chosen = [

@@ -64,7 +64,7 @@ def execute_live(
                     done=done,
                 )
         except KeyboardInterrupt:
-            table.note("interrupted: what finished is kept; the same command resumes")
+            table.note("interrupted: finished runs are saved; repeat the command to resume")
             raise
         finally:
             host.forget(observer)
@@ -103,7 +103,7 @@ class LiveTable:
 
     def __enter__(self) -> Self:
         if self._resumed:
-            self.note(f"{self._resumed} of {self._total} runs are done already")
+            self.note(f"{self._resumed} of {self._total} runs were already finished")
         if self._console.is_terminal and self._done < self._total:
             from rich.live import Live
 

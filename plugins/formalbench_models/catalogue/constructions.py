@@ -18,22 +18,22 @@ BuiltAs = Literal["hand-written", "transformer"]
 def _c() -> Any:
     return option(
         1.0,
-        "the constant c > 0, as it acts on the logits of attention",
+        "the constant c > 0 in the attention logits",
         minimum=1e-6,
         maximum=1000.0,
     )
 
 
 def _log_length() -> Any:
-    return option(False, "multiply attention logits by ln n, n counting CLS (section 4.3)")
+    return option(False, "multiply attention logits by ln n, where n includes CLS (section 4.3)")
 
 
 def _norm() -> Any:
-    return option(False, "activations (x, -x) with layer norm; implied by an eps of one's own")
+    return option(False, "activations (x, -x) with layer norm; setting eps implies it")
 
 
 def _eps() -> Any:
-    return option(EPSILON, "epsilon of layer norm, 0 allowed", minimum=0.0, maximum=1.0)
+    return option(EPSILON, "epsilon of layer norm; may be 0", minimum=0.0, maximum=1.0)
 
 
 def _eta() -> Any:
@@ -48,7 +48,7 @@ def _eta() -> Any:
 def _network() -> Any:
     return option(
         "hand-written",
-        "how it is built: with named parts, or as the transformer that is trained",
+        "form of the network: with named parts, or as the transformer that is trained",
     )
 
 
@@ -147,8 +147,12 @@ class ExactDeltaProductConfig(Config):
 class ExactRegularGptConfig(Config):
     """Of ``exact-regulargpt``."""
 
-    chunk: int = option(2, "positions a query attends to, C", minimum=2, maximum=1024)
-    clamp: bool = option(True, "two units per product, so that rounding errors never add up")
+    chunk: int = option(
+        2, "chunk size C: number of positions a query attends to", minimum=2, maximum=1024
+    )
+    clamp: bool = option(
+        True, "use two units per product, so that rounding errors do not accumulate"
+    )
     scale: float = _scale()
 
 
@@ -161,7 +165,7 @@ class ExactCraspConfig(Config):
 def _sharpness() -> Any:
     return option(
         8.0,
-        "of soft attention: tokens that should not be attended to weigh e^-sharpness at most",
+        "sharpness of soft attention: tokens to ignore get a weight of at most e^-sharpness",
         minimum=2.0,
         maximum=1000.0,
     )
@@ -181,7 +185,7 @@ class YaoHardConfig(Config):
 
     position_bits: int = option(
         0,
-        "round positions to so many bits, 0 for no rounding: enough for 2^bits tokens "
+        "round positions to this many bits (0: no rounding), which are enough for 2^bits tokens "
         "(Theorem 4.3)",
         minimum=0,
         maximum=52,
@@ -252,7 +256,7 @@ YAO: tuple[ModelSpec, ...] = (
         "hard",
         "YaoHardConfig",
         _RECOGNISES,
-        "D+1 hard-attention layers that match innermost brackets first",
+        "D+1 layers of hard attention that match innermost brackets first",
         "section 5.1, Theorem 4.1",
     ),
     _model(
@@ -268,7 +272,7 @@ YAO: tuple[ModelSpec, ...] = (
         "recognise",
         "YaoRecogniseConfig",
         _RECOGNISES,
-        "three soft-attention layers: depth, the matching bracket, any fault",
+        "three soft-attention layers: depth, matching bracket, errors",
         "Corollary B.2",
     ),
     _model(
@@ -355,7 +359,7 @@ CONSTRUCTIONS: tuple[ModelSpec, ...] = (
     _exact(
         "flawed-first",
         "first",
-        "one layer that others than position 1 disturb: fails on long strings",
+        "one layer that also attends to other positions than the first: fails on long strings",
         f"{_CHIANG}4.2, 4.3",
         "FlawedFirstConfig",
     ),
@@ -369,7 +373,7 @@ CONSTRUCTIONS: tuple[ModelSpec, ...] = (
     _exact(
         "exact-dyck-1-{D}",
         "dyck-1-{D}",
-        "exact-dyck-1 with a greatest depth",
+        "exact-dyck-1 with bounded depth",
         _SLIDES,
         "ExactDyckConfig",
     ),
