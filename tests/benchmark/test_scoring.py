@@ -319,7 +319,7 @@ def test_answers_within_which_something_is_no_symbol(load, tmp_path, name, odd):
     handle = load(name)
     rows = [{"id": row["id"], "answer": row["target"]} for row in exported(handle, targets=True)]
     rows[0]["answer"] = [odd] * len(rows[0]["answer"])
-    with pytest.raises(fb.RequestError, match=r"given.jsonl:1: .* is no "):
+    with pytest.raises(fb.RequestError, match=r"given.jsonl:1: .* is not a "):
         score_file(handle, answers(tmp_path / "given.jsonl", rows))
 
 

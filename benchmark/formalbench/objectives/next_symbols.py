@@ -98,7 +98,7 @@ class NextSymbols(WholeString):
             unknown = [one for one in legal if not isinstance(one, str) or one not in index]
             if unknown:
                 raise ValueError(
-                    f"{unknown[0]!r:.40} is no symbol: known are {self._known([*index])}"
+                    f"{unknown[0]!r:.40} is not a symbol (valid: {self._known([*index])})"
                 )
             labels[place, [index[name] for name in legal]] = True
         return labels

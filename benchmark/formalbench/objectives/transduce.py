@@ -98,7 +98,7 @@ class Answered(Objective):
         symbols = [names.get(one, one) if isinstance(one, str) else one for one in told]
         for one, symbol in zip(told, symbols, strict=True):
             if type(symbol) is not int or not 0 <= symbol < len(names):
-                raise ValueError(f"{one!r:.40} is no symbol: known are {self._known([*names])}")
+                raise ValueError(f"{one!r:.40} is not a symbol (valid: {self._known([*names])})")
         places = np.flatnonzero(example.scored)
         said = [*symbols, *[len(names)] * len(places)][: len(places)]
         labels = np.zeros(example.targets.size, dtype=np.int64)
