@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise RequestError(f"{folder}: another `make evidence` trains there") from None
+                raise RequestError(f"{folder}: another `make evidence` is running there") from None
             python = prepare(folder, read_plan_file(ROOT / PLAN).code)
             return _train(folder, python, options.hours, options.jobs, lock)
     except RequestError as error:
@@ -85,15 +85,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--hours", type=float, default=2.5, help="stop after this many hours")
-    parser.add_argument("--jobs", type=int, default=2, help="runs at a time, a thread each")
+    parser.add_argument("--jobs", type=int, default=2, help="parallel runs, with one thread each")
     parser.add_argument(
         "--folder",
         type=Path,
         default=ROOT / "evidence",
-        help="keeps everything; default: evidence/",
+        help="folder of all files. Default: evidence/",
     )
     parser.add_argument(
-        "--publish", action="store_true", help="publish what is there, train nothing"
+        "--publish", action="store_true", help="only publish the finished runs; train nothing"
     )
     return parser.parse_args(arguments)
 

@@ -131,7 +131,7 @@ are uniform strings, which rarely have as many `a` as `b`. Three quarters of the
 strings exist. The same holds for languages from YAML files. In `dyck-k-1` neighbours decide
 everything.
 
-`majority`, `anbn`, `anbncn` and `anbncndn` only count, apart from the order of letters. For
+`majority`, `anbn`, `anbncn` and `anbncndn` depend only on counts and the order of letters. For
 `shuffle-dyck-*`, `boolean-*`, reversals, copies and the other languages beyond the regular ones,
 half of the non-members have a member's symbols, ends and, where possible, neighbours.
 

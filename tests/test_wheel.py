@@ -183,3 +183,8 @@ def test_what_the_wheel_says_of_itself(wheel):
     )
     # A link of the description would lead nowhere: the repository has no address yet.
     assert said.get_all("Project-URL") is None
+    assert said["Description-Content-Type"] == "text/markdown"
+    description = said.get_payload()
+    assert "formalbench is not FormalBench (ACL 2025)" in description
+    assert "](" not in description.replace("](http", "")
+    assert "leaderboard/figures" not in description

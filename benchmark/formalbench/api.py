@@ -110,7 +110,9 @@ def run(
     """
     _check_lists(models, tasks, trackers)
     if tasks is not None and not len(tasks):
-        raise RequestError("tasks=[]: name a task, or leave tasks out for those of a suite")
+        raise RequestError(
+            "tasks=[]: name at least one task, or omit tasks to use those of a suite"
+        )
     wait_passively()
     check_threads(threads)
     host = load_plugins(plugins)
@@ -284,7 +286,7 @@ def trained(
     if run not in lookup:
         raise RequestError(
             f"the weights of run {run.test_id} ({model} on {task}) are not beside its record: "
-            "name an archive that has them (weights=…)"
+            "pass an archive of weights (weights=…)"
         )
     return network_from(host, run, lookup.read(run), f"run {run.test_id}", run.protocol)
 
@@ -304,8 +306,8 @@ def _check_session(host: PluginHost, jobs: int, executor: str) -> None:
         elsewhere = jobs != 1 or executor not in ("", "serial") or host.runs_local_code()
         if local.path == SESSION and elsewhere:
             raise RequestError(
-                f"class {local.attribute} is in no file, so it runs in this process alone: put it "
-                "in a file, or leave out jobs, executor and other plugins"
+                f"class {local.attribute} is not in a file, so only this process can run it: put "
+                "it in a file, or omit jobs, executor and other plugins"
             )
 
 

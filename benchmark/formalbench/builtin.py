@@ -33,11 +33,11 @@ _CONFIGS = "formalbench.training.configs:"
 def formalbench_protocols() -> Iterable[ProtocolSpec]:
     """Announce the protocols of this package."""
     yield ProtocolSpec(
-        "quick", "the default, minutes: 2,000 steps, 16 test lengths", _FOLDER / "quick.yaml"
+        "quick", "the default, takes minutes: 2,000 steps, 16 test lengths", _FOLDER / "quick.yaml"
     )
     yield ProtocolSpec(
         "standard",
-        "for publishing: until mastered, at most 20,000 steps; 32 test lengths",
+        "for publishing: trains until mastered, at most 20,000 steps; 32 test lengths",
         _FOLDER / "standard.yaml",
         earlier=(_FOLDER / "standard-v3.yaml",),
     )
@@ -64,11 +64,11 @@ def formalbench_objectives() -> Iterable[ObjectiveSpec]:
     )
     yield ObjectiveSpec(
         "transduce",
-        "the answer to a string, a symbol at each of the blanks behind it",
+        "the output string, read at blank symbols appended to the input",
         f"{_OBJECTIVES}transduce:Transduce",
     )
     yield ObjectiveSpec(
-        "decode", "the answer to a string, symbol by symbol", f"{_OBJECTIVES}transduce:Decode"
+        "decode", "the output string, generated symbol by symbol", f"{_OBJECTIVES}transduce:Decode"
     )
 
 
@@ -78,7 +78,7 @@ def formalbench_metrics() -> Iterable[MetricSpec]:
     yield MetricSpec(
         "accuracy",
         1,
-        "the share of strings whose one answer is right",
+        "share of strings with the right answer",
         f"{_METRICS}accuracy:Accuracy",
         objectives=(),
         named_by=("classify",),
@@ -86,7 +86,7 @@ def formalbench_metrics() -> Iterable[MetricSpec]:
     yield MetricSpec(
         "mutual-information",
         1,
-        "what the answer tells of the right one, in bits; of at most 8 classes",
+        "mutual information of answer and target, in bits; for at most 8 classes",
         f"{_METRICS}mutual_information:MutualInformation",
         objectives=(),
         named_by=("classify",),
@@ -94,7 +94,7 @@ def formalbench_metrics() -> Iterable[MetricSpec]:
     yield MetricSpec(
         "string-accuracy",
         1,
-        "the share of strings whose answers are all right",
+        "share of strings with all answers right",
         f"{_METRICS}accuracy:StringAccuracy",
         objectives=(),
         named_by=("tag", "next-symbols"),
@@ -102,7 +102,7 @@ def formalbench_metrics() -> Iterable[MetricSpec]:
     yield MetricSpec(
         "answer-accuracy",
         1,
-        "the share of answers that are right",
+        "share of right answers",
         f"{_METRICS}accuracy:AnswerAccuracy",
         objectives=(),
         named_by=("transduce", "decode"),
@@ -110,7 +110,7 @@ def formalbench_metrics() -> Iterable[MetricSpec]:
     yield MetricSpec(
         "close-bracket-string-accuracy",
         1,
-        "the share of strings in which every closing bracket is predicted with 80 % or more",
+        "share of strings in which every closing bracket has a probability of 80 % or more",
         f"{_METRICS}close_brackets:CloseBrackets",
         objectives=(),
         named_by=("generate",),
@@ -130,12 +130,12 @@ def formalbench_probes() -> Iterable[ProbeSpec]:
     """Announce the probes of this package."""
     yield ProbeSpec(
         "attention-on-first",
-        "how much the position that is read attends to the first symbol",
+        "attention of the answering position to the first symbol",
         f"{_PROBES}attention_on_first",
     )
     yield ProbeSpec(
         "attention-entropy",
-        "how spread out the attention of the position that is read is",
+        "entropy of the attention of the answering position",
         f"{_PROBES}attention_entropy",
     )
 
@@ -152,20 +152,20 @@ def formalbench_optimisers() -> Iterable[OptimiserSpec]:
     )
     yield OptimiserSpec(
         "adamw",
-        "adaptive moments, with a weight decay of its own",
+        "adaptive moments with decoupled weight decay",
         f"{_OPTIMISERS}AdamW",
         f"{_CONFIGS}AdamWConfig",
         "Loshchilov & Hutter 2019",
     )
     yield OptimiserSpec(
         "sgd",
-        "gradient descent, with momentum if wanted",
+        "gradient descent with optional momentum",
         f"{_OPTIMISERS}Sgd",
         f"{_CONFIGS}SgdConfig",
     )
     yield OptimiserSpec(
         "lion",
-        "the sign of a momentum, with a weight decay of its own",
+        "sign of the momentum with decoupled weight decay",
         f"{_OPTIMISERS}Lion",
         f"{_CONFIGS}LionConfig",
         "Chen et al. 2023",
@@ -187,25 +187,25 @@ def formalbench_schedules() -> Iterable[ScheduleSpec]:
     )
     yield ScheduleSpec(
         "linear",
-        "up, then down in a line",
+        "linear warm-up, then linear decay",
         f"{_SCHEDULES}LinearSchedule",
         f"{_CONFIGS}LinearConfig",
     )
     yield ScheduleSpec(
         "cosine",
-        "up, then down along half a cosine",
+        "linear warm-up, then cosine decay",
         f"{_SCHEDULES}CosineSchedule",
         f"{_CONFIGS}CosineConfig",
     )
     yield ScheduleSpec(
         "inverse-sqrt",
-        "up, then down with the root of the steps",
+        "linear warm-up, then decay with the inverse square root of the steps",
         f"{_SCHEDULES}InverseSqrtSchedule",
         f"{_CONFIGS}InverseSqrtConfig",
     )
     yield ScheduleSpec(
         "plateau",
-        "down whenever validation gets no better",
+        "reduced whenever validation stops improving",
         f"{_SCHEDULES}PlateauSchedule",
         f"{_CONFIGS}PlateauConfig",
     )
@@ -216,17 +216,17 @@ def formalbench_samplers() -> Iterable[SamplerSpec]:
     """Announce the samplers of this package."""
     yield SamplerSpec(
         "uniform",
-        "all lengths of the training split alike",
+        "all training lengths equally often",
         "formalbench.contracts.sampler:Sampler",
     )
     yield SamplerSpec("staged", "short strings first, longer ones later", f"{_SAMPLERS}Staged")
     yield SamplerSpec(
         "interleaved",
-        "staged and uniform by turns, from evaluation to evaluation",
+        "alternates between staged and uniform at each evaluation",
         f"{_SAMPLERS}InterleavedStages",
     )
     yield SamplerSpec(
-        "generated", "lengths as the task's own process has them", f"{_SAMPLERS}Generated"
+        "generated", "lengths from the task's own string process", f"{_SAMPLERS}Generated"
     )
 
 
@@ -235,7 +235,7 @@ def formalbench_penalties() -> Iterable[PenaltySpec]:
     """Announce the penalties of this package."""
     yield PenaltySpec(
         "l1",
-        "the sum of the sizes of all parameters",
+        "sum of the absolute values of all parameters",
         "formalbench.training.penalties:L1",
         "Tibshirani 1996",
     )
@@ -245,6 +245,6 @@ def formalbench_penalties() -> Iterable[PenaltySpec]:
 def formalbench_executors() -> Iterable[ExecutorSpec]:
     """Announce the executors of this package."""
     yield ExecutorSpec(
-        "serial", "one after another, in this process", "formalbench.running.processes:make_serial"
+        "serial", "one after another in this process", "formalbench.running.processes:make_serial"
     )
-    yield ExecutorSpec("local", "processes of this machine", f"{_PROCESSES}make_local")
+    yield ExecutorSpec("local", "worker processes on this machine", f"{_PROCESSES}make_local")

@@ -147,12 +147,14 @@ def choose_devices(asked: str) -> tuple[str, ...]:
     if asked == "auto" and not count:
         return ("cpu",)
     if not count:
-        raise RequestError(f"--device {asked}: this machine has no CUDA device that torch can use")
+        raise RequestError(f"--device {asked}: torch finds no CUDA device on this machine")
     _, colon, index = asked.partition(":")
     if not colon:
         return tuple(f"cuda:{number}" for number in range(count))
     if int(index) >= count:
-        raise RequestError(f"--device {asked}: there are {count} CUDA devices, counted from 0")
+        raise RequestError(
+            f"--device {asked}: this machine has {count} CUDA devices, numbered from 0"
+        )
     return (f"cuda:{int(index)}",)
 
 

@@ -80,7 +80,7 @@ def check_replaceable(path: Path) -> None:
     except OSError:
         return  # there is nothing yet, or writing will say why it cannot be
     if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
-        raise RequestError(f"cannot write {path}: a device or a pipe, and no file")
+        raise RequestError(f"cannot write {path}: not a plain file")
 
 
 UNFINISHED = ".writing-"
@@ -230,7 +230,7 @@ def parse_yaml(text: str, name: str) -> dict[str, Any]:
     except (ArithmeticError, ValueError, RecursionError) as error:
         raise RequestError(f"{name}: malformed YAML: {error}") from None
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-        raise RequestError(f"{name}: the file must hold one mapping with names as keys")
+        raise RequestError(f"{name}: the file must contain one mapping with names as keys")
     if len(data) > MAX_KEYS:
         raise RequestError(f"{name}: has {len(data)} keys: at most {MAX_KEYS}")
     return data

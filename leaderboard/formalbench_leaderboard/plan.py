@@ -146,7 +146,7 @@ def find_plan(file: Path | None) -> Path:
     repository = repository_above(Path.cwd())
     if repository is None:
         raise RequestError(
-            "name a plan with --plan: neither this folder nor one above it has leaderboard/results"
+            "name a plan with --plan: no leaderboard/results in this folder or in a folder above it"
         )
     return repository / PLAN
 

@@ -57,8 +57,8 @@ def print_session(session: Session, records: Sequence[Record]) -> None:
         words += ["--plugin", str(path)]
     protocols = {record.protocol.title for record in records}
     if EVERY_RUN not in protocols:
-        text = f"These runs are under {', '.join(sorted(protocols))}. The leaderboard ranks runs "
-        console.print(Text(printable(f"{text}under {EVERY_RUN}: --protocol {EVERY_RUN}.")))
+        text = f"These runs use the protocol {', '.join(sorted(protocols))}. The leaderboard ranks "
+        console.print(Text(printable(f"{text}{EVERY_RUN}: add --protocol {EVERY_RUN}.")))
     # Not wrapped, so that it can be copied whatever the width.
     console.print(Text(printable(f"To publish: {shlex.join(words)}")), soft_wrap=True)
 
@@ -72,9 +72,9 @@ def _unpublishable(every: Sequence[Record], records: Sequence[Record]) -> str:
     """
     changed = sorted({one.protocol.title for one in records if one.protocol.changed})
     if changed:
-        return f"{changed[0]} is a changed protocol"
+        return f"{changed[0]} is a modified protocol"
     if any(one.model.source.distribution == SESSION.name for one in records):
-        return "the model is a class that no file has: put it in one (--model mine.py:Mine)"
+        return "the model's class is not in a file: move it to one (--model mine.py:Mine)"
     asked = set(map(_pair, records))
     groups = grouped_by(cell_of, [one for one in every if _pair(one) in asked])
     lines = [

@@ -37,16 +37,14 @@ _PATIENCE = 10
 class DaskConfig(Config):
     """The options of the executor; of a batch system, ``jobqueue.yaml`` holds the others."""
 
-    address: str = option("", "of a scheduler that runs, as tcp://host:8786")
+    address: str = option("", "address of a running scheduler: tcp://host:8786")
     cluster: Literal["local", "slurm", "pbs", "sge", "lsf"] = option(
-        "local", "without an address, what starts the workers"
+        "local", "what starts the workers if there is no address"
     )
-    workers: int = option(
-        0, "how many are started; 0 for as many as work at once (--jobs)", minimum=0, maximum=10_000
-    )
-    memory: str = option("4 GB", "of a batch job, which is one worker")
-    queue: str = option("", "of the batch system; empty for its default")
-    walltime: str = option("", "of a batch job, as 02:00:00; empty for its default")
+    workers: int = option(0, "number of workers; 0 for --jobs", minimum=0, maximum=10_000)
+    memory: str = option("4 GB", "memory of a batch job (one worker)")
+    queue: str = option("", "queue of the batch system; empty for its default")
+    walltime: str = option("", "time limit of a batch job: 02:00:00; empty for the default")
 
 
 class LostWorkerError(BrokenExecutor):
@@ -69,9 +67,9 @@ class DaskExecutor(Executor):
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Have a worker do it."""
         if self._closed:
-            raise RuntimeError("this executor was shut down")
+            raise RuntimeError("the executor was shut down")
         if self._client.status != "running":
-            raise LostWorkerError("the scheduler is gone")
+            raise LostWorkerError("the scheduler stopped")
         key = f"formalbench-{uuid.uuid4().hex}"
         call: _Call[T] = _Call(self)
         task = self._client.submit(_begin_once, key, fn, args, kwargs, key=key, pure=False)
@@ -114,7 +112,7 @@ class DaskExecutor(Executor):
         elif task.status == "error":
             call.set_exception(_lost_or_own(task.exception()))
         else:
-            call.set_exception(LostWorkerError("the scheduler gave it up"))
+            call.set_exception(LostWorkerError("the scheduler gave up on it"))
 
 
 class _Call(Future[T]):
@@ -186,7 +184,7 @@ def _check_seen(client: distributed.Client, store: Path | None) -> None:
 
 
 def _unseen(store: Path) -> RequestError:
-    return RequestError(f"--executor dask: workers of the cluster do not see the folder {store}")
+    return RequestError(f"--executor dask: the cluster's workers cannot see the folder {store}")
 
 
 def _of_this_machine(workplace: Workplace, workers: int) -> Any:

@@ -12,14 +12,14 @@ def formalbench_executors() -> Iterable[ExecutorSpec]:
     """Announce the executors of this package."""
     yield ExecutorSpec(
         "slurm",
-        "job arrays of a Slurm cluster",
+        "job arrays on a Slurm cluster",
         "formalbench_executors.slurm:make",
         config="formalbench_executors.slurm_config:SlurmConfig",
         workplace="formalbench_executors.slurm_config:workplace",
     )
     yield ExecutorSpec(
         "dask",
-        "a Dask cluster: one that runs, processes of this machine, or a batch system's jobs",
+        "a Dask cluster: a running one, processes of this machine, or jobs of a batch system",
         "formalbench_executors.dask:make",
         config="formalbench_executors.dask:DaskConfig",
     )

@@ -2,7 +2,7 @@
 
 A thread collects the units that are handed over within a moment and submits them together, looks
 for results in the folder that all machines see, and asks the queue which jobs are alive. A job that
-is in the queue no more and has left no result is lost; so much is known without accounting.
+left the queue without a result is lost; so much is known without accounting.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class SlurmExecutor(DetachedExecutor):
         self._ledger.settle(cluster.find)
         alive = cluster.alive(self._ledger.submitted())
         if alive is None:
-            raise RequestError("executor slurm: Slurm does not say which jobs are queued")
+            raise RequestError("executor slurm: squeue does not list the queued jobs")
         self._ledger.load(alive)
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
@@ -179,7 +179,7 @@ class SlurmExecutor(DetachedExecutor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have a job do a unit, or wait for the job of an earlier session that does it."""
         if self._closed.is_set():
-            raise RuntimeError("this executor was shut down")
+            raise RuntimeError("the executor was shut down")
         (unit,) = args
         future = JobFuture()
         with self._lock:
@@ -336,7 +336,7 @@ class SlurmExecutor(DetachedExecutor):
         now = time.monotonic()
         followed.missed = None if alive else followed.missed or now
         if followed.missed is not None and now - followed.missed >= self._config.grace:
-            said = f"job {job_id} is in the queue no more and has left no result"
+            said = f"job {job_id} left the queue without a result"
             if not log_of(self._folder, job_id).exists():
                 said += f", nor a log: do the nodes see {self._folder.parent}?"
             self._end(job_id, False, JobLostError(said))
@@ -378,7 +378,7 @@ def make(workplace: Workplace, config: SlurmConfig) -> SlurmExecutor:
     """
     need_package("--executor slurm", "submitit", "slurm")
     if workplace.store is None:
-        raise RequestError("executor slurm needs a results folder that every node sees")
+        raise RequestError("executor slurm needs a results folder that every node can read")
     folder = private_folder(workplace.store, config.cluster)
     kind = SlurmCluster if config.cluster == "slurm" else LocalCluster
     cluster = kind(folder, config)

@@ -24,23 +24,31 @@ UNLIMITED = 24 * 60
 class SlurmConfig(Config):
     """What jobs ask of the cluster, and how they are followed."""
 
-    partition: str = option("", "where jobs are queued; empty for the cluster's default")
-    account: str = option("", "whom the time is charged to, if the cluster asks")
-    qos: str = option("", "quality of service, if the cluster asks")
-    constraint: str = option("", "features a node must have, as a100")
-    gpus: int = option(0, "GPUs of a job: 1 to compute on one, 0 for the CPU", minimum=0, maximum=1)
-    cpus: int = option(1, "CPU cores of a job; testing uses all of them", minimum=1, maximum=256)
-    memory: int = option(0, "GB of a job; 0 for the partition's default", minimum=0, maximum=4096)
-    minutes: int = option(
-        0, "time limit of a job; 0 for its protocol's and an hour", minimum=0, maximum=43200
+    partition: str = option("", "partition of the jobs; empty for the cluster's default")
+    account: str = option("", "account that the time is charged to, if the cluster needs one")
+    qos: str = option("", "quality of service, if the cluster needs one")
+    constraint: str = option("", "required features of a node: a100")
+    gpus: int = option(
+        0, "GPUs per job: 1 to train on a GPU, 0 to train on the CPU", minimum=0, maximum=1
     )
-    parallel: int = option(256, "jobs of an array that run at a time", minimum=1, maximum=100000)
-    poll: float = option(15.0, "seconds between two looks at the queue", minimum=0.1, maximum=600)
+    cpus: int = option(
+        1, "CPU cores per job; only testing uses more than one", minimum=1, maximum=256
+    )
+    memory: int = option(
+        0, "memory per job in GB; 0 for the partition's default", minimum=0, maximum=4096
+    )
+    minutes: int = option(
+        0, "time limit of a job; 0 for the protocol's limit plus one hour", minimum=0, maximum=43200
+    )
+    parallel: int = option(
+        256, "most jobs of an array that run at the same time", minimum=1, maximum=100000
+    )
+    poll: float = option(15.0, "seconds between two polls of the queue", minimum=0.1, maximum=600)
     grace: float = option(
-        60.0, "seconds for a result after its job left the queue", minimum=0, maximum=3600
+        60.0, "seconds to wait for a result after its job left the queue", minimum=0, maximum=3600
     )
     cluster: Literal["slurm", "local"] = option(
-        "slurm", "local: the same jobs as processes of this machine, to try it"
+        "slurm", "local: run the same jobs as processes on this machine, for a trial"
     )
 
     def minutes_of(self, unit: Unit) -> int:

@@ -138,7 +138,9 @@ class SlurmCluster:
     def __init__(self, folder: Path, config: SlurmConfig) -> None:
         for command in ("sbatch", "squeue", "srun"):
             if shutil.which(command) is None:
-                raise RequestError(f"executor slurm: no Slurm on this machine ({command} is not)")
+                raise RequestError(
+                    f"executor slurm: Slurm is not installed on this machine ({command} not found)"
+                )
         _check_seen(folder)
         self._folder, self._config = folder, config
         self._limit = _partition_limit(config.partition)

@@ -26,8 +26,10 @@ _ENDED = {"finished": "FINISHED", INTERRUPTED: "KILLED"}
 class MlflowConfig(Config):
     """The options of the tracker."""
 
-    uri: str = option("", "of the store; empty: as MLFLOW_TRACKING_URI says, or the folder mlruns")
-    experiment: str = option("formalbench", "the experiment that the runs go to")
+    uri: str = option(
+        "", "address of the MLflow store; empty for MLFLOW_TRACKING_URI or the folder mlruns"
+    )
+    experiment: str = option("formalbench", "experiment of the runs")
 
 
 class MlflowTracker(Tracker[str]):

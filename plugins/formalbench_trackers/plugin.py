@@ -15,7 +15,7 @@ def formalbench_trackers() -> Iterable[TrackerSpec]:
     """Announce the trackers of this package."""
     yield TrackerSpec(
         "tensorboard",
-        "event files for TensorBoard, a folder a run",
+        "event files for TensorBoard, one folder per run",
         f"{_HERE}tensorboard:TensorBoardTracker",
         f"{_HERE}tensorboard:TensorBoardConfig",
     )

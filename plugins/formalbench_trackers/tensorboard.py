@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class TensorBoardConfig(Config):
     """The options of the tracker."""
 
-    folder: str = option("runs", "where the event files go, a folder for each run")
+    folder: str = option("runs", "folder of the event files, with a folder per run")
 
 
 class TensorBoardTracker(Tracker["SummaryWriter"]):

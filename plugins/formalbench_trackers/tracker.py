@@ -195,7 +195,7 @@ class Tracker(ABC, Generic[H]):
         if self._failure is not None:
             raise self._failure
         if self._thread.is_alive():
-            raise TimeoutError(f"not everything was sent within {PATIENCE:g} s")
+            raise TimeoutError(f"not all data was sent within {PATIENCE:g} s")
 
     def _tell(self, what: Callable[[], object]) -> None:
         if self._failure is not None:

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 class WandbConfig(Config):
     """The options of the tracker."""
 
-    project: str = option("formalbench", "the project that the runs go to")
-    mode: Literal["", "online", "offline"] = option("", "empty: as WANDB_MODE says, or online")
+    project: str = option("formalbench", "project of the runs")
+    mode: Literal["", "online", "offline"] = option(
+        "", "online or offline; empty for WANDB_MODE or online"
+    )
 
 
 class WandbTracker(Tracker["Run"]):

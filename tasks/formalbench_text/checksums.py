@@ -24,7 +24,9 @@ def complete_file(path: Path) -> str:
     """
     data = read_yaml(path)
     if not {"corpus", "pairs"} & data.keys():
-        raise RequestError(f"{path}: it describes no corpus (it has no key 'corpus' or 'pairs')")
+        raise RequestError(
+            f"{path}: not a description of a corpus (it has no key 'corpus' or 'pairs')"
+        )
     whole = completed(path, data)
     if whole == data:
         return f"{path}: nothing is missing"

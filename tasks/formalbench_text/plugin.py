@@ -54,7 +54,7 @@ def formalbench_objectives() -> Iterable[ObjectiveSpec]:
     """Announce the objectives."""
     yield ObjectiveSpec(
         "causal-lm",
-        "which token comes next? The test asks for the last one of each window",
+        "which token comes next? Tested on the last one of each window",
         "formalbench_text.language_modelling:CausalLM",
         reference="Chi et al. (2023), section 6",
         metrics=("answer-accuracy", "cross-entropy"),
@@ -68,7 +68,7 @@ def formalbench_objectives() -> Iterable[ObjectiveSpec]:
     )
     yield ObjectiveSpec(
         "translate",
-        "what does the text say in the other language?",
+        "what is the translation of the text?",
         "formalbench_text.translate:Translate",
         reference="Chiang & Cholak (2022), section 4.4",
         metrics=("cross-entropy",),
@@ -81,7 +81,7 @@ def formalbench_metrics() -> Iterable[MetricSpec]:
     yield MetricSpec(
         "perplexity",
         1,
-        "2 to the power of the mean cross-entropy in bits",
+        "perplexity: 2 to the power of the mean cross-entropy in bits",
         "formalbench_text.metrics:Perplexity",
         objectives=(),
         named_by=("causal-lm", "masked-lm", "translate"),

@@ -78,14 +78,16 @@ def tokens_of(described: Described) -> Tokens:
         place = _moved(made, place)
         found = _opened(place, key, described.parts)
     except OSError as error:
-        raise RequestError(f"{described.path}: cannot keep its tokens: {error.strerror}") from None
+        raise RequestError(f"{described.path}: cannot save its tokens: {error.strerror}") from None
     finally:
         if place == made:  # it stays while this process needs it
             atexit.register(room.cleanup)
         else:
             room.cleanup()
     if found is None:
-        raise RequestError(f"{place}: the tokens of {described.path} changed as they were written")
+        raise RequestError(
+            f"{place}: the tokens of {described.path} changed while they were written"
+        )
     return found
 
 

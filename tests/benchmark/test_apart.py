@@ -50,7 +50,7 @@ def test_what_never_returns_is_ended_after_the_time_limit(run, mine, monkeypatch
     done = run("mine,gru", mine(**{place: HANG}), time_limit=40.0)
     assert done.code == 1, done.err
     assert told(done) == {
-        "mine": ("timeout", "nothing was heard of it for 45 s, so it was ended"),
+        "mine": ("timeout", "no message from the worker for 45 s, so it was stopped"),
         "gru": ("finished", ""),
     }
 
@@ -80,10 +80,14 @@ def test_a_plugin_that_breaks_json_leaves_no_file_that_is_no_record(run, mine, r
 @pytest.mark.parametrize(
     ("place", "change", "said"),
     [
-        ("called", CRASH, ["answers in the objective's layout", "ended the process that tried it"]),
-        ("imported", HANG, ["can be loaded", "did not come to an end within 5 s"]),
+        (
+            "called",
+            CRASH,
+            ["answers in the objective's layout", "ended the process that loaded it"],
+        ),
+        ("imported", HANG, ["can be loaded", "did not finish within 5 s"]),
         pytest.param(
-            *("built", HANG, ["can be tried", "did not come to an end within 30 s"]),
+            *("built", HANG, ["can be tried", "did not finish within 30 s"]),
             marks=pytest.mark.campaign,
         ),
     ],

@@ -37,8 +37,11 @@ def without(option):
         ((*without("--protocol"), "--protocol", "quik"), "did you mean quick"),
         ((*RUN, "--seeds", 0), "--seeds 0: must be at least 1"),
         ((*RUN, "--seeds", -3), "--seeds -3: must be at least 1"),
-        ((*RUN, "--seeds", "many"), "--seeds many: must be how many, as 5, or which, as 3,7,11"),
-        ((*RUN, "--seeds", "3,x"), "--seeds 3,x: must be how many"),
+        (
+            (*RUN, "--seeds", "many"),
+            "--seeds many: must be a number of seeds (5) or a list of seeds (3,7,11)",
+        ),
+        ((*RUN, "--seeds", "3,x"), "--seeds 3,x: must be a number of seeds"),
         ((*RUN, "--seeds", "3,-7"), "a seed is at least 0"),
         ((*RUN, "--executor", "locl"), "unknown executor 'locl': did you mean local"),
         ((*RUN, "--set", "executor.x=1"), "executor"),
@@ -130,7 +133,7 @@ def test_cuda_where_there_is_none(refused, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     for device in ("cuda", "cuda:0"):
         line = refused(*without("--device"), "--device", device)
-        assert f"--device {device}: this machine has no CUDA device" in line
+        assert f"--device {device}: torch finds no CUDA device" in line
 
 
 @pytest.mark.parametrize(
@@ -211,7 +214,7 @@ def test_records_of_an_older_format_stop_nothing(cli, results):
     (results / "old.json").write_text('{"schema_version":1}')
     done = cli("leaderboard", "--results", results)
     assert done.code == 0
-    assert f"1 record below {results} of an older formalbench: not read" in done.err
+    assert f"1 record below {results} written by an older formalbench and not read" in done.err
 
 
 @pytest.mark.parametrize(

@@ -105,15 +105,15 @@ def test_a_slow_oracle_and_long_strings_cost_a_check_little(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "methods", "promise"),
     [
-        ("parity", {"classify": off_at_length_five}, "on short strings"),
-        ("parity", {"classify": off_at_one_string}, "on short strings"),
+        ("parity", {"classify": off_at_length_five}, "on all short strings"),
+        ("parity", {"classify": off_at_one_string}, "on all short strings"),
         ("parity", {"classify": off_when_long}, "on long strings"),
-        ("parity", {"oracle": lambda self, string: 0}, "on short strings"),
-        ("parity", {"classify": lambda self, strings: 1 / 0}, "on short strings"),
-        ("parity", {"sample": forgetful}, "draws the same strings again"),
-        ("parity", {"sample": too_long}, "draws strings of the length"),
-        ("parity", {"sample": outside}, "draws strings of the length"),
-        ("parity", {"sample": narrow}, "draws strings of the length"),
+        ("parity", {"oracle": lambda self, string: 0}, "on all short strings"),
+        ("parity", {"classify": lambda self, strings: 1 / 0}, "on all short strings"),
+        ("parity", {"sample": forgetful}, "samples the same strings again from the same stream"),
+        ("parity", {"sample": too_long}, "samples strings of the requested length"),
+        ("parity", {"sample": outside}, "samples strings of the requested length"),
+        ("parity", {"sample": narrow}, "samples strings of the requested length"),
         ("parity", {"sample": all_members}, "class distribution"),
         ("parity", {"class_distribution": lambda self, n: (0.7, 0.3)}, "class distribution"),
         ("parity", {"class_distribution": lambda self, n: (0.5, 0.6)}, "class distribution"),
@@ -122,8 +122,12 @@ def test_a_slow_oracle_and_long_strings_cost_a_check_little(monkeypatch):
         ("parity", {"has_length": lambda self, n: False}, "strings to train and test on"),
         ("parity:tag", {"classify_prefixes": shifted_tags}, "labels every prefix"),
         ("tomita-4:next-symbols", {"sample_members": any_string}, "draws members only"),
-        ("tomita-4:next-symbols", {"next_symbols": no_end}, "says what may follow"),
-        ("tomita-4:next-symbols", {"next_symbols": nothing_legal}, "says what may follow"),
+        ("tomita-4:next-symbols", {"next_symbols": no_end}, "names the symbols that may follow"),
+        (
+            "tomita-4:next-symbols",
+            {"next_symbols": nothing_legal},
+            "names the symbols that may follow",
+        ),
     ],
     ids=lambda value: str(value) if isinstance(value, str) else "",
 )
@@ -175,5 +179,5 @@ def test_a_function_with_a_defect(functions, methods):
 @pytest.mark.parametrize("name", ["backwards", "without-zeros"])
 def test_a_function_without_a_defect(functions, name):
     checks = check_spec(functions, name)
-    assert "answers as its oracle does, on short strings" in {one.promise for one in checks}
+    assert "answers as its oracle does, on all short strings" in {one.promise for one in checks}
     assert [one for one in checks if not one.passed] == []

@@ -154,20 +154,20 @@ def test_a_model_without_a_defect(name):
 @pytest.mark.parametrize(
     ("network", "name", "promise"),
     [
-        (LooksAhead, "parity:tag", "sees only the past"),
-        (LooksAhead, "tomita-3:next-symbols", "sees only the past"),
+        (LooksAhead, "parity:tag", "sees only earlier positions"),
+        (LooksAhead, "tomita-3:next-symbols", "sees only earlier positions"),
         (WrongShape, "parity", "layout"),
         (WrongShape, "parity:tag", "layout"),
         (NoEmptyString, "parity", "layout"),
         (NaNs, "parity", "layout"),
-        (Unseeded, "parity", "decided by the seed"),
-        (Mixes, "parity", "as if it were alone"),
-        (Noisy, "parity", "the same twice"),
-        (Remembers, "parity", "the same twice"),
-        (WritesInput, "parity", "the same twice"),
-        (SinglePrecision, "parity", "double precision"),
+        (Unseeded, "parity", "depend only on the seed"),
+        (Mixes, "parity", "alone and in a batch"),
+        (Noisy, "parity", "the same answers twice"),
+        (Remembers, "parity", "the same answers twice"),
+        (WritesInput, "parity", "the same answers twice"),
+        (SinglePrecision, "parity", "works in fp64"),
         (SinglePrecision, "parity", "bfloat16"),
-        (OwnTensors, "parity", "double precision"),
+        (OwnTensors, "parity", "works in fp64"),
         (Stuck, "parity", "gradients"),
         (ReadsPadding, "parity", "padding"),
         (Decides, "parity", "vmap"),
@@ -223,7 +223,7 @@ class OneAnswerTooMany(Decodes):
     ("network", "promise"),
     [
         (Decodes, None),
-        (DecodesAhead, "sees only what was said before"),
+        (DecodesAhead, "sees only earlier output symbols"),
         (OneAnswerTooMany, "answers in the objective's layout, at every length"),
     ],
 )
@@ -241,7 +241,7 @@ def test_what_sees_all_may_look_ahead(functions):
     task = functions.task("backwards")
     promises = model_promises(lambda: LooksAhead(task), task)
     assert task.layout == "each"
-    assert "sees only the past" not in {promise for promise, _ in promises}
+    assert "sees only earlier positions" not in {promise for promise, _ in promises}
 
 
 # On what a model is tried.

@@ -117,13 +117,13 @@ class Twice(Middle):
     ("objective", "problem"),
     [
         (Middle, None),
-        (SaysNothingOfStrings, "the objective middle must say which strings are right"),
+        (SaysNothingOfStrings, "the objective middle must define Objective.right"),
         (LosesItsWay, "no attribute 'nowhere'"),
         (LosesNothing, "does not require grad"),
         (ByString, "a loss of shape (8,)"),
         (CountsPadding, "padding counts as an answer"),
         (WithoutItsPrimary, "right-halves is not measured: there is another, cross-entropy"),
-        (Twice, "cross-entropy measures what another metric does: right-halves"),
+        (Twice, "cross-entropy measures the same as another metric: right-halves"),
     ],
 )
 def test_an_objective_with_a_defect(objective, problem):

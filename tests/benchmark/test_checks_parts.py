@@ -30,7 +30,7 @@ PARTS = """
     [
         ("zero", "Zero", ""),
         ("nought", "Zero", "its name is 'nought', not 'zero'"),
-        ("zero", "dict", "the factory gave a dict, no Metric"),
+        ("zero", "dict", "the factory returned a dict, no Metric"),
     ],
 )
 def test_metrics_and_the_like_are_made_by_their_factories(write, name, factory, problem):
@@ -88,7 +88,7 @@ class StepsFar(Steps):
     ("optimiser", "problems"),
     [
         (Steps, []),
-        (StepsTogether, ["a run's step depends on other runs"]),
+        (StepsTogether, ["the update of a run depends on other runs"]),
         (StepsNowhere, ["nothing changed"]),
         (StepsFar, ["a parameter is not finite"]),
     ],

@@ -37,9 +37,9 @@ def test_a_group_of_commands_alone_shows_its_help(cli, group):
 
 
 def test_a_comparison_with_one_model_names_what_is_missing(cli):
-    assert cli("compare").err == "formalbench: Missing argument 'MODEL_A'.\n"
+    assert cli("compare").err == "formalbench: Missing argument 'MODEL'.\n"
     one = cli("compare", "lstm")
-    assert (one.code, one.err) == (2, "formalbench: Missing argument 'MODEL_B'.\n")
+    assert (one.code, one.err) == (2, "formalbench: compare lstm: name two models or more\n")
     help_lines = cli("compare", "--help").lines
     assert "  formalbench compare regulargpt lstm" in help_lines  # each example on its own line
 

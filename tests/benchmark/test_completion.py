@@ -69,7 +69,7 @@ def test_names_are_completed(complete, line, offered):
 
 def test_zsh_and_fish_are_told_what_a_name_means(complete):
     (told,) = complete(FISH, "run --protocol stan")
-    assert told.startswith("standard\tfor publishing: until mastered")
+    assert told.startswith("standard\tfor publishing: trains until mastered")
     (told,) = complete(ZSH, "run --protocol stan")
     assert told.startswith("""_arguments '*: :(("standard":"for publishing""")
 

@@ -59,7 +59,7 @@ def test_a_name_is_checked_where_no_plugin_of_the_line_can_end_the_command(cli, 
     assert [line.strip() for line in done.lines] == [
         "parity",
         "FAIL  can be loaded",
-        "ended the process that tried it",
+        "ended the process that loaded it",
         "0 checks passed, 1 failed",
     ]
     monkeypatch.setenv("FORMALBENCH_PLUGINS", str(bad))

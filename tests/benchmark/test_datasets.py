@@ -93,7 +93,7 @@ def test_what_is_shown_sampled_and_labelled(cli):
     assert told.code == 1
     assert told.lines[:5] == [str(int(label == "in")) for label in list(every.values())[:5]]
     assert told.lines[5] == "invalid"
-    assert "has labels for the strings of its data, and for no others" in told.err
+    assert "has labels only for the strings of its data" in told.err
     listed = cli("list", "tasks", "--plugin", EXAMPLE, "--json").data
     [row] = [row for row in listed if row["name"] == "shuffled-brackets"]
     assert (row["train"], row["test"]) == ([2, 20], [8, 40])

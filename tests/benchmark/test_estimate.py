@@ -46,7 +46,7 @@ def test_it_is_told_in_words(ask, results):
     unknown = ask(*request)
     assert unknown.code == 0
     assert "2 runs: 0 finished, 2 left in 2 units" in unknown.out
-    assert "no record tells how long" in unknown.out
+    assert "no time estimate" in unknown.out
     assert not results.exists()
     ask(*request[:-1], "--quiet", "--seeds", 1)
     known = ask(*request, "--jobs", 4)

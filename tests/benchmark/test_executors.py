@@ -376,7 +376,7 @@ def test_an_executor_that_does_nothing_is_a_record_that_says_so(run, write):
     assert done.code == 1
     assert {row["status"] for row in done.data} == {"error"}
     assert {row["message"] for row in done.data} == {
-        "RuntimeError: the worker left no record, twice"
+        "RuntimeError: the worker wrote no record, twice"
     }
 
 

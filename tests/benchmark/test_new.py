@@ -92,7 +92,7 @@ def test_a_new_model_runs(cli, tiny):
 @pytest.mark.parametrize("existing", ["mine.py", "test_mine.py"])
 def test_nothing_is_overwritten(refused, existing):
     Path(existing).write_text("precious")
-    assert "is there already" in refused("new", "model", "mine")
+    assert "already exists" in refused("new", "model", "mine")
     assert Path(existing).read_text() == "precious"
     assert [path.name for path in Path().glob("*.py")] == [existing]
 

@@ -66,5 +66,5 @@ def test_without_a_notebook_nothing_is_shown_unless_asked_for(run, capsys):
     assert len(run(progress=True)) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.splitlines()[0] == "1 of 2 runs are done already"
+    assert said.err.splitlines()[0] == "1 of 2 runs were already finished"
     assert said.err.splitlines()[1].startswith("[2/2] bag on first:classify, seed 1")

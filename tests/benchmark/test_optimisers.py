@@ -152,7 +152,7 @@ def test_a_backbones_groups_hold_inside_what_answers_for_it():
 def test_a_group_without_parameters_is_an_error():
     network = nn.Linear(2, 2)
     network.traits = Traits(groups=(ParameterGroup(("*.log_step",)),))
-    with pytest.raises(ValueError, match=r"no parameter is called \*\.log_step"):
+    with pytest.raises(ValueError, match=r"no parameter is named \*\.log_step"):
         make_update(Adam(AdamConfig()), None, network)
 
 

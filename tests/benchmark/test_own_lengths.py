@@ -80,7 +80,7 @@ def test_a_cell_has_the_strings_it_has_anyway(host):
         ({"train": [10, 9]}, "shortest, longest"),
         ({"train": [-1, 9]}, "greater than or equal to 0"),
         ({"validation": [1, 9]}, "Extra inputs"),
-        ({"train": None}, "name lengths"),
+        ({"train": None}, "name the lengths"),
     ],
 )
 def test_windows_that_are_none_are_refused(splits, reason):

@@ -123,7 +123,7 @@ def test_check_says_what_it_is_and_what_it_cannot_do(cli, odd, mine):
     assert "is the class Mine of mine.py, the model mine[rate=1.0, width=8]" in done.out
     assert "gives states (B, N, 4) of ids (B, N)" in done.out
     assert "cannot do translate" in done.out
-    assert "cannot train several runs as one program" in done.out  # torch's own RNN
+    assert "cannot train several runs together" in done.out  # torch's own RNN
     odd(states="self.embed(ids).flip(1)")
     done = cli("check", "odd.py:Odd")
     assert "cannot do tag: an answer may not see what follows it" in done.out
@@ -246,7 +246,7 @@ def test_a_class_of_a_session_runs_in_its_process_alone(monkeypatch, tiny, odd):
 
     asked = {"tasks": ["parity"], "protocol": "tiny", "plugins": [tiny]}
     for change in ({"jobs": 2}, {"executor": "local"}):
-        with pytest.raises(fb.RequestError, match="class Mine is in no file"):
+        with pytest.raises(fb.RequestError, match="class Mine is not in a file"):
             fb.run([Mine], **asked, **change)
     with pytest.raises(fb.RequestError, match=r"lists of names: write \[Mine\]"):
         fb.run(Mine, **asked)

@@ -253,8 +253,8 @@ def test_only_the_number_two_is_schema_version_two(version):
 @pytest.mark.parametrize("version", [-1, 0, 1])
 def test_an_earlier_schema_says_run_it_again(version):
     message = problem(json.dumps({"schema_version": version, "run_id": "0" * 16}))
-    assert f"schema_version {version} is of an older formalbench" in message
-    assert "run it again" in message
+    assert f"schema_version {version} was written by an older formalbench" in message
+    assert "repeat the run" in message
 
 
 def test_a_later_schema_says_upgrade():

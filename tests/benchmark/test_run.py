@@ -300,11 +300,14 @@ def test_from_python(tiny, odd_models, results):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"seeds": 1.5}, "seeds=1.5: must be how many, as 5, or which, as [3, 7, 11]"),
+        (
+            {"seeds": 1.5},
+            "seeds=1.5: must be a number of seeds (5) or a list of seeds ([3, 7, 11])",
+        ),
         ({"seeds": "2"}, "seeds='2': must be how many"),
         ({"seeds": [0, 1.5]}, "seeds=[0, 1.5]: must be how many"),
         ({"seeds": True}, "seeds=True: must be how many"),
-        ({"tasks": []}, "tasks=[]: name a task, or leave tasks out for those of a suite"),
+        ({"tasks": []}, "tasks=[]: name at least one task, or omit tasks to use those of a suite"),
         ({"plugins": "mine.py"}, "plugins is a list of paths: write ['mine.py']"),
         ({"plugins": Path("mine.py")}, "plugins is a list of paths: write ['mine.py']"),
     ],

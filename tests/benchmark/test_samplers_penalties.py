@@ -133,7 +133,7 @@ class Few(Sampler):
     ("sampler", "reason"),
     [
         (Elsewhere, "Elsewhere.lengths gave .41. for batch 0: expected 1 of the lengths 1 to 40"),
-        (Endless, "Endless.stages: the last stage must be all lengths of training"),
+        (Endless, "Endless.stages: the last stage must contain all training lengths"),
         (Few, "Few.strings gave 7 strings: expected 8"),
     ],
 )

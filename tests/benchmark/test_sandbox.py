@@ -102,7 +102,7 @@ def test_what_is_no_answer_is_refused_and_a_pickle_is_not_read(sandbox, tmp_path
         with pytest.raises(NoAnswerError, match="reading: its code sent something that is no"):
             sandbox.ask(answer, Question(text))
     assert not (tmp_path / "mark").exists()
-    with pytest.raises(NoAnswerError, match="ended the process that tried it"):
+    with pytest.raises(NoAnswerError, match="ended the process that loaded it"):
         sandbox.ask(answer, Question("crash"))
     assert set(sandbox.lost) == {"a"}
     assert sandbox.ask(answer, Question("say again")) == {"text": "again"}

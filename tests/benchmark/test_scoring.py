@@ -170,11 +170,11 @@ def test_a_suite_has_a_report_for_each_task(write, few):
     ("predict", "said"),
     [
         (lambda ids: ids, "expected labels (16,) or logits (16, 2) (floats) for parity:classify"),
-        (lambda ids: ids.sum(1) + 2, "whole numbers from 0 to 1"),
-        (lambda ids: ids.sum(1) / 4, "whole numbers from 0 to 1"),
-        (lambda ids: np.full((len(ids), 2), np.nan), "not finite: nothing is scored"),
+        (lambda ids: ids.sum(1) + 2, "not integers from 0 to 1"),
+        (lambda ids: ids.sum(1) / 4, "not integers from 0 to 1"),
+        (lambda ids: np.full((len(ids), 2), np.nan), "not finite: no score was computed"),
         (3, "predict is int, which cannot be called"),
-        (Counts, "Counts() takes no task: expected Counts(task)"),
+        (Counts, "Counts() takes no task argument: expected Counts(task)"),
     ],
 )
 def test_answers_that_are_none(load, predict, said):
@@ -287,13 +287,13 @@ def test_bad_answers_are_refused_in_one_line_and_nothing_is_scored(cli, refused,
     lengths = sorted({row["length"] for row in rows})
     line = told(good[:40])
     assert f"120 of 160 answers are missing: 24 of length {lengths[1]}, 32 of length" in line
-    assert "given.jsonl:3: the answer is to other strings" in told(
+    assert "given.jsonl:3: the answer belongs to other strings" in told(
         [*good[:2], {"id": "0123456789ab-3", "answer": 1}]
     )
     assert "to other strings" in told([{**good[0], "fingerprint": "0" * 64}])
     assert "no string" in told([{**good[0], "id": good[0]["id"].replace("-0", "-999")}])
-    assert "is answered twice" in told([good[0], good[0]])
-    assert "given.jsonl:1: 7 is no answer: known are 0, 1" in told(
+    assert "has two answers" in told([good[0], good[0]])
+    assert "given.jsonl:1: 7 is not a valid answer (valid: 0, 1)" in told(
         [{**good[0], "answer": 7}, *good[1:]]
     )
     assert "expected 1 labels, got 2" in told([{**good[0], "answer": [0, 1]}, *good[1:]])
@@ -320,7 +320,7 @@ def test_answers_within_which_something_is_no_symbol(load, tmp_path, name, odd):
     handle = load(name)
     rows = [{"id": row["id"], "answer": row["target"]} for row in exported(handle, targets=True)]
     rows[0]["answer"] = [odd] * len(rows[0]["answer"])
-    with pytest.raises(fb.RequestError, match=r"given.jsonl:1: .* is no "):
+    with pytest.raises(fb.RequestError, match=r"given.jsonl:1: .* is not a "):
         score_file(handle, answers(tmp_path / "given.jsonl", rows))
 
 
@@ -436,7 +436,7 @@ def test_folders_for_datasets_and_the_harness(cli, tmp_path, few, refused):
     compile((folder / "utils.py").read_text(), "utils.py", "exec")
     told = refused("export", "duplicate-string", "--format", "lm-eval", "--output", tmp_path / "x")
     assert "is scored by answer-accuracy" in told
-    assert "name a task or --suite" in refused("export", "--output", tmp_path / "x")
+    assert "name either a task or --suite" in refused("export", "--output", tmp_path / "x")
 
 
 @pytest.fixture(scope="module")
@@ -478,7 +478,7 @@ def test_weights_may_lie_in_an_archive(runs, tmp_path):
     for mine, other in zip(own.parameters(), theirs.parameters(), strict=True):
         assert torch.equal(mine, other)
     del archive["weights"]
-    with pytest.raises(fb.RequestError, match="name an archive that has them"):
+    with pytest.raises(fb.RequestError, match="pass an archive of weights"):
         fb.trained("rnn[width=8]", "parity", 1, **archive)
 
 
@@ -499,7 +499,7 @@ def test_runs_that_do_not_exist(runs, asked, said):
 
 @pytest.mark.parametrize("answer", [[[1], [1, 0]], [1j], [object()]])
 def test_what_is_no_array_of_numbers_is_refused(load, answer):
-    with pytest.raises(fb.RequestError, match="no array of numbers"):
+    with pytest.raises(fb.RequestError, match="did not return an array of numbers"):
         fb.evaluate(lambda ids: answer, load("parity"))
 
 

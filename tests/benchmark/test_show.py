@@ -121,7 +121,7 @@ def test_how_far_counting_gets_is_beside_chance(cli):
 def test_languages_with_one_member_a_length_say_so(cli, name, most):
     done = cli("show", "task", name, "--json")
     assert done.data["most_members_of_a_length"] == most
-    assert ("at most one member of any length" in done.err) == (most == 1)
+    assert ("at most one member per length" in done.err) == (most == 1)
 
 
 def test_a_language_from_a_file_says_so_too_and_others_say_nothing(cli, write):
@@ -179,7 +179,7 @@ def test_options_and_traits_of_a_model(cli):
     facts = cli("show", "model", "transformer-logn[width=32]", "--json").data
     assert facts["options"]["log_length"] == {
         "default": True,
-        "help": "multiply logits by ln n, n positions attended to",
+        "help": "multiply logits by ln n for n attended positions",
         "choices": [],
         "minimum": None,
         "maximum": None,
@@ -289,4 +289,4 @@ def test_a_search_goes_with_a_kind(cli):
     for arguments in ((), ("plugins",)):
         done = cli("list", *arguments, "--search", "group")
         assert (done.code, done.out) == (2, "")
-        assert done.err.startswith("formalbench: --search goes with a kind")
+        assert done.err.startswith("formalbench: --search needs a kind")

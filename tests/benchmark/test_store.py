@@ -161,9 +161,11 @@ def test_records_of_an_older_format_are_left_out_with_one_line(results, capsys):
     old.write_text(path.read_text().replace('"schema_version":2', '"schema_version":1'))
     assert store.records() == store.records() == [new]
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"formalbench: 1 record below {results} of an older formalbench")
+    assert line.startswith(f"formalbench: 1 record below {results} written by an older formalbench")
     for read in (store.files, lambda: read_record(old)):
-        with pytest.raises(RequestError, match=r"old\.json: schema_version 1 is of an older"):
+        with pytest.raises(
+            RequestError, match=r"old\.json: schema_version 1 was written by an older"
+        ):
             read()
 
 

@@ -165,7 +165,7 @@ def test_what_is_not_known_is_said(cli, write):
     }
     assert not {"large", "even", "counters"} & {row["name"] for row in told["star-free"].data}
     of = {
-        wanted: done.err.removeprefix(f"formalbench: whether {wanted} is not known of ").strip()
+        wanted: done.err.removeprefix(f"formalbench: unknown whether in {wanted}: ").strip()
         for wanted, done in told.items()
     }
     assert "large" in of["star-free"].split(", ")
@@ -180,7 +180,7 @@ def test_what_is_not_known_is_said(cli, write):
     [
         (["tasks", "--class", "starfree"], "unknown class 'starfree': did you mean star-free"),
         (["tasks", "--class", ""], "unknown class ''"),
-        (["models", "--class", "star-free"], "--class goes with tasks only: formalbench list"),
+        (["models", "--class", "star-free"], "--class applies to tasks only: formalbench list"),
     ],
 )
 def test_bad_requests(cli, arguments, line):

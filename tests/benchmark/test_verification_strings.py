@@ -119,12 +119,12 @@ def test_viable_strings_are_counted_without_being_made(task):
         (3, 128 * 128 * 129 + 128 * 128),
     ]
     assert most < 1 << 30
-    with pytest.raises(RequestError, match="--exhaustive 4: that would be more than 67,108,864"):
+    with pytest.raises(RequestError, match="--exhaustive 4: more than 67,108,864"):
         make_plan(dyck, VerificationRequest(4, (10,)))
 
 
 def test_too_much_is_refused(task):
-    with pytest.raises(RequestError, match="--exhaustive 60: that would be more than"):
+    with pytest.raises(RequestError, match="--exhaustive 60: more than"):
         make_plan(task("parity"), VerificationRequest(60))
 
 
@@ -188,7 +188,7 @@ def test_a_task_that_contradicts_its_oracle_verifies_nothing(task, name):
     check_oracle(right, strings, example)
     targets = example.targets.copy()
     targets[5] = ~targets[5] if targets.dtype == np.bool_ else 1 - targets[5]
-    with pytest.raises(FormalbenchError, match="contradicts its own oracle at '0 1 0 1'"):
+    with pytest.raises(FormalbenchError, match="contradicts its oracle at '0 1 0 1'"):
         check_oracle(right, strings, example._replace(targets=targets))
 
 

@@ -97,7 +97,7 @@ def test_a_run_whose_network_cannot_be_written_down_has_failed(kept, monkeypatch
     monkeypatch.setattr("formalbench.store.weights.pack", fail)
     ((record, path),) = kept()
     assert (record.status, record.test, record.weights) == ("error", None, None)
-    assert record.message == "the weights were not kept: TypeError: no such element"
+    assert record.message == "the weights were not saved: TypeError: no such element"
     assert not path.exists()
 
 
@@ -162,7 +162,7 @@ if __name__ == "__main__":
     process = spawn(results.parent / "limited.py", *command)
     _, err = process.communicate(timeout=600)
     assert process.returncode == 1, err
-    lines = [line for line in err.splitlines() if "error: the weights were not kept: " in line]
+    lines = [line for line in err.splitlines() if "error: the weights were not saved: " in line]
     assert len(lines) == 2
     assert not list(results.rglob("*.safetensors"))
     assert [record.status for record in Store(results).records()] == ["error", "error"]
@@ -198,7 +198,7 @@ def test_the_record_says_what_the_file_must_be(kept):
     assert parse_record(record.to_json(), "r") == record
     for status in ("error", "diverged"):
         text = record.model_copy(update={"status": status, "test": None}).to_json()
-        with pytest.raises(RequestError, match="only a tested learned run has weights"):
+        with pytest.raises(RequestError, match="only a tested learned run can have weights"):
             parse_record(text, "r")
     with pytest.raises(RequestError, match="weights"):
         parse_record(record.to_json().replace(record.weights, "../../etc/passwd"), "r")

@@ -135,7 +135,7 @@ def test_a_run_whose_weights_have_no_room_has_failed(host_with_tiny, do, monkeyp
     monkeypatch.setattr(records, "write_atomically", full)
     for record, weights in do(plan(host_with_tiny, "bag", 2)):
         assert (record.status, record.test, record.weights) == ("error", None, None)
-        assert record.message.startswith("the weights were not kept: cannot write ")
+        assert record.message.startswith("the weights were not saved: cannot write ")
         assert record.message.endswith(".safetensors: No space left on device")
         assert weights is None
 

@@ -57,7 +57,7 @@ def test_aliases_are_refused():
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "- a\n- b\n", "text\n", "3\n", "1: a\n", "~"])
 def test_anything_but_a_mapping_with_names_is_refused(text):
-    assert "must hold one mapping" in problem(text)
+    assert "must contain one mapping" in problem(text)
 
 
 @pytest.mark.parametrize("text", ["? [a, b]\n: 1\n", "? {a: b}\n: 1\n", "a: {? [x] : 1}\n"])

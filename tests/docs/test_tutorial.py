@@ -90,5 +90,7 @@ def test_every_cell_runs(tmp_path):
     assert sum(line.startswith('{"string": ') for line in lines) == 4
     assert "a5-orbit   star-free: False  in C-RASP: False  solvable: False" in lines
     assert any(line.startswith("theorem  gru-recurrence: can (") for line in lines)
-    assert "runs are done already" not in done.stdout + done.stderr  # no table but in notebooks
+    assert (
+        "runs were already finished" not in done.stdout + done.stderr
+    )  # no table but in notebooks
     assert len(list(tmp_path.glob("*runs/**/*.json"))) == 4

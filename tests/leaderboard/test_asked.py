@@ -108,7 +108,7 @@ def test_own_tasks_alone_are_a_table_of_what_there_is(invoke, published, tmp_pat
     row, note = lines_of(shown, "newcomer")
     assert note[0] == "!"
     assert row == ["–", "newcomer", "(yours)", "90.0", "0/1/0", "(0", "%)", "–", "95.0"]
-    assert "! newcomer has no rank: no other row has a score" in shown.stdout
+    assert "! newcomer has no rank, because no other row has a score" in shown.stdout
     assert "rnn" not in shown.stdout
 
 
@@ -176,7 +176,7 @@ def test_a_pipe_has_the_rows_of_one_screen_and_all_has_the_rest(invoke, reposito
         assert max(map(len, shown.stdout.splitlines())) <= 80
     assert "IQM" not in first.stdout
     assert "IQM" in every.stdout
-    assert "--all: 40 more notes, " in first.stdout
+    assert "--all also prints: 40 more notes, " in first.stdout
 
 
 def test_versions_of_a_protocol_are_named_once_by_the_command_that_shows_them_all(

@@ -72,7 +72,7 @@ def test_what_differs_is_told_of_records_and_of_the_paper(three):
     told = found(three)[0].differs
     assert "steps: 7, here " in " ".join(told)
     assert "seeds: 5, here 3" in told
-    assert "rates and seeds chosen by the test, here by validation" in told
+    assert "rates and seeds selected on the test, here on validation" in told
     assert "width: 256, here 128" in told
     assert told[-1] == "it is theirs"
 
@@ -182,7 +182,7 @@ def test_where_each_answer_counts_a_run_has_the_share_of_all(three):
     records = [answering(record, right) for record, right in zip(three, (10, 30, 20), strict=True)]
     first, _ = found(records, table)
     assert (first.max, first.mean) == (0.6, pytest.approx(0.5))
-    assert "each answer counts, at whatever lengths were tested" in first.differs
+    assert "accuracy is over all answers, here averaged over lengths" in first.differs
     assert found(three, table) == []  # no answers were counted
 
 

@@ -30,14 +30,14 @@ def test_score_is_the_mean_over_tasks_and_missing_ones_leave_none(many_records, 
     assert board.rows[0].score == pytest.approx(0.96)  # 0.98 at chance 0.5
     assert board.rows[0].low < 0.96 < board.rows[0].high
     assert board.rows[2].score is None
-    assert "transformer has no score: it lacks first." in board.notes
+    assert "transformer has no score: not tested on first." in board.notes
 
 
 @pytest.mark.parametrize(("count", "told"), [(4, "t1, t2, t3, t4."), (5, "t1, t2, t3 and 2 more.")])
 def test_of_many_missing_tasks_the_first_are_named(make_record, count, told):
     tasks = [f"t{number}" for number in range(count + 1)]
     (board,) = build_page([make_record("m", "t0:classify")], View("v", tasks)).boards
-    assert f"m has no score: it lacks {told}" in board.notes
+    assert f"m has no score: not tested on {told}" in board.notes
 
 
 def test_rows_that_cannot_be_told_apart_share_a_rank(make_record):
@@ -89,8 +89,8 @@ def test_a_row_is_ranked_among_others_or_not_at_all(make_record, tasks):
         ("lacks", None, None, True),
     ]
     told = "\n".join(board.notes)
-    assert "best has no rank: no other row has a score to compare it with." in told
-    assert "lacks has no score: it lacks parity." in told
+    assert "best has no rank, because no other row has a score." in told
+    assert "lacks has no score: not tested on parity." in told
     (board,) = build_page([*records, make_record("worse", accuracy=0.6)], View("t", tasks)).boards
     assert [row.rank for row in board.rows] == ([1, 1] if len(tasks) == 1 else [None, None])
 
@@ -117,7 +117,7 @@ def test_a_task_where_chance_is_always_right_is_not_scored(make_record):
     records = [make_record(accuracy=0.75), make_record(task="first:classify", chance=1.0)]
     (board,) = build_page(records, VIEW).boards
     assert board.rows[0].score == pytest.approx(0.5)
-    assert "first is not in the score: chance is right every time." in board.notes
+    assert "first is not in the score, because chance is always right." in board.notes
 
 
 def test_failed_runs_are_visible_in_every_face(make_record):
@@ -143,7 +143,7 @@ def test_runs_tested_on_other_strings_are_told(make_record):
 
 def test_no_records_give_a_page_too(host):
     page = build_page([], suite_view(host, "default"))
-    assert "No measured rows yet" in renderer("markdown")(page)
-    assert "No measured rows yet" in renderer("table")(page)
+    assert "No results yet" in renderer("markdown")(page)
+    assert "No results yet" in renderer("table")(page)
     for name in FORMATS:
         assert renderer(name)(page).endswith("\n")

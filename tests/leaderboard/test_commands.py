@@ -63,8 +63,8 @@ def test_pages_are_rendered_apart_and_compared_where_told(invoke, repository, re
     for words in (["check", "--rendered"], ["render", "--check"]):
         done = invoke(*words)
         assert done.exit_code == 1
-        assert "leaderboard/README.md is not what leaderboard/results gives" in done.stderr
-        assert "`formalbench leaderboard render` renders it" in done.stderr
+        assert "leaderboard/README.md does not match leaderboard/results" in done.stderr
+        assert "run `formalbench leaderboard render`" in done.stderr
     assert page.read_bytes() == before + b"\n"  # they write nothing
     assert json.loads(invoke("render", "--check", "--json").stdout) == {
         "stale_files": ["leaderboard/README.md"]
@@ -130,7 +130,7 @@ def test_a_board_leaves_out_what_is_no_record_and_says_so_all_at_once(invoke, re
     first, second, last = done.stderr.splitlines()
     assert "broken.json" in first
     assert "other.json" in second
-    assert last == "2 files left out: no valid record"
+    assert last == "2 files skipped: not a valid record"
 
 
 @pytest.mark.slow
@@ -184,7 +184,7 @@ def test_more_seeds_than_the_protocol_are_no_other_protocol(
     for record in make_runs(seeds=5):  # the same runs under other identities
         Store(repository.parent / "again").write(record)
     again = invoke("publish", "--results", repository.parent / "again")
-    assert "10 records published already" in again.output
+    assert "10 records already published" in again.output
 
 
 def test_a_published_run_is_kept_and_a_failed_one_replaced(invoke, repository, make_runs):
@@ -337,11 +337,11 @@ def test_a_session_says_under_which_protocol_runs_are_ranked(repository, make_ru
     quick = make_runs()
     named = {"protocol": quick[0].protocol.model_copy(update={"name": "standard"})}
     standard = [record.model_copy(update=named) for record in quick]
-    hint = "The leaderboard ranks runs under standard: --protocol standard."
+    hint = "The leaderboard ranks standard: add --protocol standard."
     for records, said in ((quick, True), (standard, False)):
         plugin.formalbench_session_finished(session=session, records=records)
         shown = " ".join(capsys.readouterr().out.split())
-        assert (f"These runs are under quick. {hint}" in shown) is said
+        assert (f"These runs use the protocol quick. {hint}" in shown) is said
         assert "To publish: " in shown
 
 
@@ -351,8 +351,8 @@ def test_publish_is_offered_only_for_what_it_would_accept(repository, make_runs,
     changed = {"protocol": runs[0].protocol.model_copy(update={"changed": {"steps": 100}})}
     cases = (
         (runs[:-1], "mine on parity: seed 2 at learning rate 0.0003 missing"),
-        ([record.model_copy(update=changed) for record in runs], "is a changed protocol"),
-        (make_runs("mine", distribution="(session)"), "is a class that no file has"),
+        ([record.model_copy(update=changed) for record in runs], "is a modified protocol"),
+        (make_runs("mine", distribution="(session)"), "the model's class is not in a file"),
     )
     for records, reason in cases:
         plugin.formalbench_session_finished(session=session, records=records)

@@ -208,6 +208,17 @@ def test_the_command_shows_a_table_and_a_verdict(invoke, results):
     assert "A, lstm, is significantly better over these 2 tasks." in done.output
 
 
+def test_three_models_are_compared_pair_by_pair(invoke, results):
+    done = invoke("lstm", "rnn", "lstm[chunk=3]", "--results", results, "--json", command="compare")
+    pairs = [
+        (one["a"]["model"], one["b"]["model"]) for one in json.loads(done.stdout)["comparisons"]
+    ]
+    names = ("lstm", "rnn", "lstm[chunk=3]")
+    assert pairs == [(names[0], names[1]), (names[0], names[2]), (names[1], names[2])]
+    shown = invoke("lstm", "rnn", "lstm[chunk=3]", "--results", results, command="compare").output
+    assert shown.count("A − B: difference of the test accuracies") == 1
+
+
 @pytest.mark.parametrize("level", [0.99, 0.97, 0.94, 0.6])
 def test_the_command_and_the_board_agree(invoke, repository, make_record, level):
     """Whoever is better by the one ranks above by the other, whatever the other rows do."""
@@ -298,15 +309,20 @@ def test_two_protocols_are_compared_if_they_are_named(invoke, results):
             "unknown task among the records 'parit': did you mean parity?",
         ),
         (("lstm", "rnn", "--suite", "defalt"), "unknown suite 'defalt': did you mean default?"),
-        (("lstm", "rnn", "--suite", "default", "--task", "parity"), "name one of them"),
+        (("lstm", "rnn", "--suite", "default", "--task", "parity"), "use only one of them"),
+        (("lstm",), "compare lstm: name two models or more"),
+        (
+            ("lstm", "rnn", "transformer", "--protocol", "quick,slow"),
+            "two protocols need exactly two models",
+        ),
         (
             ("lstm", "rnn", "--protocol", "slow"),
             "unknown protocol among the records of lstm 'slow': known: quick",
         ),
-        (("lstm", "rnn", "--protocol", "a,b,c"), "two at most, one for each model"),
+        (("lstm", "rnn", "--protocol", "a,b,c"), "at most two, one for each model"),
         (
             ("lstm", "transformer"),
-            "lstm and transformer share no protocol: --protocol 'quick,slow'",
+            "lstm and transformer have no protocol in common: --protocol 'quick,slow'",
         ),
     ],
 )

@@ -139,8 +139,8 @@ def test_an_older_version_does_not_count_and_that_is_said():
     found = exact_models([build_verification(), build_verification(version=2, seed=1)], Current())
     assert len(found.rows) == 1
     assert found.notes == (
-        "1 verification not counted: made with another version of the model, the task or the "
-        "strings.",
+        "1 verification not counted, because the model, the task or the strings have a new "
+        "version.",
     )
     assert rows_of(build_verification(strings_version=0)) == ()
 

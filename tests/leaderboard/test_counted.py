@@ -34,7 +34,7 @@ def with_extra_metric(record):
     return changed.model_copy(update={"test_id": ids_of(changed)[1]})
 
 
-OTHER_TASK = "1 run of {} not counted: made with another version of the task."
+OTHER_TASK = "1 run of {} not counted, because the task has a new version."
 
 
 def test_two_contents_of_a_local_language_are_not_pooled(make_record):
@@ -45,7 +45,7 @@ def test_two_contents_of_a_local_language_are_not_pooled(make_record):
     for records in itertools.permutations([old, new, other]):
         (board,) = build_page(records, View("test", ("mine",))).boards
         assert [(row.model, row.results[0].mean) for row in board.rows] == [("regulargpt", 0.6)]
-        assert "2 runs of mine:classify not counted: " in " ".join(board.notes)
+        assert "2 runs of mine:classify not counted, " in " ".join(board.notes)
 
 
 def test_a_language_of_the_same_name_from_elsewhere_is_another(make_record):
@@ -68,7 +68,7 @@ def test_two_contents_of_a_protocol_are_not_pooled(make_record, protocol):
     old = make_record(accuracy=1.0, date=OLD, protocol=protocol | {"name": "mine"})
     changed = protocol | {"name": "mine", "steps": 900, "decay": {"steps": 300}}
     new = make_record(accuracy=0.6, date=NEW, seed=1, protocol=changed)
-    note = "1 run not counted: made under other contents of this protocol."
+    note = "1 run not counted, because this protocol has other contents now."
     for records in ([old, new], [new, old]):
         assert kept(records) == ([new], [note])
 
@@ -149,7 +149,7 @@ def test_a_changed_local_plugin_replaces_its_older_self(make_record):
     new = make_record("mine", accuracy=0.6, sha256="a" * 64, date="2026-01-02T00:00:00Z", **source)
     (board,) = build_page([old, new], VIEW).boards
     assert [result.mean for result in board.rows[0].results] == [0.6]
-    assert "1 run of mine not counted: made with another version of the model." in board.notes
+    assert "1 run of mine not counted, because the model has a new version." in board.notes
 
 
 def test_records_of_an_older_task_version_do_not_count(make_record):

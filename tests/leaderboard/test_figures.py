@@ -309,7 +309,7 @@ def test_without_the_library_figures_are_neither_compared_nor_made(clone, host, 
     page = clone / "leaderboard" / "README.md"
     page.write_bytes(b"\n" + page.read_bytes())
     assert stale_files(clone, host) == [Path("leaderboard/README.md")]
-    with pytest.raises(RequestError, match="figures are drawn with matplotlib"):
+    with pytest.raises(RequestError, match="figures need matplotlib"):
         render(clone, host)
     assert page.read_bytes().startswith(b"\n")
 

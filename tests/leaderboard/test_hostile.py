@@ -34,13 +34,13 @@ def nested(record):
 
 
 BAD = {
-    "from the future": (lambda r: change(r, schema_version=3), "newer than this formalbench"),
-    "from the past": (lambda r: change(r, schema_version=1), "of an older formalbench"),
+    "from the future": (lambda r: change(r, schema_version=3), "written by a newer formalbench"),
+    "from the past": (lambda r: change(r, schema_version=1), "by an older formalbench"),
     "an unknown key": (lambda r: change(r, luck=7), "luck"),
-    "a missing field": (lambda r: change(r, test=...), "a run has a test if it finished"),
+    "a missing field": (lambda r: change(r, test=...), "only a run that finished"),
     "no schema": (lambda r: change(r, schema_version=...), "no integer schema_version"),
     "a missing part": (lambda r: change(r, environment=...), "environment"),
-    "cut off": (lambda r: r.to_json()[:-20], "not valid JSON (truncated? move it away"),
+    "cut off": (lambda r: r.to_json()[:-20], "not valid JSON (truncated? move the file away"),
     "no JSON": (lambda r: "\x80\x04.", "not valid JSON"),
     "nothing": (lambda r: "", "not valid JSON"),
     "a key twice": (

@@ -173,7 +173,7 @@ def test_what_cannot_be_checked_is_a_failure(invoke, repository, plugin, run, fo
     done = invoke("check")
     assert done.exit_code == 1
     assert "model mine is not known here: name its --plugin mine.py" in done.stderr
-    assert "6 records not checked, and no page compared" in done.stderr
+    assert "6 records not checked and no page compared" in done.stderr
 
 
 def test_a_source_that_is_missing_or_other_or_of_nobody_is_found(invoke, repository, plugin, run):
@@ -227,12 +227,12 @@ def test_a_network_that_breaks_the_contract_is_not_published(
     run(plugin(LEAKING))
     done = invoke("publish")
     assert done.exit_code == 1
-    assert "mine on parity: answers each string as if it were alone" in done.stderr
+    assert "mine on parity: gives the same answer to a string alone and in a batch" in done.stderr
     assert kept(repository) == set()
     module = "formalbench_leaderboard.publishing.publish.broken_promises"
     monkeypatch.setattr(module, lambda *_: [])  # as if somebody had copied it by hand
     assert invoke("publish").exit_code == 0
-    assert "answers each string as if it were alone" in invoke("check").stderr
+    assert "gives the same answer to a string alone and in a batch" in invoke("check").stderr
 
 
 def test_a_package_called_formalbench_is_not_built_in(host, repository, plugin):
@@ -262,7 +262,7 @@ def test_an_unknown_model_has_no_rank_and_moves_nobody(host, make_runs):
     assert board.facts == alone.facts
     assert (rows["best-0"].rank, rows["best-0"].score) == (None, None)
     told = " ".join(board.notes)
-    assert "best-0 has no rank: nothing of it can be checked" in told
+    assert "best-0 has no rank, because it cannot be checked" in told
     assert "not installed (its model is of nobody.py)." in told
 
 
@@ -285,8 +285,8 @@ def test_special_files_in_the_clone_are_found_and_not_read(invoke, repository, m
     (folder / "figures" / "more.svg").symlink_to("/dev/zero")
     done = invoke("check", "--rendered")
     assert done.exit_code == 1
-    assert f"{figure.relative_to(repository).as_posix()} is not what" in done.stderr
-    assert "more.svg is not what" in done.stderr
+    assert f"{figure.relative_to(repository).as_posix()} does not match" in done.stderr
+    assert "more.svg does not match" in done.stderr
     assert "a link" in str(invoke("render").exception)
     figure.unlink()
     (folder / "figures" / "more.svg").unlink()
@@ -302,7 +302,7 @@ def test_output_does_not_replace_a_device(invoke, repository, make_runs, tmp_pat
     os.mkfifo(pipe)
     for path in (pipe, "/dev/null", "/dev/stdout"):
         done = invoke("--results", tmp_path / "mine", "--format", "csv", "--output", path)
-        assert "a device or a pipe, and no file" in str(done.exception)
+        assert "not a plain file" in str(done.exception)
     assert pipe.is_fifo()
 
 

@@ -85,9 +85,9 @@ def test_every_face_says_what_was_capped(make_record):
     assert cell(rows["rnn"]) == "[80.0]‡"
     assert "‡" not in cell(rows["lstm"])
     for name, sign in {
-        "table": "‡: training was capped", "markdown": "‡", "latex": "ddagger", "csv": "capped",
+        "table": "‡: training stopped before", "markdown": "‡", "latex": "ddagger", "csv": "capped",
     }.items():  # fmt: skip
-        assert sign in renderer(name)(page), name
+        assert sign in " ".join(renderer(name)(page).split()), name
 
 
 def test_the_map_says_what_was_capped():
@@ -128,7 +128,7 @@ def test_every_face_says_so(unlearned):
         text = " ".join(renderer(name)(page).split())
         assert "[83.1]" in text, name
         assert "the training lengths were not learned" in text, name
-        assert "score counts" in text, name
+        assert re.search("score (still )?uses", text), name
     assert "83.1 (not learned in 2,000 steps)" in renderer("markdown")(page)
     rows = {row["model"]: row for row in csv.DictReader(io.StringIO(renderer("csv")(page)))}
     assert (rows["rnn"]["validation"], rows["rnn"]["learned"], rows["rnn"]["budget"]) == (
@@ -173,7 +173,7 @@ def test_every_face_says_what_is_weak_evidence(unlearned):
         assert sign in renderer(name)(page), name
     for name in ("table", "markdown", "latex"):
         said = " ".join(renderer(name)(page).split())
-        assert "weak evidence, a predictor that is wrong on some test strings has over 95" in said
+        assert "a predictor that is wrong on some test strings" in said
     html = render_html(page, Definitions({}, {}))["index.html"]
     assert "90.0~" in html
     assert "<span>~ weak evidence:" in html

@@ -148,7 +148,7 @@ def test_the_protocol_with_the_most_results_is_shown(make_record, protocol):
 def test_sentences_of_nothing():
     assert sentences(mapped([], "parity")) == (NOTHING,)
     [said] = sentences(mapped([], "parity", exact=[verified("parity")]))
-    assert "1 construction by hand was verified" in said
+    assert "1 construction was verified" in said
 
 
 def test_sentences_count_the_cells(make_record):
@@ -161,11 +161,11 @@ def test_sentences_count_the_cells(make_record):
     shown = mapped(records, "parity", "first", "tomita-3")
     can, far, unknown = sentences(shown)
     assert can.startswith(
-        "What theory says of 4 measured cells: one of its family can, of a size that is not "
-        "stated, in 2 (1 solved). A cell is solved if a seed is right on 99 % of the strings at "
+        "Theory for 4 measured cells: a model of its family can, at a size that theory does not "
+        "state, in 2 (1 solved). A cell is solved if one seed is right on 99 % of the strings at "
     )
-    assert "Of the 2 learned cells, 1 stays right on 99 %" in far
-    assert "at every tested length, 1.77 times the longest of training" in far  # 71 after 40
+    assert "1 of 2 learned cells stays at 99 %" in far
+    assert "length (up to 1.77 times the longest training length)" in far  # 71 after 40
     assert "1 cell was not learned" in unknown
     assert "1 did not finish and 2 were not run" in unknown
 
@@ -183,8 +183,8 @@ def test_sentences_tell_this_network_from_a_larger_one(make_record):
     known = replace(KNOWN, predicted=predicted)
     can = sentences(mapped(records, "parity", "first", "tomita-3", known=known))[0]
     assert (
-        "this network can express the language in 1 (1 solved), a larger one of its family can "
-        "in 1 (0 solved) and none can in 1 (0 solved)." in can
+        "the model can express the language in 1 (1 solved), a larger model of its family can "
+        "in 1 (0 solved) and no size can in 1 (0 solved)." in can
     )
 
 
@@ -196,15 +196,15 @@ def test_sentences_say_what_was_learned_and_not_by_every_seed_nor_tested(make_re
     records += [make_record("lstm", accuracy=right, seed=n) for n, right in enumerate((1.0, 0.98))]
     shown = mapped(records, "parity", "first")
     can, far, unknown = sentences(shown)
-    assert "one of its family can, of a size that is not stated, in 2 (1 solved)" in can
-    assert "stay right on 99 % of the strings at every tested length" in far
-    assert "on average over the seeds, all of which learned" in far
+    assert "a model of its family can, at a size that theory does not state, in 2 (1 solved)" in can
+    assert "stay at 99 % or more at every tested length" in far
+    assert "on average over seeds that all learned" in far
     assert unknown == (
         "Every cell that finished was learned, 1 of them not by every seed; "
         "1 did not finish (but learned)."
     )
     (cell,) = [cell for _, row, cell in shown.cells if (row.model, cell.task) == ("rnn", "first")]
-    assert told(cell) == "learned by 2 of 2 seeds, none of which finished its test"
+    assert told(cell) == "learned by 2 of 2 seeds; no test finished"
 
 
 def test_what_finished_without_having_learned_is_not_how_far_others_reach(make_record):
@@ -213,19 +213,19 @@ def test_what_finished_without_having_learned_is_not_how_far_others_reach(make_r
     records += [make_record(seed=2, validation=0.6, accuracy=0.9)]
     ((_, _, cell),) = mapped(records, "parity").cells
     assert (cell.state, cell.strip, cell.learned) == ("failed", (), 2)
-    assert told(cell) == "learned by 2 of 3 seeds, none of which finished its test"
+    assert told(cell) == "learned by 2 of 3 seeds; no test finished"
 
 
 def test_sentences_where_all_or_none_was_learned(make_record):
     silent = replace(KNOWN, predicted=lambda model, task: None, trained_to=lambda task: None)
     can, far, unknown = sentences(mapped([make_record("lstm")], "parity", known=silent))
-    assert "No theorem known here decides" in can
+    assert "Theory decides none" in can
     assert "times the longest" not in far
     assert unknown == "Every cell that finished was learned."
     cannot = replace(KNOWN, predicted=lambda model, task: Prediction("cannot", "x", "theorem"))
     shown = mapped([make_record(validation=0.5, accuracy=0.5)], "parity", known=cannot)
     can, far, _ = sentences(shown)
-    assert "What theory says of 1 measured cell: none can in 1 (0 solved)" in can
+    assert "Theory for 1 measured cell: no size can in 1 (0 solved)" in can
     assert far.startswith("No cell was learned")
 
 
@@ -233,7 +233,7 @@ def test_what_experiments_say_is_not_told_as_theory(make_record):
     seen = replace(KNOWN, predicted=lambda m, t: Prediction("cannot", "x", "experiment"))
     shown = mapped([make_record("rnn")], "parity", known=seen)
     assert shown.families[0].theory == (Said("cannot", False),)
-    assert "No theorem known here" in sentences(shown)[0]
+    assert "Theory decides none" in sentences(shown)[0]
 
 
 def test_the_complete_part_is_the_largest_without_an_empty_cell(make_record):

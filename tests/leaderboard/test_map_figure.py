@@ -131,3 +131,19 @@ def test_a_compact_map_is_as_tall_as_it_may_be_with_its_legend_on_top(frame):
 
 def at(root, kind):
     return [float(text.get("y")) for text in root.iter(f"{SVG}text") if text.get("class") == kind]
+
+
+def test_a_run_that_diverged_makes_its_cell_weak_evidence(make_record):
+    records = [make_record("lstm", seed=seed) for seed in range(2)]
+    whole = mapped(records, "parity")
+    _, root = drawn(whole)
+    assert "hatch" not in [path.get("class") for path in root.iter(f"{SVG}path")]
+    shown = mapped([*records, make_record("lstm", seed=2, not_finite=[3])], "parity")
+    ((_, _, cell),) = shown.cells
+    assert cell.unfinished == 1
+    text, root = drawn(shown)
+    kinds = [path.get("class") for path in root.iter(f"{SVG}path")]
+    assert kinds.count("hatch") == 2  # the cell and the legend
+    assert "s4" in kinds[: kinds.index("hatch")]  # above the bars
+    assert "weak evidence: a run diverged or did not finish" in " ".join(told_by(root, "legend"))
+    assert "1 run diverged or did not finish" in text

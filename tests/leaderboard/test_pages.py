@@ -105,7 +105,7 @@ def test_a_model_page_begins_with_its_verdict(many_records, host, protocol):
     records = [*many_records, build_record("rnn", protocol=other)]
     found = pages(records, host)
     page = found[MODELS / "rnn.md"]
-    head = page[: page.index("## Where it stands")].splitlines()
+    head = page[: page.index("## Ranks")].splitlines()
     assert [line.partition(": ")[0] for line in head if line.startswith("Protocol")] == [
         "Protocol quick (version 1)",
         "Protocol slow (version 1)",
@@ -118,7 +118,7 @@ def test_a_model_page_begins_with_its_verdict(many_records, host, protocol):
 def test_a_hostile_task_changes_no_verdict(make_record, host, name):
     task = make_record(task=f"{name}:classify", fingerprint="0" * 64, validation=0.6)
     page = pages([task], host)[MODELS / "regulargpt.md"]
-    (line,) = (line for line in page.splitlines() if "Not learned, so nothing is said" in line)
+    (line,) = (line for line in page.splitlines() if "Not learned: " in line)
     assert page.count("\n# ") == 0
     assert not any(sign in line for sign in ("<script", "://e.org", "|", "`"))
 
@@ -155,12 +155,12 @@ def test_a_suite_has_a_page_once_it_has_records(make_record, host):
     found = pages([make_record(task="even-pairs:classify")], host)
     assert "### even-pairs" in found[SUITES / "other.md"]
     partial = pages([make_record()], host)[SUITES / "default.md"]
-    assert "there is no ranking" in partial
+    assert "No ranking: no model" in partial
     assert "### parity" in partial
     alone = [make_record(task=f"{task}:classify") for task in ("parity", "first", "tomita-3")]
     whole = pages(alone, host)[SUITES / "default.md"]
-    assert "there is no ranking" not in whole
-    assert "has no rank: no other row has a score" in whole
+    assert "No ranking: no model" not in whole
+    assert "has no rank, because no other row has a score" in whole
 
 
 def test_two_models_never_share_a_page(make_record, host):

@@ -104,9 +104,9 @@ def test_exact_models_are_not_asked(make_record):
 
 def test_contradictions_are_named_with_their_conditions(make_record):
     page = predictions_page(Evidence(cells([make_record("lstm", **SOLVED)], (CANNOT,))))
-    told = page.split("## Against the prediction")[1].split("## It can, and did not")[0]
+    told = page.split("## Results that contradict a prediction")[1].split("## Expressible, but")[0]
     assert told.strip().startswith("- lstm on parity (quick (version 1)): predicted “cannot”")
-    assert "finite precision, as many layers as it takes" in page.split("## Who says so")[1]
+    assert "finite precision, as many layers as it takes" in page.split("## Sources")[1]
     assert "The expressive capacity of state space models" in page
 
 
@@ -127,11 +127,11 @@ def test_what_was_to_be_learned_is_counted_by_protocol_and_named_if_it_was_not(
         for one in by_protocol(evidence.expected)
     ] == [("quick", 2, 1, 0, 1), ("own", 1, 0, 1, 0)]
     told = predictions_page(evidence).split("two thirds of the seeds learned:")[1]
-    named = [line for line in told.split("## Who says so")[0].splitlines() if line]
+    named = [line for line in told.split("## Sources")[0].splitlines() if line]
     budget = records[0].protocol.steps
     assert named[0] == (
-        f"- rnn on parity (quick (version 1)): 0 of 3 seeds learned it within at most {budget:,} "
-        "steps; validation accuracy 70.0 % on average; to be expected by lstm-saturated, "
+        f"- rnn on parity (quick (version 1)): 0 of 3 seeds learned within at most {budget:,} "
+        "steps; mean validation accuracy 70.0 %; expected by lstm-saturated, "
         "c-rasp-experiments."
     )
     assert [line.split(" on ")[0] for line in named] == ["- rnn", "- gru"]
@@ -150,7 +150,7 @@ def test_a_run_whose_test_is_not_finite_has_learned_what_it_mastered(make_record
     assert (found.taught, found.untaught) == (2, 0)
     page = predictions_page(Evidence(cells(records, (CAN,))))
     assert "rnn on parity (quick (version 1)): predicted “can” by lstm-saturated; 3 of 3" in page
-    assert "of the tests 0 of 3 finished (3 diverged)" in page.split("## Learned, where")[0]
+    assert "tests: 0 of 3 finished (3 diverged)" in page.split("## Learned, where")[0]
     shown = predicted_table(cells(records, (CAN,)))
     told = {row[1]: row[-4:] for row in shown.texts}
     assert told["rnn"] == ["not beyond", "3 of 3", "100.0", "3 diverged"]
@@ -176,7 +176,9 @@ def test_the_page_sums_up_and_stays_short(make_record):
     links = Links(models={(name, "formalbench"): Path(f"models/{name}.md") for name in models})
     page = predictions_page(evidence, links)
     assert len(page.encode()) <= 60_000
-    against = page.split("## Against the prediction")[1].split("## It can, and did not")[0]
+    against = page.split("## Results that contradict a prediction")[1].split("## Expressible, but")[
+        0
+    ]
     lines = against.strip().splitlines()
     assert len(lines) == MOST_LISTED + 1
     assert lines[0].startswith("- [model-101<wbr>&#91;width=64, heads=8&#93;](")

@@ -160,7 +160,7 @@ def test_older_records_without_weights_are_taken_and_get_them_later(
     done = invoke("publish")
     assert done.exit_code == 0, done.output
     assert "added the weights of regulargpt on parity: 2 records" in done.output
-    assert "4 records published already" in done.output
+    assert "4 records already published" in done.output
     assert kept() == SEED_0
     assert {r.seed: r.date[:7] for r in published.records()} == {
         0: "2026-02",
@@ -184,7 +184,7 @@ def test_a_rerun_with_other_counts_stays_outside(invoke, own, published, make_ru
             write_all(own, [with_weights(record)])
     done = invoke("publish")
     assert done.exit_code == 0
-    told = "kept regulargpt on parity: 1 record published already, with other numbers than these"
+    told = "kept regulargpt on parity: 1 record already published with other numbers"
     assert told in done.output
     assert snapshot(published.path) == before
 

@@ -134,7 +134,7 @@ def test_the_board_comes_last_whatever_stands_beside_it(page):
     assert 0 <= text.find("published: A paper") < text.find("test, protocol quick")
     few = "\n".join(shown(replace(page, published=(paper,)), SCREEN))
     assert "A paper" not in few
-    assert "--all: " in few
+    assert "--all also prints: " in few
 
 
 def test_of_two_boards_that_which_learned_most_is_nearest_to_the_prompt(make_record, protocol):

@@ -216,7 +216,7 @@ def test_the_page_draws_from_the_measure_and_not_from_accuracies(make_text, make
     assert pairs["places"]["names"] == ["up-to-9", "over-9"]
     assert pairs["places"]["mean"] == [0.6, 0.2]
     text = page_page.render_page(shown, NOTHING)["index.html"]
-    assert "A text is drawn by a measure of its own" in text
+    assert "Texts have their own metric" in text
     assert 'class="cell unlearned"' not in text  # no accuracy says whether a text was learned
 
 

@@ -76,9 +76,9 @@ def slow(*case):
         (
             "crash called",
             "refused",
-            "answering strings: its code ended the process that tried it",
+            "answering strings: its code ended the process that loaded it",
         ),
-        slow("hang built", "refused", "network: its code did not come to an end within 5 s"),
+        slow("hang built", "refused", "network: its code did not finish within 5 s"),
         slow("change called", "ok", ""),
         slow("", "ok", ""),
     ],
@@ -100,9 +100,9 @@ def test_an_audit_goes_on(call, cli, tmp_path, monkeypatch, does, verdict, said)
 @pytest.mark.parametrize(
     ("does", "said"),
     [
-        ("crash called", "at every length: ended the process that tried it"),
-        slow("hang called", "at every length: did not come to an end within 5 s"),
-        slow("crash built", "its code ended the process that tried it"),
+        ("crash called", "at every length: ended the process that loaded it"),
+        slow("hang called", "at every length: did not finish within 5 s"),
+        slow("crash built", "its code ended the process that loaded it"),
     ],
 )
 def test_nothing_of_it_is_published(call, tmp_path, monkeypatch, does, said):

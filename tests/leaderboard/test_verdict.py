@@ -29,9 +29,9 @@ def test_what_was_learned_and_how_far_it_goes(make_record):
     assert said(records)["regulargpt"] == (
         "Learned 3 of 5 tasks with every seed, within 2,000 steps. "
         "With some seeds: half (1 of 2). "
-        "Not learned, so nothing is said of their lengths: never. "
-        "It stays at 99 % or more to the longest length tested on far; to 51 on near. "
-        "On lost it is below 99 % at the shortest length tested."
+        "Not learned: never. "
+        "Accuracy stays at 99 % or more up to the longest tested length on far; up to 51 on near. "
+        "It is below 99 % at the shortest test length on lost."
     )
 
 
@@ -47,19 +47,19 @@ def test_what_failed_in_its_test_was_learned_and_takes_no_part_in_the_reach(make
     records += [make_record(task="first:classify", seed=seed, **failed) for seed in range(2)]
     assert said(records)["regulargpt"] == (
         "Learned 1 of 1 task with every seed, within 2,000 steps. "
-        "No run finished on first. Some runs finished, not all: parity (1 of 2)."
+        "No run finished on first. Not all runs finished: parity (1 of 2)."
     )
     records += [make_record("rnn", "first:classify")]
     assert said(records)["regulargpt"] == (
         "Learned 2 of 2 tasks with every seed, within 2,000 steps. "
-        "No run finished on first. Some runs finished, not all: parity (1 of 2)."
+        "No run finished on first. Not all runs finished: parity (1 of 2)."
     )
 
 
 def test_weights_by_hand_have_nothing_to_learn(make_record):
     told = said([make_record("by-hand", kind="exact", rate=None)])["by-hand"]
-    assert told.startswith("Its weights are written by hand: there is nothing to learn.")
-    assert "to the longest length tested on parity" in told
+    assert told.startswith("Its weights are set by hand, without training.")
+    assert "up to the longest tested length on parity" in told
 
 
 def test_many_tasks_are_counted_and_what_is_not_scored_is_left_out(make_record):
@@ -70,7 +70,7 @@ def test_many_tasks_are_counted_and_what_is_not_scored_is_left_out(make_record):
     told = said(records)["regulargpt"]
     assert f"Learned 0 of {MOST_NAMED + 3} tasks" in told
     assert told.endswith("and 3 more.")
-    assert "no task that counts" in said([make_record(chance=1.0)])["regulargpt"]
+    assert "not tested on any task that counts" in said([make_record(chance=1.0)])["regulargpt"]
 
 
 def verified(task, *, exhaustive=12, to=10_000, errors=0):
@@ -82,11 +82,11 @@ def verified(task, *, exhaustive=12, to=10_000, errors=0):
 def test_what_was_verified_is_told_with_how_far():
     rows = [verified("parity"), verified("first", errors=2105, exhaustive=None, to=None)]
     assert verdict_of_verified(rows) == (
-        "Verified, not trained: right on every string judged of parity (exhaustive to length 12, "
-        "sampled to 10,000); not right on first (wrong on 2,105 of 8,590 strings)."
+        "Verified, not trained: right on every tested string of parity (exhaustive to length 12, "
+        "sampled to 10,000); wrong on first (2,105 of 8,590 strings are wrong)."
     )
     rows = [verified("d2", exhaustive=None, to=50), verified("parity"), verified("first")]
     assert verdict_of_verified(rows) == (
-        "Verified, not trained: right on every string judged of d2 (sampled to 50), "
-        "of parity and first (exhaustive to length 12, sampled to 10,000)."
+        "Verified, not trained: right on every tested string of d2 (sampled to 50) "
+        "and of parity and first (exhaustive to length 12, sampled to 10,000)."
     )

@@ -117,7 +117,7 @@ def test_what_no_published_record_names_stays_in_the_archive(invoke, published, 
     file, digest = tmp_path / "strange.tar", hashlib.sha256(b"x").hexdigest()
     write_archive(file, {"0" * 16: digest}, lambda sha256: b"x")
     done = invoke("weights", "unpack", file)
-    assert "left 1 file of no published record" in done.output
+    assert "not unpacked: 1 file that no published record names" in done.output
     assert not weights_below(published.path)
 
 

@@ -56,9 +56,9 @@ def test_what_was_not_measured_is_found_with_its_command(opened, quick):
     search(page, "mamba")
     expect(page.locator("#hits")).to_contain_text("formalbench run --model mamba")
     assert models(page) == everything
-    expect(page.locator("#found")).to_contain_text("not among them")
+    expect(page.locator("#found")).to_contain_text("the board has nothing of this name")
     search(page, "no such thing at all")
-    expect(page.locator("#hits")).to_contain_text("Nothing is called that.")
+    expect(page.locator("#hits")).to_contain_text("No model, task, suite or class matches.")
 
 
 def test_a_link_with_everything_in_it_shows_the_same(opened, quick):
@@ -178,14 +178,33 @@ def test_rank_and_score_of_a_class_are_those_of_the_command(opened, quick, quick
     assert (standing(page), models(page)) == (whole, order)
 
 
+def test_columns_are_hidden_and_the_address_says_which(opened, quick):
+    page = opened(quick)
+    page.locator("#columns summary").click()
+    page.locator("#columns").get_by_label("interval", exact=True).uncheck()
+    page.locator("#columns").get_by_label("parity", exact=True).uncheck()
+    assert tasks(page) == SUITE[1:]
+    heads = page.locator(".measured:not([hidden]) table.board thead")
+    expect(heads.locator("th[data-name='interval']")).to_be_hidden()
+    expect(heads.locator("th[data-name='score']")).to_be_visible()
+    other = opened(quick, f"?{urlsplit(page.url).query}")
+    assert tasks(other) == SUITE[1:]
+    expect(other.locator("#columns input[value='interval']")).not_to_be_checked()
+    page.go_back()
+    assert tasks(page) == SUITE
+    page.locator("#clear").click()
+    expect(heads.locator("th[data-name='interval']")).to_be_visible()
+    assert query(page) == ""
+
+
 @pytest.mark.parametrize(
     ("text", "hits", "rows", "columns"),
     [
         ("transfomer", ["transformer"], "transformer", SUITE),
         ("rwkv7", ["formalbench run --model rwkv-7"], "", SUITE),
-        ("star-free", ["Classes of languages", "star-free and the classes in it"], "",
+        ("star-free", ["Classes of languages", "star-free: rank by its tasks on this board"], "",
          ["first", "even-pairs", "dyck-2-3"]),
-        ("state tracking", ["formalbench show suite state-tracking", "cycle-navigation"], "",
+        ("state tracking", ["show suite state-tracking", "state tracking: rank by its tasks"], "",
          ["parity", "cycle-navigation"]),
         ("mamba parity", ["formalbench run --model mamba", "parity"], "", ["parity"]),
         ("lstm parity", ["lstm", "parity"], "lstm", ["parity"]),

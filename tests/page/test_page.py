@@ -150,7 +150,7 @@ def test_a_task_tells_what_it_is(opened, quick):
     assert view.locator(".automaton .accepting").count() == 3
     assert view.locator(".examples tbody tr").count() == 8
     beside = view.locator("section.beside")
-    expect(beside).to_contain_text("Published numbers beside ours")
+    expect(beside).to_contain_text("Published numbers and ours")
     for model in ("RNN", "RegularGPT (C=2)", "RegularGPT (C=3)"):
         expect(beside).to_contain_text(f"{model}, Chi et al. 2023, Table 1")
     view.get_by_label("regulargpt", exact=True).check()
@@ -162,7 +162,7 @@ def test_the_scatter_shows_either_cost(opened, quick):
     dots = page.locator("#cost-chart svg a circle")
     assert dots.count() >= 10
     before = page.locator("#cost-chart svg").inner_html()
-    page.get_by_label("parameters", exact=True).check()
+    page.locator("#cost-controls").get_by_label("parameters", exact=True).check()
     assert dots.count() >= 10
     assert page.locator("#cost-chart svg").inner_html() != before
 
@@ -219,7 +219,7 @@ def test_boards_are_shown_one_at_a_time(opened, two_boards):
     expect(page.locator("#found")).to_have_text("1 model, 6 tasks")
     page.locator(f"{BOARD} tbody th a").click()
     both = ["Protocol quick (version 2)", "Protocol slow (version 2)"]
-    expect(page.locator("#view h2")).to_have_text(["Beside another model", *both])
+    expect(page.locator("#view h2")).to_have_text(["Compare with another model", *both])
     page.go_back()
     assert models(page) == ["gru"]
 
@@ -258,7 +258,7 @@ def test_it_reads_without_a_script(opened, published):
 
 def test_two_models_can_be_compared_from_the_first_screen_of_one(opened, published):
     page = opened(published, "#model=lstm")
-    form = page.locator("form.compare")
+    form = page.locator("#view form.compare")
     assert form.bounding_box()["y"] < 800
     form.get_by_label("B").select_option("gru")
     form.get_by_role("button", name="Compare").click()
@@ -270,3 +270,11 @@ def test_add_a_model_names_the_protocol_that_is_ranked(opened, quick):
     page.locator("summary", has_text="Add a model").click()
     shown = page.locator("details[open]")
     expect(shown).to_contain_text("--plugin my_network.py --protocol standard")
+
+
+def test_the_whole_board_is_seen_on_a_desktop(opened, published):
+    page = opened(published, width=1440, height=900)
+    box = page.locator(".measured:not([hidden]) .scroll").first
+    assert box.evaluate("box => box.scrollWidth - box.clientWidth") == 0
+    last = page.locator(".measured:not([hidden]) table.board thead th").last.bounding_box()
+    assert last["x"] + last["width"] <= 1440

@@ -75,9 +75,10 @@ def test_a_comparison_by_its_address_and_by_keyboard(opened, quick):
     expect(page.locator("#view .copyable code").first).to_have_text(
         "formalbench compare lstm regulargpt-c3"
     )
-    page.get_by_label("B", exact=True).select_option("rnn")
+    page.locator("#view").get_by_label("B", exact=True).select_option("rnn")
     expect(heading).to_have_text("lstm and regulargpt-c3")  # nothing moves by itself
-    page.get_by_label("B", exact=True).press("Tab")
+    page.locator("#view").get_by_label("B", exact=True).press("Tab")
+    page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(heading).to_have_text("lstm and rnn")
     expect(heading).to_be_focused()
@@ -96,6 +97,35 @@ def test_a_comparison_of_nothing_offers_models_to_choose(opened, quick, names, s
     if "," in names:
         expect(page.locator("#view .lead")).to_contain_text(said)
     assert page.locator("#view form select").count() == 2
+
+
+def test_three_models_are_compared_pair_by_pair(opened, quick, board):
+    page = opened(quick, "#compare=lstm,regulargpt")
+    form = page.locator("#view form.compare")
+    form.get_by_role("button", name="Add another").click()
+    form.get_by_label("C", exact=True).select_option("gru")
+    form.get_by_role("button", name="Compare", exact=True).click()
+    expect(page.locator("#view h1")).to_have_text("lstm, regulargpt and gru")
+    results, pairs = page.locator("#view .results").all()[:2]
+    for name, model in (("B", "regulargpt"), ("C", "gru")):
+        mean = place(board, model).row.on("parity").mean
+        column = results.locator("thead th").all_inner_texts().index(name)
+        cell = results.locator("tbody tr", has_text="parity").locator("> *").nth(column)
+        assert numbers(cell.inner_text()) == pytest.approx([100 * mean], abs=0.051)
+    assert pairs.locator("tbody th").all_inner_texts() == ["A − B", "A − C", "B − C"]
+    for (a, b), line in zip(
+        [("lstm", "regulargpt"), ("lstm", "gru"), ("regulargpt", "gru")],
+        pairs.locator("tbody tr").all(),
+        strict=True,
+    ):
+        found = compare(place(board, a), place(board, b)).mean
+        assert found
+        difference = numbers(line.locator("td").nth(1).inner_text().replace("−", "-"))
+        assert difference == pytest.approx([100 * found.scaled.value], abs=0.051)
+    expect(page.locator("#view .copyable code").first).to_have_text(
+        "formalbench compare lstm regulargpt gru"
+    )
+    assert page.locator("#view .charts figure").count() == len(TASKS)
 
 
 def test_models_of_two_protocols_are_not_compared(opened, two_boards):
@@ -117,7 +147,8 @@ def test_a_task_asks_three_questions_one_by_one(opened, quick, board):
     assert never
     assert set(extrapolates.locator("tbody th").all_inner_texts()) == able
     assert extrapolates.locator("svg.strip").count() == len(able)
-    expect(extrapolates.locator("> div > p")).to_contain_text("nothing is said of them")
+    said = "Not learned (validation accuracy in brackets)"
+    expect(extrapolates.locator("> div > p")).to_contain_text(said)
     for model in never:
         expect(extrapolates.locator("> div > p")).to_contain_text(model)
     for row in board.rows:
@@ -160,18 +191,18 @@ def test_a_model_says_what_it_learned_and_leads_to_its_records(opened, quick, bo
     for link in records.all():
         address = link.get_attribute("href")
         assert (quick.parent / address).resolve().is_file()
-    expect(page.locator("#view")).to_contain_text("Nothing: every option is at its default.")
+    expect(page.locator("#view")).to_contain_text("All options have their defaults.")
 
 
 def test_weights_by_hand_have_a_verdict_too(opened, quick):
     page = opened(quick, "#model=flawed-first")
     said = page.locator("#view .verdict")
-    expect(said).to_have_text(re.compile("^Verified, not trained: not right on first \\(wrong on "))
+    expect(said).to_have_text(re.compile("^Verified, not trained: wrong on first "))
 
 
 def test_what_a_model_sets_stands_beside_its_default(opened, quick):
     page = opened(quick, "#model=transformer%5Bcausal%3Dfalse%2C%20positions%3Dalibi%5D")
-    expect(page.locator("#view")).to_contain_text("positions=alibi in place of sinusoidal")
+    expect(page.locator("#view")).to_contain_text("positions=alibi (default sinusoidal)")
 
 
 def test_a_command_is_copied_by_keyboard(opened, quick):

@@ -355,7 +355,11 @@ def test_shifted_positions_begin_anywhere_and_go_on_one_by_one():
     [
         ("last", {"causal": False, "positions": "path"}, "positions=path needs a causal mask"),
         ("last", {"causal": False, "positions": "xpos"}, "positions=xpos needs a causal mask"),
-        ("last", {"causal": False, "forget": True}, "forget=true needs .* mask: leave causal=true"),
+        (
+            "last",
+            {"causal": False, "forget": True},
+            "forget=true needs .* mask: do not set causal=false",
+        ),
         (
             "last",
             {"causal": False, "attention": "stick-breaking"},

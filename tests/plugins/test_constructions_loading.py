@@ -57,5 +57,5 @@ def test_training_recovers_from_a_small_push(options, network):
 
 def test_what_is_no_transformer_is_not_loaded():
     _, task = make("exact-dyck-1", "dyck-1")
-    with pytest.raises(ValueError, match="not a Transformer of the kind"):
+    with pytest.raises(ValueError, match="does not have the form of a trained"):
         as_transformer(dyck(), task)

@@ -149,7 +149,7 @@ def test_its_promises_and_its_task():
     checks = check_spec(get_host(), "encoder-decoder-logn")
     assert [check for check in checks if check.problem] == []
     told = [check.promise for check in checks]
-    assert any("sees only what was said before" in promise for promise in told)
+    assert any("sees only earlier output symbols" in promise for promise in told)
     with pytest.raises(RequestError, match="does not do classify: it does decode"):
         get_host().network("encoder-decoder", get_host().task("parity"), {})
     with pytest.raises(RequestError, match="width must be divisible by heads: 8 is not by 3"):

@@ -101,5 +101,5 @@ def test_bad_requests_are_one_line():
         with pytest.raises(RequestError, match=told) as error:
             make(fake_task(), **options)
         assert "\n" not in str(error.value)
-    with pytest.raises(RequestError, match="leave causal=true"):
+    with pytest.raises(RequestError, match="do not set causal=false"):
         make(fake_task(), causal=False)

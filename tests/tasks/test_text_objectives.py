@@ -146,7 +146,7 @@ def test_a_budget_of_tokens_takes_a_share_of_texts_of_all_lengths(host):
     training = plain.model_copy(
         update={"validation": plain.validation.model_copy(update={"tokens": 9})}
     )
-    with pytest.raises(RequestError, match="by a task's own process"):
+    with pytest.raises(RequestError, match="a task with its own string process"):
         check_process(task, training)
 
 

@@ -182,4 +182,4 @@ def test_a_run_says_its_bleu_part_by_part(cli, own_place, tmp_path):
     assert (refused.code, "tested on different texts" in refused.err) == (2, True)
     other.write_text(text.replace("few:translate", "few:causal-lm"))
     refused = cli("corpus", "compare", other, path)
-    assert (refused.code, "no record of a run on translations" in refused.err) == (2, True)
+    assert (refused.code, "not a record of a run on translations" in refused.err) == (2, True)

@@ -36,25 +36,28 @@ def model_promises(build: Build, task: Task) -> Iterator[Promise]:
     """Return the promises of a model's networks on one task."""
     torch.set_num_threads(1)
     yield "answers in the objective's layout, at every length", lambda: _shapes(build, task)
-    yield "is decided by the seed", lambda: _seeded(build, task)
-    yield "answers each string as if it were alone", lambda: _independent(build, task)
-    yield "answers the same twice, and changes nothing", lambda: _pure(build, task)
+    yield "has initial weights that depend only on the seed", lambda: _seeded(build, task)
+    yield (
+        "gives the same answer to a string alone and in a batch",
+        lambda: _independent(build, task),
+    )
+    yield "gives the same answers twice and changes nothing", lambda: _pure(build, task)
     if task.layout == "decoded":
-        yield "sees only what was said before", lambda: _decodes(build, task)
+        yield "sees only earlier output symbols", lambda: _decodes(build, task)
     elif task.layout != "last" and not task.objective.sees_all:
-        yield "sees only the past", lambda: _causal(build, task)
-    yield "works in double precision", lambda: _double(build, task)
+        yield "sees only earlier positions", lambda: _causal(build, task)
+    yield "works in fp64", lambda: _double(build, task)
     yield "works in bfloat16", lambda: _bfloat16(build, task)
     yield "has finite gradients", lambda: _gradients(build, task)
-    yield "keeps its promise about padding", lambda: _padding(build, task)
-    yield "keeps its promise about vmap", lambda: _vmap(build, task)
+    yield "ignores padding, as its traits say", lambda: _padding(build, task)
+    yield "runs under vmap, as its traits say", lambda: _vmap(build, task)
 
 
 def _network(build: Build, seed: int = 0) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = build()
-    demand(isinstance(network, nn.Module), f"the factory gave a {type(network).__name__}")
+    demand(isinstance(network, nn.Module), f"the factory returned a {type(network).__name__}")
     return network.eval()
 
 
@@ -83,7 +86,7 @@ def _some(task: Task, network: nn.Module, length: int = SHORT) -> Batch:
 
 def _answer(network: nn.Module, batch: Batch) -> Tensor:
     answer = network(batch)
-    demand(isinstance(answer, Tensor), f"forward gave a {type(answer).__name__}")
+    demand(isinstance(answer, Tensor), f"forward returned a {type(answer).__name__}")
     assert isinstance(answer, Tensor)
     return answer
 
@@ -118,7 +121,7 @@ def _shapes(build: Build, task: Task) -> None:
 def _seeded(build: Build, task: Task) -> None:
     one, again = _network(build, 1).state_dict(), _network(build, 1).state_dict()
     same = all(torch.equal(value, again[name]) for name, value in one.items())
-    demand(same, "one seed gave two different networks")
+    demand(same, "the same seed gave two different networks")
 
 
 def _independent(build: Build, task: Task) -> None:
@@ -135,7 +138,7 @@ def _pure(build: Build, task: Task) -> None:
     kept = _changed_batch(batch, torch.clone)
     weights = {name: value.clone() for name, value in network.state_dict().items()}
     first, second = _answer(network, batch), _answer(network, batch)
-    demand(torch.equal(first, second), "the same strings got two answers")
+    demand(torch.equal(first, second), "the same strings got different answers")
     for part, before in zip(batch, kept, strict=True):
         unchanged = part is None or before is None or torch.equal(part, before)
         demand(unchanged, "forward changed its input")
@@ -151,7 +154,7 @@ def _causal(build: Build, task: Task) -> None:
     before, after = (_answer(network, Batch(some))[:, :seen] for some in (strings, changed))
     demand(_same(before, after), "a later symbol changed an earlier answer")
     alone = _answer(network, Batch(strings[:, :CHANGED]))
-    demand(_same(before, alone), "what follows a prefix changed its answer")
+    demand(_same(before, alone), "symbols after a prefix changed its answer")
 
 
 def _decodes(build: Build, task: Task) -> None:
@@ -160,9 +163,9 @@ def _decodes(build: Build, task: Task) -> None:
     assert batch.decoded is not None
     changed = batch._replace(decoded=_changed(batch.decoded, task.outputs))
     before, after = (_answer(network, some)[:, : CHANGED + 1] for some in (batch, changed))
-    demand(_same(before, after), "what was said later changed an answer")
+    demand(_same(before, after), "a later output symbol changed an answer")
     alone = _answer(network, batch._replace(decoded=batch.decoded[:, :CHANGED]))
-    demand(_same(before, alone), "what was said later changed an answer")
+    demand(_same(before, alone), "a later output symbol changed an answer")
 
 
 def _changed(ids: Tensor, size: int) -> Tensor:
@@ -192,7 +195,7 @@ def _gradients(build: Build, task: Task) -> None:
     example = tensors(task.sample(Stream("check gradients"), length, BATCH))
     task.objective.loss(_answer(network, example.batch), example).backward()  # type: ignore[no-untyped-call]
     gradients = [p.grad for p in network.parameters() if p.grad is not None]
-    demand(gradients, "no parameter got a gradient")
+    demand(gradients, "no parameter has a gradient")
     finite = all(bool(torch.isfinite(gradient).all()) for gradient in gradients)
     demand(finite, "a gradient is not finite")
 

@@ -48,12 +48,12 @@ BASE = 1e-3
 def optimiser_promises(optimiser: Optimiser) -> Iterator[Promise]:
     """Return what an optimiser promises."""
     bound = optimiser.with_layout(LAYOUT)
-    yield "steps every run as if it were alone", lambda: _alone(bound)
+    yield "updates each run independently of the others", lambda: _alone(bound)
 
 
 def schedule_promises(schedule: Schedule) -> Iterator[Promise]:
     """Return what a schedule promises."""
-    yield "gives a rate at every step", lambda: _rates(schedule)
+    yield "returns a rate for every step", lambda: _rates(schedule)
 
 
 def sampler_promises(sampler: Sampler) -> Iterator[Promise]:
@@ -71,7 +71,7 @@ def _alone(optimiser: Optimiser) -> None:
     for run in range(RUNS):
         alone = _trained(optimiser, before_RP, slice(run, run + 1))
         same = torch.allclose(together[run : run + 1], alone, rtol=1e-5, atol=1e-7)
-        demand(same, "a run's step depends on other runs")
+        demand(same, "the update of a run depends on other runs")
 
 
 def _trained(optimiser: Optimiser, before_RP: Tensor, runs: slice) -> Tensor:
@@ -103,13 +103,15 @@ def _lengths(sampler: Sampler) -> None:
     for mixed in (False, True):
         protocol = Protocol(name="check", version=1, mixed_lengths=mixed)
         stages = sampler.stages(protocol, lengths)
-        demand(bool(stages) and stages[-1] == lengths, "the last stage is not all lengths")
+        demand(
+            bool(stages) and stages[-1] == lengths, "the last stage does not contain all lengths"
+        )
         for stage in stages:
             for batch in range(20):
                 first, again = (
                     draw_mix(protocol, stage, batch, None, 0, sampler) for _ in range(2)
                 )
-                demand(first == again, f"batch {batch} has other lengths the second time")
+                demand(first == again, f"batch {batch} has other lengths when repeated")
 
 
 def _rates(schedule: Schedule) -> None:
@@ -170,7 +172,7 @@ def _make(kind: str, spec: Any) -> list[Any]:
     made = factory() if config is None else factory(config)
     module, _, name = BUILT[kind].partition(":")
     wanted = getattr(import_module(f"formalbench.{module}"), name)
-    demand(isinstance(made, wanted), f"the factory gave a {type(made).__name__}, no {name}")
+    demand(isinstance(made, wanted), f"the factory returned a {type(made).__name__}, no {name}")
     if kind in ("objective", "metric"):
         demand(made.name == spec.name, f"its name is {made.name!r}, not {spec.name!r}")
     return [made]
@@ -288,8 +290,8 @@ def plain_facts(host: PluginHost, name: str) -> Iterator[Check]:
     for objective, refusal in refused.items():
         yield Check(f"model {name}", f"cannot do {objective}: {str(refusal).partition(': ')[2]}")
     if not traits.vmap:
-        why = "torch.func.vmap does not take it, so on a GPU they train one after another"
-        yield Check(f"model {name}", f"cannot train several runs as one program: {why}")
+        why = "it does not run under torch.func.vmap, so its runs train one after another on a GPU"
+        yield Check(f"model {name}", f"cannot train several runs together: {why}")
 
 
 HEAVY = ("torch", "numpy", "pandas", "automata")
@@ -325,7 +327,7 @@ def _load_lightly(host: PluginHost, local: LocalPlugin) -> list[Check]:
     heavy = [name for name in HEAVY if name in sys.modules and name not in before]
     # A single file is imported whole, network and all; only a package can be lazy.
     problem = f"importing it imports {', '.join(heavy)}" if heavy and local.path.is_dir() else ""
-    return [Check(f"plugin {local.path.name}", "loads, and listings stay fast", problem)]
+    return [Check(f"plugin {local.path.name}", "imports no heavy package", problem)]
 
 
 def _check_provided(host: PluginHost, plugin: Plugin) -> list[Check]:
@@ -338,7 +340,7 @@ def _check_provided(host: PluginHost, plugin: Plugin) -> list[Check]:
             checks += _check_model(host, model.spec.name)
     for suite in host.suites.all():
         if suite.plugin is plugin:
-            promise = ("names tasks that exist", partial(_look_up, host, suite.spec.tasks))
+            promise = ("names only tasks that exist", partial(_look_up, host, suite.spec.tasks))
             checks += keep(f"suite {suite.spec.name}", iter([promise]))
     for protocol in host.protocols.all():
         if protocol.plugin is plugin:
@@ -450,7 +452,7 @@ def _check_model(host: PluginHost, name: str) -> list[Check]:
         else:
             checks += keep(f"model {name} on {task.name}", model_promises(build, task))
     if not checks:
-        problem = "it fits no objective that a registered task has"
+        problem = "no registered task has an objective that it can do"
         checks.append(Check(f"model {name}", "can be tried on a task", problem))
     return checks
 

@@ -29,8 +29,8 @@ JUDGED = 8
 
 def judging_promises(task: Task) -> Iterator[Promise]:
     """Return what an objective promises about any answers that a network might give."""
-    yield "judges answers by its loss and its metrics", lambda: _judges(task)
-    yield "judges padded strings as it does each on its own", lambda: _padded(task)
+    yield "computes its loss and metrics", lambda: _judges(task)
+    yield "gives padded strings the same metrics as single strings", lambda: _padded(task)
 
 
 def _judges(task: Task) -> None:
@@ -45,7 +45,7 @@ def _judges(task: Task) -> None:
         right_B = _right(task, logits.detach(), example)
         demand(right_B.shape == (JUDGED,), f"length {length}: right is {tuple(right_B.shape)}")
         inside = ((right_B >= 0) & (right_B <= 1)).all()
-        demand(inside, f"length {length}: more of a string is right than there is")
+        demand(inside, f"length {length}: more answers are right than the string has")
         _measures(task, _finished(task, [_states(task, logits.detach(), example)]))
 
 
@@ -56,7 +56,7 @@ def _measures(task: Task, found: dict[str, Measure]) -> None:
     right, asked = found[primary]
     demand(asked > 0 and 0 <= right <= asked, f"{primary} is {right:g} of {asked}")
     best = task.objective.preference(found, primary)
-    demand(isinstance(best, tuple) and best, "preference gives no tuple of numbers")
+    demand(isinstance(best, tuple) and best, "preference does not return a tuple of numbers")
 
 
 def _padded(task: Task) -> None:
@@ -111,7 +111,7 @@ def _finished(task: Task, parts: Sequence[list[State]]) -> dict[str, Measure]:
     for metric, states in zip(task.metrics, zip(*parts, strict=True), strict=True):
         own = metric.finish(add_up(states))
         twice = ", ".join(set(found) & set(own))
-        demand(not twice, f"{metric.name} measures what another metric does: {twice}")
+        demand(not twice, f"{metric.name} measures the same as another metric: {twice}")
         found |= own
     return found
 
@@ -140,7 +140,7 @@ def source_promises(task: Task) -> Iterator[Promise]:
         verb, compare = "answers", _compare_answers
     else:
         return
-    yield f"{verb} as its oracle does, on short strings", lambda: _short(source, compare)
+    yield f"{verb} as its oracle does, on all short strings", lambda: _short(source, compare)
     yield f"{verb} as its oracle does, on long strings", lambda: _long(task, compare)
 
 
@@ -199,7 +199,7 @@ def _compare_answers(function: Transduction, strings_BN: Symbols) -> None:
         demand(fast == slow, f"{text}: transduce says {fast}, the oracle {slow}")
         inside = all(0 <= symbol < len(function.outputs) for symbol in fast)
         demand(inside, f"{text}: {fast} is outside the output alphabet")
-        demand(not answer[size:].any(), f"{text}: something stands behind the answer's end")
+        demand(not answer[size:].any(), f"{text}: there are symbols after the end of the answer")
         short = most is None or size <= most
         demand(short, f"{text}: an answer of {size} symbols, and answer_length says {most}")
 
@@ -214,11 +214,11 @@ COUNT = 16
 
 def task_promises(task: Task) -> Iterator[Promise]:
     """Return the promises of a task's source under the task's objective."""
-    yield "has an alphabet of distinct, visible symbols", lambda: _alphabet(task)
+    yield "has an alphabet of distinct, printable symbols", lambda: _alphabet(task)
     yield "has strings to train and test on", lambda: _splits(task)
-    yield "draws strings of the length asked for", lambda: _strings(task)
-    yield "makes examples of them in its objective's layout", lambda: _examples(task)
-    yield "draws the same strings again", lambda: _repeats(task)
+    yield "samples strings of the requested length", lambda: _strings(task)
+    yield "makes examples in the layout of its objective", lambda: _examples(task)
+    yield "samples the same strings again from the same stream", lambda: _repeats(task)
     yield from judging_promises(task)
     yield from source_promises(task)
     yield from task.objective.promises(task)
@@ -227,18 +227,18 @@ def task_promises(task: Task) -> Iterator[Promise]:
 
 def _alphabet(task: Task) -> None:
     answers = task.objective.answers(task.source)
-    demand(len(answers) >= 1, "there is nothing to answer")
+    demand(len(answers) >= 1, "no answer is scored")
     for symbols in (task.source.alphabet, task.alphabet):
         demand(isinstance(symbols, tuple) and symbols, "alphabet must be a tuple of symbols")
         demand(all(isinstance(s, str) and s for s in symbols), "symbols must be non-empty text")
         demand(len(set(symbols)) == len(symbols), "a symbol occurs twice")
-        demand(not any(len(s) > 1 and " " in s for s in symbols), "a symbol holds a space")
+        demand(not any(len(s) > 1 and " " in s for s in symbols), "a symbol contains a space")
         demand(all(s.isprintable() for s in symbols), "a symbol cannot be printed")
 
 
 def _splits(task: Task) -> None:
     for first, last in (task.splits.train, task.splits.test):
-        demand(0 <= first <= last, f"split {first}–{last} is no window of lengths")
+        demand(0 <= first <= last, f"split {first}–{last} is not a range of lengths")
     split_lengths(task, "train")
     split_lengths(task, "test")
 
@@ -283,7 +283,7 @@ def _rows(example: Example, length: int) -> None:
 def _repeats(task: Task) -> None:
     length = some_lengths(task)[-1]
     one, again, other = (task.sample(Stream("check", k), length, 64) for k in (1, 1, 2))
-    demand(_same(one, again), "one stream gave two different samples")
+    demand(_same(one, again), "the same stream gave two different samples")
     many = len(np.unique(one.inputs, axis=0)) > 1
     demand(not many or not _same(one, other), "two streams gave the same sample")
 

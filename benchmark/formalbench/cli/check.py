@@ -31,16 +31,17 @@ def add_commands(app: typer.Typer) -> None:
             str,
             typer.Argument(
                 metavar="NAME|PATH",
-                help="A task, a model, a plugin's path, or a class: mine.py:Mine.",
+                help="A task, a model, the path of a plugin, or a class: mine.py:Mine.",
                 autocompletion=_names,
             ),
         ],
         as_json: JsonFlag = False,
     ) -> None:
-        """Check that a task or a model keeps the contract; on a CPU, under a minute.
+        """Check that a task or a model satisfies the contract.
 
-        For a path, everything that plugin provides is checked. Exit code 1 if a promise is
-        broken.
+        It takes less than a minute on a CPU.
+
+        For a path, everything that the plugin provides is checked. Exit code 1 if a check fails.
 
         \b
         formalbench check regulargpt

@@ -16,13 +16,13 @@ from formalbench.ui.terminal import JsonFlag, host_of, names_of, plugins_print_t
 TaskName = Annotated[
     str,
     typer.Argument(
-        help="A task, as parity, parity:tag or 'parity[p=0.3]'.", autocompletion=names_of("tasks")
+        help="A task: parity, parity:tag or 'parity[p=0.3]'.", autocompletion=names_of("tasks")
     ),
 ]
 
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Set an option, as task.p=0.3."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Set an option: task.p=0.3."),
 ]
 
 
@@ -34,13 +34,16 @@ def add_commands(app: typer.Typer) -> None:
         ctx: typer.Context,
         task: TaskName,
         length: Annotated[int, typer.Option(help="Symbols per string.")],
-        count: Annotated[int, typer.Option(help="How many strings.")] = 1,
-        seed: Annotated[int, typer.Option(help="Another seed, other strings.")] = 0,
+        count: Annotated[int, typer.Option(help="Number of strings.")] = 1,
+        seed: Annotated[int, typer.Option(help="Seed of the random strings.")] = 0,
         settings: SetOption = None,
     ) -> None:
-        """Draw strings with their right answers, as JSON lines.
+        """Print random strings with their right answers, as JSON lines.
 
-        The same seed prints the same bytes on any machine.
+        The same seed gives the same output on every machine.
+
+        \b
+        formalbench sample parity --length 8 --count 3
         """
         from formalbench.task_handle import TaskHandle
 
@@ -60,9 +63,12 @@ def add_commands(app: typer.Typer) -> None:
     ) -> None:
         """Print the right answer for each line of a file.
 
-        Symbols of one character may be written without spaces (0110), others are separated
-        by spaces; an empty line is the empty string. What is no string of the task is
-        `invalid` (in JSON null), and then the exit code is 1.
+        Symbols of one character may be written without spaces (0110). Longer symbols are
+        separated by spaces. An empty line is the empty string. A line that is not a string of
+        the task gives `invalid` (null in JSON) and exit code 1.
+
+        \b
+        echo 0110 | formalbench label parity
         """
         from formalbench.task_handle import TaskHandle
 
@@ -83,7 +89,7 @@ def add_commands(app: typer.Typer) -> None:
             from formalbench.evaluation.cells import has_fixed_test
 
             if has_fixed_test(handle.task):
-                line = f"{handle.name} has labels for the strings of its data, and for no others"
+                line = f"{handle.name} has labels only for the strings of its data"
                 print(f"formalbench: {line}", file=sys.stderr)
             raise typer.Exit(1)
 

@@ -44,31 +44,34 @@ def add_commands(app: typer.Typer) -> None:
         ctx: typer.Context,
         output: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write into.")],
         task: Annotated[
-            str | None, typer.Argument(help="A task.", autocompletion=names_of("tasks"))
+            str | None, typer.Argument(help="The task.", autocompletion=names_of("tasks"))
         ] = None,
         suite: Annotated[
             str | None,
             typer.Option(
-                metavar="S", help="All tasks of a suite.", autocompletion=names_of("suites")
+                metavar="S", help="Export all tasks of a suite.", autocompletion=names_of("suites")
             ),
         ] = None,
         format_: Annotated[
-            ExportFormat, typer.Option("--format", help="What to write.")
+            ExportFormat, typer.Option("--format", help="The format of the files.")
         ] = ExportFormat.jsonl,
-        split: Annotated[ExportSplit, typer.Option(help="Whose strings.")] = ExportSplit.test,
+        split: Annotated[ExportSplit, typer.Option(help="The split to export.")] = ExportSplit.test,
         with_targets: Annotated[
-            bool, typer.Option("--with-targets", help="Write the right answers, too.")
+            bool, typer.Option("--with-targets", help="Include the right answers.")
         ] = False,
         protocol: Annotated[
             str,
-            typer.Option(metavar="P", help="Whose strings.", autocompletion=names_of("protocols")),
+            typer.Option(
+                metavar="P",
+                help="The protocol that defines the strings.",
+                autocompletion=names_of("protocols"),
+            ),
         ] = "standard",
     ) -> None:
-        """Write the strings that the leaderboard tests, for any code, language model or person.
+        """Write test strings to files for models outside formalbench.
 
-        jsonl: a line for each string, to be answered and scored with `formalbench score`; hf: the
-        same as a data set for the library datasets; lm-eval: tasks for lm-evaluation-harness, with
-        their answers.
+        jsonl: one line per string; score the answers with `formalbench score`. hf: a data set for
+        the library datasets. lm-eval: tasks with answers for lm-evaluation-harness.
 
         \b
         formalbench export parity --output strings
@@ -78,7 +81,7 @@ def add_commands(app: typer.Typer) -> None:
         from formalbench.task_handle import TaskHandle
 
         if (task is None) == (suite is None):
-            raise RequestError("name a task or --suite, one of them")
+            raise RequestError("name either a task or --suite")
         host = host_of(ctx)
         names = [task] if task is not None else list(host.suite(suite or "").tasks)
         with plugins_print_to_stderr():
@@ -97,18 +100,23 @@ def add_commands(app: typer.Typer) -> None:
         settings: SetOption = None,
         protocol: Annotated[
             str,
-            typer.Option(metavar="P", help="Whose strings.", autocompletion=names_of("protocols")),
+            typer.Option(
+                metavar="P",
+                help="The protocol that defines the strings.",
+                autocompletion=names_of("protocols"),
+            ),
         ] = "standard",
         results: Annotated[
             Path | None,
-            typer.Option("--results", metavar="DIR", help="Keep the score as a record here."),
+            typer.Option("--results", metavar="DIR", help="Save the score as a record here."),
         ] = None,
         as_json: JsonFlag = False,
     ) -> None:
-        """Score answers to the test strings of a task, whoever gave them.
+        """Score a file of answers to the test strings of a task.
 
-        `formalbench export` writes the strings. An answer is what `formalbench sample` shows as
-        the target, or what `formalbench label` prints. The file's name is the name of who answered.
+        `formalbench export` writes the strings. An answer has the form of a target that
+        `formalbench sample` prints, or of a line that `formalbench label` prints. The report
+        uses the file's name as the model's name.
 
         \b
         formalbench score parity my-model.jsonl

@@ -69,21 +69,24 @@ def add_commands(app: typer.Typer) -> None:
     def list_things(
         ctx: typer.Context,
         kind: Annotated[
-            ListKind | None, typer.Argument(help="What to list. Default: what there is to list.")
+            ListKind | None,
+            typer.Argument(help="What to list. Default: the kinds and their counts."),
         ] = None,
         within: Annotated[
             str | None,
-            typer.Option("--class", help=f"Only tasks in a class of languages: {CLASS_NAMES}."),
+            typer.Option("--class", help=f"Only tasks of this class of languages: {CLASS_NAMES}."),
         ] = None,
         search: Annotated[
             str,
             typer.Option(
-                "--search", help="Only what these words are said of: 'state tracking', 'dyck'."
+                "--search",
+                help="Only entries with these words in their name, summary or keywords: "
+                "'state tracking', 'dyck'.",
             ),
         ] = "",
         as_json: JsonFlag = False,
     ) -> None:
-        """List tasks, models, suites, protocols, objectives, executors, plugins and the like.
+        """List tasks, models, protocols, plugins and other components.
 
         \b
         formalbench list tasks --search 'state tracking'
@@ -91,9 +94,9 @@ def add_commands(app: typer.Typer) -> None:
         """
         host = host_of(ctx)
         if within is not None and kind is not ListKind.tasks:
-            raise RequestError("--class goes with tasks only: formalbench list tasks --class …")
+            raise RequestError("--class applies to tasks only: formalbench list tasks --class …")
         if search and kind in (None, ListKind.plugins):
-            raise RequestError("--search goes with a kind: formalbench list tasks --search …")
+            raise RequestError("--search needs a kind: formalbench list tasks --search …")
         if kind is None:
             _print_kinds(host, as_json)
             return
@@ -102,7 +105,7 @@ def add_commands(app: typer.Typer) -> None:
             entries, unknown_of = in_class(host, entries, check_class(within))
             if unknown_of:
                 names = ", ".join(unknown_of)
-                print(f"formalbench: whether {within} is not known of {names}", file=sys.stderr)
+                print(f"formalbench: unknown whether in {within}: {names}", file=sys.stderr)
         if (search or within) and not entries and not as_json:
             asked = [f"--class {within}"] * bool(within) + [f"--search {search!r}"] * bool(search)
             print(f"formalbench: no {kind} match {' '.join(asked)}", file=sys.stderr)
@@ -111,7 +114,7 @@ def add_commands(app: typer.Typer) -> None:
 
     @app.command("plugins")
     def plugins(ctx: typer.Context, as_json: JsonFlag = False) -> None:
-        """List plugins: where each comes from, what it provides, what is wrong with it."""
+        """List plugins with their source, contents and errors."""
         _print(host_of(ctx), ListKind.plugins, [], as_json)
 
 

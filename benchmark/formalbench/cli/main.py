@@ -52,7 +52,7 @@ def _refuse_twice(app: typer.Typer, plugin: Plugin) -> None:
     names = command_names(app)
     for name in names:
         if names.count(name) > 1:
-            raise RequestError(f"plugin {plugin.name}: there is a command {name!r} already")
+            raise RequestError(f"plugin {plugin.name}: the command {name!r} already exists")
 
 
 def command_names(app: typer.Typer) -> list[str]:
@@ -86,12 +86,12 @@ APART = ("check",)
 HELP = """Which formal languages can a sequence model express, learn and extrapolate on?
 
 \b
-formalbench run --model regulargpt    train and test a model, see it ranked
-formalbench list tasks                what there is (also: models, suites, protocols)
-formalbench new model my-network      start a model of your own
+formalbench run --model regulargpt    train and test a model and print its rank
+formalbench list tasks                list the tasks (also: models, suites, protocols)
+formalbench new model my-network      write a working model to start from
 
-`--plugin PATH` (repeatable, before or after any command) loads a plugin: a .py or .yaml
-file, or a folder. FORMALBENCH_PLUGINS names plugins that are always loaded.
+`--plugin PATH` loads a plugin: a .py or .yaml file, or a folder. It is repeatable and works
+before and after a command. FORMALBENCH_PLUGINS lists plugins that are always loaded.
 """
 
 
@@ -115,7 +115,7 @@ def build_app(host: PluginHost, asked: str = "") -> typer.Typer:
         ctx: typer.Context,
         plugin: Annotated[  # taken out of the arguments before this app is built; shown in help
             list[Path] | None,
-            typer.Option(metavar="PATH", help="Load a plugin; works after the command, too."),
+            typer.Option(metavar="PATH", help="Load a plugin. Also works after the command."),
         ] = None,
         version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     ) -> None:
@@ -171,7 +171,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", INTERRUPTED)
     except MemoryError:
-        return _fail("not enough memory for what was asked", RequestError.exit_code)
+        return _fail("not enough memory for this request", RequestError.exit_code)
     except BrokenPipeError:
         # The reader left (`| head`); point stdout elsewhere so that Python's own flush at
         # exit does not complain.

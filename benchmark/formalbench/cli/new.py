@@ -29,12 +29,12 @@ def add_commands(app: typer.Typer) -> None:
     @app.command()
     def new(
         ctx: typer.Context,
-        kind: Annotated[NewKind, typer.Argument(help="What to start.")],
+        kind: Annotated[NewKind, typer.Argument(help="What to write.")],
         name: Annotated[str, typer.Argument(help="Its name: lower case with hyphens.")],
     ) -> None:
         """Write a working model or task and its test into this folder.
 
-        A model is a class, a task is a plugin.
+        A model is written as a class, a task as a plugin.
 
         \b
         formalbench new model my-network
@@ -43,9 +43,9 @@ def add_commands(app: typer.Typer) -> None:
         host = host_of(ctx)
         registry = host.models if kind is NewKind.model else host.tasks
         if any(entry.spec.name == name for entry in registry.all()):
-            raise RequestError(f"there is a {kind} {name!r} already: choose another name")
+            raise RequestError(f"a {kind} {name!r} already exists: choose another name")
         file, test, checked = write_files(kind, name, Path())
-        print(f"wrote {file} and {test}; now try")
+        print(f"wrote {file} and {test}; next:")
         print(f"  formalbench check {checked}")
         print(f"  python -m unittest {test.stem}")
         if kind is NewKind.model:
@@ -78,7 +78,7 @@ def write_files(kind: NewKind, name: str, folder: Path) -> tuple[Path, Path, str
     file, test = folder / f"{module}.py", folder / f"test_{module}.py"
     for path in (file, test):
         if path.exists():
-            raise RequestError(f"{path} is there already")
+            raise RequestError(f"{path} already exists")
     camel = "".join(part.capitalize() for part in name.split("-"))
     # The suffix keeps it apart from keywords and from what the template imports.
     class_name = camel if kind is NewKind.model else f"{camel.removesuffix('Language')}Language"

@@ -65,12 +65,12 @@ def print_estimate(found: Estimate, jobs: int | None, *, as_json: bool) -> None:
     if not left:
         return
     if unknown:
-        screen.print("no record tells how long such runs take, on such a device and protocol")
+        screen.print("no time estimate: the store has no finished run on this device and protocol")
         return
     known = ", ".join(f"{found.sources[s]:,} from {s}" for s in SOURCES if found.sources[s])
-    screen.print(f"times from the store ({found.records:,} finished runs): {known}")
+    screen.print(f"times estimated from {found.records:,} finished runs in the store: {known}")
     screen.print(f"longest unit: {max(found.units) / HOUR:.2f} h")
-    print_table(("units at once", "hours"), [(f"{n:,}", f"{h:,.2f}") for n, h in hours.items()])
+    print_table(("parallel jobs", "hours"), [(f"{n:,}", f"{h:,.2f}") for n, h in hours.items()])
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -83,7 +83,7 @@ def add_commands(app: typer.Typer) -> None:
             str,
             typer.Option(
                 metavar="M[,M]|all",
-                help="Which models (`formalbench list models`), or a class: mine.py:Mine.",
+                help="Models to train (`formalbench list models`), or a class: mine.py:Mine.",
                 autocompletion=lists_of("models"),
             ),
         ],
@@ -91,7 +91,7 @@ def add_commands(app: typer.Typer) -> None:
             str | None,
             typer.Option(
                 metavar="T[,T]",
-                help="Which tasks, as parity or parity:tag.",
+                help="Tasks to train on, for example parity or parity:tag.",
                 autocompletion=lists_of("tasks"),
             ),
         ] = None,
@@ -99,7 +99,7 @@ def add_commands(app: typer.Typer) -> None:
             str | None,
             typer.Option(
                 metavar="S",
-                help="A list of tasks; default: `default`.",
+                help="Train on all tasks of this suite. Default: `default`.",
                 autocompletion=names_of("suites"),
             ),
         ] = None,
@@ -107,15 +107,16 @@ def add_commands(app: typer.Typer) -> None:
             str | None,
             typer.Option(
                 metavar="P",
-                help="How to train and test; default: `quick`, minutes on a CPU. The leaderboard "
-                "ranks `standard`.",
+                help="How to train and test. Default: `quick`, which takes minutes on a CPU. The "
+                "leaderboard ranks `standard`.",
                 autocompletion=names_of("protocols"),
             ),
         ] = None,
         seeds: Annotated[
             str | None,
             typer.Option(
-                metavar="N|A,B,…", help="Seeds 0 … N-1, or just these; default: the protocol's."
+                metavar="N|A,B,…",
+                help="The first N seeds (0 to N-1), or the seeds listed. Default: the protocol's.",
             ),
         ] = None,
         device: DeviceOption = "auto",
@@ -124,8 +125,8 @@ def add_commands(app: typer.Typer) -> None:
             typer.Option(
                 "--set",
                 metavar="KEY=VALUE[,VALUE]",
-                help="Set an option: model.chunk=3, task.p=0.3, protocol.steps=100; "
-                "of several values, each in turn.",
+                help="Set an option: model.chunk=3, task.p=0.3, protocol.steps=100. Several "
+                "values give a run for each.",
             ),
         ] = None,
         results: ResultsOption = None,
@@ -134,7 +135,7 @@ def add_commands(app: typer.Typer) -> None:
             int,
             typer.Option(
                 metavar="N",
-                help="CPU threads a process trains with; more than one round differently.",
+                help="CPU threads per process. More than one changes the rounding of results.",
             ),
         ] = 1,
         executor: ExecutorOption = "",
@@ -142,7 +143,7 @@ def add_commands(app: typer.Typer) -> None:
             str | None,
             typer.Option(
                 metavar="T[,T]",
-                help="Where else curves and results go, as wandb[project=mine] "
+                help="Also send curves and results to these, as wandb[project=mine] "
                 "(`formalbench list trackers`).",
                 autocompletion=lists_of("trackers"),
             ),
@@ -157,20 +158,20 @@ def add_commands(app: typer.Typer) -> None:
             ),
         ] = False,
         debug: Annotated[
-            bool, typer.Option("--debug", help="Show the whole traceback of a run that fails.")
+            bool, typer.Option("--debug", help="Print the full traceback of each failed run.")
         ] = False,
         quiet: Annotated[
             bool,
-            typer.Option("--quiet", "-q", help="Show no progress and no board: only what fails."),
+            typer.Option("--quiet", "-q", help="Print only failed runs: no progress, no board."),
         ] = False,
         as_json: Annotated[
             bool, typer.Option("--json", help="Print the records as JSON, and nothing else.")
         ] = False,
     ) -> None:
-        """Train and test models on tasks, keep the records, show the board.
+        """Train and test models on tasks, then print the leaderboard.
 
-        The same command again resumes: finished runs are not repeated, failed ones are. Weights
-        that are kept are tested, not trained again.
+        To resume, repeat the command: finished runs are skipped and failed ones are repeated. A
+        finished run is tested with its stored weights, not trained again.
 
         \b
         formalbench run --model regulargpt
@@ -183,7 +184,7 @@ def add_commands(app: typer.Typer) -> None:
         formalbench run --model all --suite chomsky --dry-run
         formalbench run --model 'mine.py:Mine[width=32]' --task parity
 
-        Exit code 1 if a run failed; its record says why.
+        Exit code 1 if a run failed. Its record contains the error.
         """
         from formalbench.host.options import parse_settings
         from formalbench.running.plan import RunRequest, parse_seeds

@@ -179,11 +179,11 @@ def add_commands(app: typer.Typer) -> None:
         kind: Annotated[ShowKind, typer.Argument(help="What to show.")],
         name: Annotated[
             str,
-            typer.Argument(help="Its name (`formalbench list …`).", autocompletion=_names),
+            typer.Argument(help="The name (see `formalbench list`).", autocompletion=_names),
         ],
         as_json: JsonFlag = False,
     ) -> None:
-        """Show one task, model, protocol or suite: definition, options, source, chance level.
+        """Show a task, model, protocol or suite in detail.
 
         \b
         formalbench show task tomita-3:next-symbols

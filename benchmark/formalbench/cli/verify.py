@@ -52,50 +52,53 @@ def add_commands(app: typer.Typer) -> None:
             str | None,
             typer.Option(
                 metavar="T",
-                help="Default: the task it was made for.",
+                help="The task. Default: the one that the model was built for.",
                 autocompletion=names_of("tasks"),
             ),
         ] = None,
         exhaustive: Annotated[
             int | None,
-            typer.Option(metavar="N", help="Every string up to this length; 0: none. Default: 10."),
+            typer.Option(
+                metavar="N",
+                help="Test every string up to this length (0: none). Default: 10.",
+            ),
         ] = None,
         lengths: Annotated[
             str | None,
             typer.Option(
                 metavar="L",
-                help="Of the long strings: A:B[:STEP], both ends included, or a comma list. "
-                "Default: 50,100,500,1000.",
+                help="Lengths of the long strings: A:B[:STEP] with both ends included, or a comma "
+                "list. Default: 50,100,500,1000.",
             ),
         ] = None,
         count: Annotated[
-            int, typer.Option(metavar="K", help="Random strings at each of the lengths.")
+            int, typer.Option(metavar="K", help="Number of random strings per length.")
         ] = 100,
-        seed: Annotated[int, typer.Option(metavar="S", help="Another seed, other strings.")] = 0,
+        seed: Annotated[int, typer.Option(metavar="S", help="Seed of the random strings.")] = 0,
         device: Annotated[
             str, typer.Option(metavar="auto|cpu|cuda[:i]", help="Where to compute.")
         ] = "auto",
         dtype: Annotated[
             DtypeName,
             typer.Option(
-                help="fp16 and bf16 are mixed precision: sums, softmax and norms in fp32. "
-                "all: judge fp64, and find how far each of the others goes."
+                help="Precision. fp16 and bf16 are mixed: sums, softmax and norms in fp32. all: "
+                "verify in fp64, then find the longest correct length of the other three."
             ),
         ] = "fp64",
         settings: Annotated[
             list[str] | None,
-            typer.Option("--set", metavar="KEY=VALUE", help="Set an option, as model.c=2."),
+            typer.Option("--set", metavar="KEY=VALUE", help="Set an option: model.c=2."),
         ] = None,
         results: Annotated[
-            str | None, typer.Option(metavar="DIR", help="Write a record into this folder.")
+            str | None, typer.Option(metavar="DIR", help="Write the record to this folder.")
         ] = None,
         as_json: JsonFlag = False,
     ) -> None:
-        """Check an exact model on every short string, then on long and adversarial ones.
+        """Check an exact model on short, long and adversarial strings.
 
-        Adversarial are members with one symbol changed, strings of one symbol alone or with
-        one that differs from all others, and the language's near misses. A logit that is not
-        a number is an error.
+        Adversarial strings are members with one symbol changed, strings of one repeated symbol,
+        the same with one symbol replaced, and the near misses of the language. A NaN logit is an
+        error.
 
         \b
         formalbench verify exact-parity
@@ -103,7 +106,7 @@ def add_commands(app: typer.Typer) -> None:
         formalbench verify exact-first --set norm=true --dtype all
         formalbench verify 'exact-first[norm=true]' --task 'first:classify'
 
-        Exit code 1 if a string is answered wrong.
+        Exit code 1 if an answer is wrong.
         """
         from formalbench.device import choose_device
         from formalbench.store import Store

@@ -1,7 +1,7 @@
 """A config: the options of a family of models or tasks, each written once.
 
-From it come what `--set` takes, what `formalbench show` tells, what a record keeps, and what the
-constructor is given.
+The options that `--set` accepts, that `formalbench show` prints, that a record keeps and that the
+constructor gets are all read from it.
 """
 
 from __future__ import annotations

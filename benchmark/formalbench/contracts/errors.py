@@ -36,7 +36,7 @@ class MissingPackageError(RequestError):
 
 
 class BrokenPluginError(FormalbenchError):
-    """A Python plugin that was asked for and cannot be used (exit 3)."""
+    """A Python plugin that the command names cannot be used (exit 3)."""
 
     exit_code = 3
 
@@ -46,9 +46,9 @@ class ReaderLeftError(BrokenPipeError):
 
 
 PLUGIN_FAILURES = (Exception, SystemExit)
-"""What a stranger's code can raise and must not take the program down with.
+"""Exceptions of a plugin's code that do not end the program.
 
-`SystemExit` is among them: a plugin that calls ``sys.exit`` ends itself, not us.
+`SystemExit` is one of them, so ``sys.exit`` in a plugin does not end the command.
 """
 
 MOST_SHOWN = 60
@@ -101,14 +101,14 @@ def unknown(
     if close:
         hint = f"did you mean {' or '.join(close)}?"
     elif listing and len(names) > MOST_NAMED:
-        hint = f"`{listing}` shows all {len(names)}"
+        hint = f"`{listing}` lists all {len(names)}"
     else:
         hint = f"known: {', '.join(names)}" if names else "there is none"
     return RequestError(f"unknown {kind} {word!r}: {hint}")
 
 
 def each(ask: Callable[[A], T], asked: Iterable[A]) -> list[T]:
-    """Return what is answered about each; whatever is wrong with any is told in one error.
+    """Apply a function to each item; all errors are raised as one.
 
     Raises:
         RequestError: one line.
@@ -153,10 +153,10 @@ def plainer(message: str) -> str:
 
 
 def need_package(asked: str, package: str, extra: str) -> None:
-    """Refuse what was asked for, if its package is not installed.
+    """Raise an error if an optional package is not installed.
 
     Args:
-        asked: what needs it, as people wrote it: ``--tracker wandb``.
+        asked: the option that needs it, as the user wrote it: ``--tracker wandb``.
         package: the name it is imported by.
         extra: what installs it.
 

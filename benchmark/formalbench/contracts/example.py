@@ -26,11 +26,10 @@ class Batch(NamedTuple):
             networks whose traits say ``padding`` are given padded strings.
         decoded: (B, M) int64, the answers that have been said so far; only for networks
             whose traits say ``encoder_decoder``, under the layout ``decoded``.
-        asked: (B, N) bool, which answers count, where few do and the layout is ``each``. A
-            network may leave it aside, or give zeros for the others (`formalbench.read_asked`):
-            with many tokens to choose from, reading an answer costs as much as the layers below.
-            Given in training alone, and never under `vmap`: a test that told which tokens are
-            asked for would tell which of those that look untouched are.
+        asked: (B, N) bool, which answers count, if few do and the layout is ``each``. A network
+            may ignore it, or return zeros for the other positions (`formalbench.read_asked`): with
+            many tokens, the readout costs as much as the layers below. It is given in training
+            only and never under `vmap`. In a test it would reveal which tokens are scored.
     """
 
     symbols: Tensor

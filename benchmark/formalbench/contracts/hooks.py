@@ -60,24 +60,24 @@ class Workplace:
 
     @property
     def device(self) -> str:
-        """What a unit is told to compute on; ``cuda`` for the GPU its process was given."""
+        """The device of a unit; ``cuda`` for the GPU of its process."""
         return self.devices[0] if len(self.devices) == 1 else "cuda"
 
 
 class DetachedExecutor(Executor):
-    """An executor whose units live on when the process that handed them over ends.
+    """An executor whose units continue when the process that submitted them ends.
 
-    The same request again finds them. A run is known by a name that is the same in every process
+    A repeated request finds them again: a run has the same name in every process
     (`formalbench.running.units.Unit.names`).
     """
 
     @abstractmethod
     def holder(self, run: str) -> str | None:
-        """Say what works on a run already, or will; None for nothing. Runs of one go together."""
+        """Return the job that has a run or will run it; None if there is none."""
 
     @abstractmethod
     def progress_file(self, runs: Sequence[str]) -> Path:
-        """Return the file that tells how far the runs of a unit are."""
+        """Return the file with the progress of a unit's runs."""
 
     @abstractmethod
     def detach(self) -> int:
@@ -356,9 +356,9 @@ def formalbench_reproductions() -> Iterable[ReproductionSpec]:
 
 @hookspec
 def formalbench_check_repository(repository: Path, host: Any) -> Iterable[str]:
-    """Say what is wrong with the files that a plugin keeps in a clone of the repository.
+    """Return the problems of the files that a plugin keeps in a clone of the repository.
 
-    ``formalbench leaderboard check`` asks, and says so beside what it finds itself.
+    ``formalbench leaderboard check`` prints them with its own.
 
     Args:
         repository: the clone's root.
@@ -379,9 +379,9 @@ def formalbench_check_repository(repository: Path, host: Any) -> Iterable[str]:
 def formalbench_read_file(path: Path) -> TaskSpec | None:
     """Turn a file given with ``--plugin`` into a task, or return None to pass.
 
-    It is asked about files that are no Python; the engine keeps protocols and suites (YAML) to
-    itself. `formalbench.read_yaml` reads YAML safely. `RequestError` is raised if nobody takes
-    the file.
+    It is called for files that are not Python; the engine reads protocols and suites (YAML)
+    itself. `formalbench.read_yaml` reads YAML safely. If no plugin accepts the file, the engine
+    raises `RequestError`.
 
     Example:
         >>> @hookimpl
@@ -432,7 +432,7 @@ def formalbench_run_progress(run: RunInfo, progress: Progress) -> None:
 
 @hookspec
 def formalbench_run_finished(run: RunInfo, record: Record) -> None:
-    """Hear that a run's record is on disk, whatever its status.
+    """Called when a run's record is on disk, with any status.
 
     Example:
         >>> @hookimpl
@@ -454,7 +454,7 @@ def formalbench_session_started(session: Session) -> None:
 
 @hookspec
 def formalbench_session_finished(session: Session, records: Sequence[Record]) -> None:
-    """Hear that everything asked for is done: one record per run of the request.
+    """Called when all runs of a request are done, with one record per run.
 
     Records of runs that an earlier session finished are among them.
 

@@ -1,4 +1,4 @@
-"""What a network is asked for, and alphabets with further symbols."""
+"""The interface of networks, and alphabets with additional symbols."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _concatenate(left: Tensor, right: Tensor) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class ParameterGroup:
-    """Parameters that train otherwise than the rest.
+    """Parameters with their own learning rate or weight decay.
 
     Attributes:
         names: shell patterns of their names, as in ``*.log_step``.
@@ -74,26 +74,24 @@ class Traits:
         causal: whether an answer depends on no later symbol.
         padding: whether `forward` takes padded batches (`Batch.lengths`).
         encoder_decoder: whether it takes `Batch.decoded` and answers the layout ``decoded``, and
-            no other. A family that does both says so on the tasks of that layout.
-        vmap: whether it runs under `torch.func.vmap`. One with a kernel of its own, or that
-            draws random numbers, as dropout does, may not: a cohort of it trains run by run,
-            same numbers, slower.
-        cpu_cohort: also on a CPU so many runs of it, or more, train faster as one program than
-            one by one, as runs of small networks do; 0 for none. (On a GPU all do that can.)
-        groups: parameters with a rate or a weight decay of their own.
-        symbol_embedding: the name of the `torch.nn.Embedding` with a row per symbol, for
-            networks that have others too; whoever asks how much a symbol moves the answer
-            needs it.
-        eigenvalues: of a linear recurrence's transitions, as ``[0, 1]`` or ``[-1, 1]``; theory
-            speaks of them. Of transitions that are products, the range of each factor's: the
-            product's own may be complex. Empty if there are none.
-        mechanisms: what it is built of, in the words of `formalbench.theory.theorems`, as
-            ``softmax-attention``: so that theorems can be found that speak of it.
-        lengths: the least and the greatest string length it is made for; None for no bound.
+            no other. A family that supports both sets this only for tasks of that layout.
+        vmap: whether it runs under `torch.func.vmap`. Networks with custom kernels or random
+            numbers (dropout) may not. Their cohorts train run by run: the same numbers, slower.
+        cpu_cohort: the number of runs from which training them together is faster on a CPU, for
+            small networks; 0 for never. (On a GPU they train together if they can.)
+        groups: parameters with their own rate or weight decay.
+        symbol_embedding: the name of the `torch.nn.Embedding` with a row per symbol, if there are
+            several embeddings. It is needed to measure the influence of a symbol on the answer.
+        eigenvalues: range of the eigenvalues of a linear recurrence's transitions, such as
+            ``[0, 1]`` or ``[-1, 1]``, which theorems depend on. For products it is the range of
+            each factor; the product may be complex. Empty if there are none.
+        mechanisms: its parts in the vocabulary of `formalbench.theory.theorems`, such as
+            ``softmax-attention``. They decide which theorems apply.
+        lengths: smallest and largest supported string length; None for no bound.
         constants: of an exact model's formulas (``c``, ``eta``, …), as they act on the logits.
-        depth: layers; if they grow with the string, a function of its length.
+        depth: number of layers; if it grows with the string, a function of the length.
         width: numbers per position.
-        notes: what else there is to say of its size, by name.
+        notes: more facts about its size, by name.
     """
 
     backbone: int = 0
@@ -152,9 +150,9 @@ Kept = tuple["Tensor", ...]
 
 @runtime_checkable
 class Stepwise(Protocol):
-    """An encoder-decoder that says an answer symbol by symbol without beginning anew each time.
+    """An encoder-decoder that generates an answer symbol by symbol and keeps its state.
 
-    It must say what `forward` says; the engine calls `forward` of those that are not.
+    Its answers must be those of `forward`, which the engine calls for other networks.
     """
 
     def begin(self, batch: Batch) -> Kept:
@@ -162,7 +160,7 @@ class Stepwise(Protocol):
         ...
 
     def next(self, kept: Kept, said_B: Tensor | None) -> tuple[Tensor, Kept]:
-        """Take one more symbol of each answer, and say what may follow.
+        """Read one more symbol of each answer and return the logits of the next one.
 
         Args:
             kept: what `begin` or this returned; rows may be other rows' since, all tensors alike.

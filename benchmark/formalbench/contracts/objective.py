@@ -100,9 +100,9 @@ class Objective(ABC):
     Attributes:
         name: as in ``parity:tag``.
         layout: where a network answers.
-        needs: what a source must be to be asked, classes of `formalbench.contracts`.
+        needs: classes of `formalbench.contracts` that a source must inherit.
         sees_all: whether an answer may depend on the whole string, and not on its prefix only.
-        only_viable: whether it can be asked only about strings that some member begins with.
+        only_viable: whether it is defined only for prefixes of members.
     """
 
     name: ClassVar[str]
@@ -143,7 +143,7 @@ class Objective(ABC):
         """
 
     def batch(self, example: Example) -> Batch:
-        """Return what a network is given in training; it may say what counts (`Batch.asked`)."""
+        """Return a network's training input, which may mark scored answers (`Batch.asked`)."""
         return example.batch
 
     # How answers are judged. All of it ignores answers that `example.scored` leaves out.
@@ -157,7 +157,7 @@ class Objective(ABC):
         """Return what is measured, the primary metric first; `CROSS_ENTROPY` is among them."""
 
     def right(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
-        """Return how much of each string is right, (B,): bool, or a share from 0 to 1.
+        """Return whether each string is right, (B,) bool, or the right share of it, 0 to 1.
 
         By it a curriculum moves on. The default takes the primary metric's word.
 
@@ -166,8 +166,8 @@ class Objective(ABC):
         """
         if not isinstance(primary, StringMetric):
             raise TypeError(
-                f"the objective {self.name} must say which strings are right (Objective.right): "
-                f"its primary metric {primary.name} is no formalbench.StringMetric"
+                f"the objective {self.name} must define Objective.right, because "
+                f"its primary metric {primary.name} is not a formalbench.StringMetric"
             )
         return primary.right(logits, example)
 
@@ -206,7 +206,7 @@ class Objective(ABC):
         Raises:
             RequestError: unless this is overridden.
         """
-        raise RequestError(f"{self.name} smooths no labels (label_smoothing)")
+        raise RequestError(f"{self.name} does not support label_smoothing")
 
     def room(self, example: Example) -> int | None:
         """Return how much a network may say of itself in a test; for the layout ``decoded``.
@@ -256,7 +256,7 @@ class Objective(ABC):
             label = names.get(label, label) if isinstance(label, str) else label
             if type(label) is not int or not 0 <= label < len(names):
                 known = self._known([*names])
-                raise ValueError(f"{told[place]!r:.40} is no answer: known are {known}")
+                raise ValueError(f"{told[place]!r:.40} is not a valid answer (valid: {known})")
             labels[place] = label
         return labels.reshape(example.targets.shape[1:])
 
@@ -288,7 +288,7 @@ class Objective(ABC):
         return -float(self.margin(logits, example, primary)[0])
 
     def expected(self, source: Any, string: Symbols, example: Example) -> int | str:
-        """Return the right answer for one string (N,) as a failed verification tells it; B is 1."""
+        """Return the right answer for one string (N,) as a failed verification shows it; B is 1."""
         return self.show(source, string)
 
     def contradicts(self, source: Any, example: Example) -> int | None:
@@ -302,7 +302,7 @@ class Objective(ABC):
     # What it cannot be asked of.
 
     def refusal(self, source: Any) -> str | None:
-        """Say in one line why this cannot be asked of a source; None if it can."""
+        """Return in one line why a source does not support this objective; None if it does."""
         for needed in self.needs:
             if not isinstance(source, needed):
                 kind, own = needed.__name__, needed.__module__.partition(".")[0] == "formalbench"
@@ -318,7 +318,7 @@ def process_of(source: Source, objective: Objective) -> Any:
     """Return a source that has a process; objectives of such sources draw windows of lengths.
 
     Raises:
-        RequestError: if it has none, or the objective is not asked of it.
+        RequestError: if it has none, or does not support the objective.
     """
     if not isinstance(source, HasProcess) or HasProcess not in objective.needs:
         raise RequestError(f"{objective.name} has no process that draws strings of any length")

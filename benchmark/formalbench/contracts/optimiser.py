@@ -122,7 +122,7 @@ class Optimiser(ABC):
 
 
 class Schedule(ABC):
-    """Says what learning rate a step has. One value serves all runs and remembers nothing.
+    """Returns the learning rate of a step. One object is shared by all runs and has no state.
 
     Args:
         config: its options.

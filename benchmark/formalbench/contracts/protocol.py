@@ -85,11 +85,11 @@ class Curriculum(Options):
     lengths up to `first` and makes the longest `growth` times as long plus one (in
     integers, rounded down) each time the run's own error since its last evaluation
     is at most `error`, until the whole training split is in.
-    ``interleaved`` does so in every other interval between two evaluations, and draws from
-    the whole split in those between: whatever holds a run up at a stage, it meets all lengths,
-    and is through once it has mastered them.
-    ``generated`` draws from the whole split as the task's own process does: in the long run,
-    strings of each length make up the share of those trained on that they have in a corpus.
+    ``interleaved`` does so in every other interval between two evaluations, and samples from
+    the whole split in the others. A run that stays at a stage still trains on all lengths, and
+    is finished once it has mastered them.
+    ``generated`` samples from the whole split with the task's own process, so that each length
+    has the share that it has in a corpus of that process.
     """
 
     kind: Name = "interleaved"
@@ -150,10 +150,10 @@ class Validation(Part):
 
 
 class Lengths(Part):
-    """The lengths a protocol trains and tests at, whatever the task's own are.
+    """The lengths that a protocol trains and tests at, instead of the task's own.
 
-    For experiments that ask about a length, as "trained at 10, tested at 1000". What strings
-    a cell has depends on its length alone, so they are those that the task has there anyway.
+    For experiments about a length, such as "trained at 10, tested at 1000". The strings of a cell
+    depend only on its length, so they are those of the task at that length.
 
     Attributes:
         train: the shortest and the longest; None for the task's.
@@ -169,7 +169,7 @@ class Lengths(Part):
             if window is not None and window[0] > window[1]:
                 raise ValueError(f"{name} must be [shortest, longest], not {list(window)}")
         if self.train is None and self.test is None:
-            raise ValueError("name lengths to train or to test at")
+            raise ValueError("name the lengths of training or of the test")
         return self
 
 
@@ -177,8 +177,8 @@ class Watch(Part):
     """Curves of a run over its training, in its record. Nothing is selected by them.
 
     Every `every` steps the run is tested on the same `strings` strings at each of `lengths`
-    (their own, which neither training, validation nor test has drawn), and `probes` are read
-    on the first `probed` of them (plugins announce them, `formalbench_probes`).
+    (separate from those of training, validation and test), and `probes` are computed on the first
+    `probed` of them (plugins announce probes, `formalbench_probes`).
     """
 
     every: Positive = 100
@@ -199,16 +199,16 @@ class Watch(Part):
 class Testing(Part):
     """The test cells: `strings` at each of `lengths` lengths spread over the test split.
 
-    ``all`` takes every length there is; a list takes just these. With `tokens`, for tasks with a
-    process of their own, there is one cell in their place, the whole test split as a window: what
-    the process generates within it, this many tokens, END included. For tasks whose strings are
-    fixed, and so all tested, as texts, it is how many tokens a cell has at most: of each length as
-    many strings as have so many at the longest; of a part that is one cell, a share of all.
+    ``all`` takes every length; a list takes these lengths. With `tokens`, a task with its own
+    string process has one cell, the whole test split as a window, with this many tokens of what
+    the process generates, END included. For tasks with fixed strings, such as texts, `tokens`
+    limits the tokens of a cell: every length has as many strings as fit at the longest length, and
+    a part that is one cell has a share of its strings.
 
-    With `beam`, answers that are said step by step are searched for with so many hypotheses, whose
-    log-probabilities are divided by ((5 + length) / 6) to the power of `length_penalty` (Wu et al.
-    2016, equation 14); without, a network says the likeliest symbol each time, as it does wherever
-    it is validated.
+    With `beam`, answers that are generated step by step are searched with this many hypotheses.
+    Their log-probabilities are divided by ((5 + length) / 6) to the power of `length_penalty` (Wu
+    et al. 2016, equation 14). Without it, and always in validation, a network takes the most
+    likely symbol at each step.
     """
 
     lengths: Positive | Literal["all"] | Annotated[tuple[Length, ...], Field(min_length=1)] = 16
@@ -227,7 +227,7 @@ class Testing(Part):
     @model_validator(mode="after")
     def _searched(self) -> Testing:
         if self.length_penalty is not None and self.beam is None:
-            raise ValueError("length_penalty is for a search: name its beam, too")
+            raise ValueError("length_penalty needs beam, too")
         return self
 
 
@@ -239,10 +239,10 @@ class Protocol(Part):
         name: lower case with hyphens.
         version: raise it whenever a run's numbers could change.
         summary: one line for listings.
-        changed: what `--set protocol.key=value` changed of the protocol of this name.
-        draws: the name and version of the protocol whose training strings are drawn; this one's
-            own if None. One that extends another and trains as it does draws its strings, and
-            so has its weights.
+        changed: the keys that `--set protocol.key=value` changed.
+        draws: the name and version of the protocol whose training strings are used; its own if
+            None. A protocol that extends another and trains in the same way uses its strings, and
+            therefore has the same weights.
         seeds: how many seeds (0, 1, …); `--seeds` overrides it.
         learning_rates: the grid; the best by validation is shown.
         fallback: whether to try each further rate only if, at every earlier rate, the selected
@@ -250,10 +250,10 @@ class Protocol(Part):
             ran out of time; if not, run all rates.
         steps: the most optimiser steps of a run.
         batch: strings per step.
-        batch_tokens: in its place, tokens per step: as many strings as have about so many
+        batch_tokens: tokens per step instead of strings: as many strings as have about this many
             symbols, END included, and at least one. None for `batch` strings at any length.
-        mixed_lengths: whether each string of a batch has a length of its own; else all have one.
-            A network that takes no padded batches is given them length by length.
+        mixed_lengths: whether the strings of a batch have different lengths. A network that takes
+            no padded batches gets them length by length.
         shared_lengths: whether runs of all seeds train on batches of the same lengths. They can
             then train together, but are not independent of each other.
         accumulate: batches whose gradients are averaged for a step.
@@ -315,7 +315,7 @@ class Protocol(Part):
 
     @property
     def key(self) -> tuple[str, int]:
-        """The name and version that training strings are drawn by."""
+        """The name and version that decide the training strings."""
         return self.draws or (self.name, self.version)
 
     def train_facts(self) -> dict[str, Any]:
@@ -378,11 +378,11 @@ class Protocol(Part):
             every = f"validation.every, {self.validation.every}"
             problems.append(f"patience.steps must be a multiple of {every}")
         if self.fallback and self.decay.validated is None:
-            problems.append("fallback needs decay.validated, which says where to fall back")
+            problems.append("fallback needs decay.validated")
         if self.decay.steps > self.steps:
             problems.append("decay.steps must not exceed steps")
         if self.mixed_lengths and self.batch_tokens is not None:
-            problems.append("batch_tokens is for batches of one length, not for mixed_lengths")
+            problems.append("batch_tokens cannot be used with mixed_lengths")
         if problems:
             raise ValueError("; ".join(problems))
         return self

@@ -27,7 +27,7 @@ class PublishedResult(_Part):
     @model_validator(mode="after")
     def _something_is_known(self) -> PublishedResult:
         if self.max is None and self.mean is None:
-            raise ValueError("neither max nor mean is given")
+            raise ValueError("max or mean is missing")
         return self
 
 
@@ -39,8 +39,8 @@ class Settings(_Part):
         seeds: how many.
         selected: what chose among rates and seeds.
         steps, batch, learning_rates, optimiser, schedule: of training, by our names.
-        counted: what of a test is right or wrong: whole strings, or each answer to one. Answers
-            are compared over the whole of a test, whatever its lengths.
+        counted: whether accuracy is over whole strings or over answers. Accuracies over answers
+            are compared over all lengths of a test.
     """
 
     counted: Literal["strings", "answers"] = "strings"

@@ -37,19 +37,19 @@ def read_json(text: str | bytes, name: str) -> dict[str, Any]:
     except RequestError as error:
         raise RequestError(f"{name}: {error}") from None
     except ValueError as error:
-        line = f"{name}: not valid JSON (truncated? move it away, and run it again): {error}"
+        line = f"{name}: not valid JSON (truncated? move the file away and repeat the run): {error}"
         raise RequestError(line) from None
     if not isinstance(data, dict) or type(data.get("schema_version")) is not int:
         raise RequestError(f"{name}: not a record: it has no integer schema_version")
     if data["schema_version"] < SCHEMA_VERSION:
         raise OlderRecordError(
-            f"{name}: schema_version {data['schema_version']} is of an older formalbench "
-            f"(this one reads {SCHEMA_VERSION}): move it away, and run it again"
+            f"{name}: schema_version {data['schema_version']} was written by an older formalbench "
+            f"(this version reads {SCHEMA_VERSION}): move the file away and repeat the run"
         )
     if data["schema_version"] > SCHEMA_VERSION:
         raise RequestError(
-            f"{name}: schema_version {data['schema_version']} is newer than this formalbench "
-            f"knows ({SCHEMA_VERSION}); upgrade formalbench"
+            f"{name}: schema_version {data['schema_version']} was written by a newer formalbench "
+            f"(this version reads {SCHEMA_VERSION}): upgrade formalbench"
         )
     return data
 

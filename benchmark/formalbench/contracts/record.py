@@ -136,7 +136,7 @@ class LearningCurve(Part):
         steps: optimiser steps taken.
         loss: of training, the mean since the evaluation before.
         error: share of training strings answered wrong, over the same interval as `loss`.
-        accuracy: the primary metric's mean on validation strings; None where nothing was asked.
+        accuracy: the primary metric's mean on validation strings; None where there was no answer.
     """
 
     steps: Annotated[tuple[Count, ...], Field(min_length=1, max_length=MOST_POINTS)]
@@ -154,7 +154,7 @@ class LearningCurve(Part):
 
 
 class CohortMember(Part):
-    """What tells a run from the others of its cohort."""
+    """What distinguishes a run from the others of its cohort."""
 
     learning_rate: Rate
     seed: Count
@@ -377,20 +377,20 @@ class Record(Part):
     def _consistent(self) -> Record:
         marked = self.test is not None and self.test.cells.not_finite is not None
         if marked != (self.status == "diverged" and self.test is not None):
-            raise ValueError("a test with cells that are not finite is of a run that diverged")
+            raise ValueError("a test with non-finite cells needs the status diverged")
         if (self.status == "finished" or marked) != (self.test is not None):
-            raise ValueError("a run has a test if it finished, or diverged in the test alone")
+            raise ValueError("only a run that finished, or diverged in the test, has a test")
         if (self.model.kind == "exact") != (self.learning_rate is None):
-            raise ValueError("a learning rate belongs to learned models, and to all of them")
+            raise ValueError("learned models need a learning rate, and other models have none")
         if self.test and self.model.kind == "learned" and not self.selected:
-            raise ValueError("a tested learned run names its selected checkpoint")
+            raise ValueError("a tested learned run must name its selected checkpoint")
         if self.weights and not (self.test and self.model.kind == "learned"):
-            raise ValueError("only a tested learned run has weights")
+            raise ValueError("only a tested learned run can have weights")
         cohort = self.training.cohort if self.training else None
         if cohort:
             runs = [(member.learning_rate, member.seed) for member in cohort]
             if len({*runs}) < len(runs) or (self.learning_rate, self.seed) not in runs:
-                raise ValueError("a cohort holds the run itself, and every run once")
+                raise ValueError("a cohort must contain the run itself, and every run once")
         return self
 
     def to_json(self) -> str:

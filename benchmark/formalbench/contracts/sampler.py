@@ -62,9 +62,9 @@ class Sampler:
         return reached
 
     def weights(self, task: Task, protocol: Protocol, lengths: Sequence[int]) -> Weights | None:
-        """Return how often each length is drawn, relatively; None for all alike.
+        """Return the relative frequency of each length; None for equal ones.
 
-        Where the strings are fixed, that is by default so that each is drawn equally often.
+        With fixed strings the default frequencies sample every string equally often.
 
         Args:
             task: that is trained on.
@@ -91,7 +91,7 @@ class Sampler:
 
         Args:
             protocol: of the run.
-            stage: the lengths that may be drawn, in order.
+            stage: the lengths that may be sampled, in order.
             batch: which, counted from 0.
             stream: where random numbers come from; it depends on all of these and on the seed.
             count: how many lengths: 1, or with ``mixed_lengths`` the protocol's ``batch``.
@@ -108,7 +108,7 @@ class Sampler:
     def strings(
         self, task: Task, protocol: Protocol, seed: int, batch: int, length: int, count: int
     ) -> Example:
-        """Return the strings of one length in a batch, and what is asked of them.
+        """Return the strings of one length in a batch, with their targets.
 
         Args:
             task: the part of the task that is for training (`formalbench.Task.of`).

@@ -145,7 +145,7 @@ class Source(ABC):
         return np.ones(len(strings_BN), dtype=np.bool_)
 
     def round_length(self, length: int) -> int:
-        """Return the length that is used when `length` is asked for; by default itself."""
+        """Return the length that is used for a requested `length`; by default the same."""
         return length
 
     def has_length(self, length: int) -> bool:
@@ -196,14 +196,14 @@ class Transduction(Source):
 
 
 class Corpus(Source):
-    """Texts, one after another, as tokens: a string is a window of the length that is asked for.
+    """Texts, one after another, as tokens: a string is a window of the requested length.
 
-    The symbols of the alphabet are the tokens, the last one says that a text ends. It is not to
-    be shown to people with the words of a text in it: the alphabet of a task is on its page.
+    The symbols of the alphabet are the tokens; the last one ends a text. The alphabet must not
+    contain the words of a text, because a task's page shows it.
 
     Attributes:
-        last_only: whether of a window only the last token is asked for, as in tests, where each
-            then has the same number of tokens before it.
+        last_only: whether only the last token of a window is scored, as in tests, so that every
+            scored token has the same number of tokens before it.
     """
 
     last_only: bool = False
@@ -219,8 +219,7 @@ class PairedCorpus(Source):
 
     Attributes:
         outputs: the tokens of translations; ids as for the alphabet.
-        tokenised: whether words and marks stand apart in what `words` returns, so that whoever
-            counts them need not cut it.
+        tokenised: whether `words` returns text with spaces between words and marks.
     """
 
     outputs: tuple[str, ...]
@@ -230,8 +229,8 @@ class PairedCorpus(Source):
     def translate(self, strings_BN: Symbols, stream: Stream) -> tuple[Symbols, Labels]:
         """Return a translation of each text.
 
-        Those of one text take turns, the first by lot, so that a batch with every pair of a text
-        has each of its translations once, and each is drawn equally often.
+        The translations of a text take turns, beginning with a random one. A batch with every
+        pair of a text then has each translation once.
 
         Returns:
             (B, M) ids of tokens, 0 behind a translation's end, and (B,) how long each is.
@@ -302,11 +301,11 @@ class HasQuestions(ABC):
 
     @abstractmethod
     def asked(self, strings_BN: Symbols) -> Mask:
-        """Say which symbols end a prefix whose class is asked for, (B, N)."""
+        """Return which symbols end a prefix whose class is scored, (B, N)."""
 
 
 class HasMembers(ABC):
-    """Has members that can be drawn, and knows what may follow a prefix of one."""
+    """Samples members, and knows the symbols that may follow a prefix of one."""
 
     @abstractmethod
     def has_members(self, length: int) -> bool:
@@ -318,7 +317,7 @@ class HasMembers(ABC):
 
     @abstractmethod
     def next_symbols(self, strings_BN: Symbols) -> Mask:
-        """Say what may follow every prefix, the empty one first.
+        """Return the symbols that may follow every prefix, the empty one first.
 
         Returns:
             (B, N+1, S+1): for each symbol, whether some member begins with prefix
@@ -422,14 +421,14 @@ class HasAutomaton(ABC):
 
 
 class HasParts(ABC):
-    """Can keep strings of the same length apart: some are for training, others for the test.
+    """Divides the strings of a length into those of training, validation and test.
 
-    For lengths with so few members that training sees them all.
+    For lengths with few members, which training would otherwise see completely.
     """
 
     @abstractmethod
     def part(self, split: Split) -> Source:
-        """Return the source that draws what is for a split, itself if nothing is kept apart."""
+        """Return the source of a split; itself if the splits share their strings."""
 
     def overlap(self) -> str | None:
         """Return in a few words which test strings are trained on; empty if none are.

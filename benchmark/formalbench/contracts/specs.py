@@ -1,7 +1,7 @@
 """Specs: the static data by which a plugin announces what it provides.
 
-A spec costs nothing to make. Whatever needs numpy, torch or time sits behind
-its factory, which may be a callable or a lazy ``"package.module:Name"``.
+A spec is cheap to create. Code that needs numpy, torch or time belongs to its factory, which is a
+callable or a lazy ``"package.module:Name"``.
 """
 
 from __future__ import annotations
@@ -72,17 +72,16 @@ class TaskSpec:
         summary: one line for listings.
         factory: called as ``factory(config, **fields)`` with the fields of its name, without the
             config if it has none; returns a `formalbench.Source`, as a `formalbench.Language`.
-        objectives: what can be asked about it; the first is the default.
+        objectives: the supported objectives; the first is the default.
         splits: lengths for training and testing, unless the source states its own.
         config: the class of its options, which `--set task.key=value` changes.
         defaults: options of this one that differ from the config's own defaults.
         reference: the paper, section or equation that defines it.
         shortcuts: by full name, the accuracy (0 to 1) at `classify`, options as they are, of the
             best classifier known that sees no order: ends, counts, pairs of neighbours.
-        theory: the classes that theory puts it in; None to have them worked out from its automaton
-            when they are asked for.
-        keywords: what else people call it or look for, as ``state tracking``; listings show them,
-            and whoever asks for one as a name is told this one.
+        theory: its classes of languages; None to compute them from its automaton when needed.
+        keywords: other names and topics, such as ``state tracking``. Searches find them, and an
+            unknown name that equals one suggests this task.
     """
 
     name: str
@@ -117,10 +116,10 @@ class ModelSpec:
         reference: the paper, section or equation that defines it.
         task: for an exact model, the task it was made for; may hold the fields of its
             name, as in ``dyck-{k}-{D}``.
-        by_name: whether only its name asks for it, and not ``--model all``: a paper's network, of
-            the size and for the tasks that the paper has.
-        family: the architecture that it is one of, trained or built by hand, as ``transformer``:
-            maps show the models of a family together. Empty if it is one by itself.
+        by_name: whether ``--model all`` leaves it out, as for a paper's network with the size and
+            the tasks of the paper.
+        family: the architecture that it belongs to, trained or built by hand, such as
+            ``transformer``. Maps show a family together. Empty if it is its own family.
     """
 
     name: str
@@ -160,7 +159,7 @@ class SuiteSpec:
 
 @dataclass(frozen=True, slots=True)
 class ProtocolSpec:
-    """A protocol's YAML file, announced; the file is read and checked when it is asked for.
+    """Announces a protocol's YAML file, which is read and checked when it is used.
 
     Attributes:
         name: lower case with hyphens, as in the file.
@@ -357,7 +356,7 @@ class TrackerSpec:
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """Numbers of a paper, announced: boards show them as published rows, apart from measured ones.
+    """Announces numbers of a paper. Boards show them in tables of published numbers.
 
     Attributes:
         name: lower case with hyphens; the table's key in its file.

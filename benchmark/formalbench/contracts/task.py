@@ -37,13 +37,13 @@ def expected_shape(task: Task, batch: Batch) -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False)  # one task is itself: caches keep what belongs to it
 class Task:
-    """A source, asked one thing.
+    """A source with one objective.
 
     Attributes:
         source_name: the source's full name, as in ``dyck-2-3``.
         version: the task version.
-        source: the language, or whatever it is.
-        objective: what is asked.
+        source: the language, string function or corpus.
+        objective: the question about its strings.
         splits: lengths for training and testing.
         parameters: the options that differ from their defaults.
         extra_metrics: measured beside the objective's own.
@@ -119,7 +119,7 @@ class Task:
         return first, asked[1]
 
     def of(self, split: Split) -> Task:
-        """Return this task as a split draws its strings: the same, if none are kept apart."""
+        """Return this task with the strings of a split; itself if the splits share them."""
         if not isinstance(self.source, HasParts):
             return self
         part = self.source.part(split)
@@ -152,7 +152,7 @@ class Task:
 
         Args:
             strings_BN: as the source draws them.
-            stream: for what the objective draws itself; None for one of its own.
+            stream: random numbers for the objective; None for the task's own stream.
         """
         stream = stream or self.stream("examples", strings_BN.shape[1])
         example = self.objective.examples(self.source, strings_BN, stream)

@@ -22,7 +22,7 @@ but 0 for ``finite``).
 C-RASP is what a counting transformer without positions computes. One that answers at the last
 symbol knows which symbol that is, and needs to count only what comes before: a language is in
 ``c-rasp-last`` if, for every symbol a, {u : ua in it} is in ``c-rasp``. So every language in
-``c-rasp`` is in ``c-rasp-last``, which has "ends in b" besides.
+``c-rasp`` is in ``c-rasp-last``, which also has "ends in b".
 
 References: Yang, Veseli et al. (2026), arXiv:2608.13433, for R-trivial ⊊ C-RASP ⊊ star-free among
     regular languages; Schützenberger (1965), "On finite monoids having only trivial subgroups";
@@ -55,8 +55,8 @@ class Theory:
             `c_rasp` is True or `star_free` is False.
         star_free: whether its syntactic monoid is aperiodic.
         solvable: whether all groups in its syntactic monoid are solvable.
-        context_free: whether a grammar generates it; to be given of counter languages only, since
-            of the others their level says so.
+        context_free: whether a grammar generates it; given only for counter languages, because
+            the level of the others implies it.
         note: why something is not known, or where it is proved.
     """
 
@@ -78,7 +78,9 @@ class Theory:
         said = {name: value for name in WITHIN_REGULAR if (value := self.within(name)) is not None}
         known = list(said.values())
         if known != sorted(known) or (self.level != "regular" and said.keys() - {*BOTH_C_RASP}):
-            raise ValueError("a language is in every class that is larger than one of its own")
+            raise ValueError(
+                "the classes of a language are inconsistent: each includes the smaller ones"
+            )
         if self.level != "counter":
             follows = self.level != "context-sensitive"
             if self.context_free is (not follows):
@@ -101,8 +103,8 @@ class Theory:
     def within(self, name: str) -> bool | None:
         """Say whether the language is in a class of `CLASSES`; None if that is not known.
 
-        Regular languages are in all levels. So that those beyond can be asked for, they are said to
-        be in the first level only.
+        Regular languages are in all levels, but count only for the first one, so that a level
+        selects the languages beyond it.
         """
         if name in WITHIN_REGULAR:
             value: bool | None = getattr(self, name.replace("-", "_"))
@@ -127,7 +129,7 @@ class Theory:
 
     @property
     def label(self) -> str:
-        """The smallest class, for people: it says so if a smaller one is not ruled out."""
+        """The smallest class as text; the text says if a smaller one is not ruled out."""
         if self.level == "regular" and any(map(self.is_open, WITHIN_REGULAR)):
             return f"{self.finest} or smaller"
         return self.finest

@@ -1,4 +1,4 @@
-"""The record of a verification: what an exact model was held to, and how it did."""
+"""The record of a verification: the tested strings of an exact model, and the result."""
 
 from __future__ import annotations
 
@@ -164,13 +164,13 @@ class VerificationRecord(Part):
         if self.model.kind != "exact":
             raise ValueError("only an exact model is verified")
         if (self.exhaustive is None) != (self.asked.exhaustive is None):
-            raise ValueError("exhaustive strings were asked for if and only if there are results")
+            raise ValueError("exhaustive results do not match the request")
         if len(self.by_length.errors) != len(self.asked.lengths):
-            raise ValueError("errors and the lengths asked for differ in number")
+            raise ValueError("errors and lengths differ in number")
         if any(errors > self.asked.count for errors in self.by_length.errors):
             raise ValueError("more errors than strings")
         if bool(self.errors) != (self.first_failure is not None):
-            raise ValueError("there is a first failure if and only if there is an error")
+            raise ValueError("a first failure must be given exactly if there is an error")
         return self
 
     @property

@@ -133,8 +133,8 @@ def check_process(task: Task, protocol: Protocol) -> None:
     needed = protocol.draws_by_process if has_fixed_test(task) else protocol.needs_process
     if needed and not has_process:
         raise RequestError(
-            f"protocol {protocol.name} draws strings by a task's own process, and {task.name} has "
-            "none: take one that ends in :generate, as dyck-2-3:generate"
+            f"protocol {protocol.name} needs a task with its own string process, and "
+            f"{task.name} has none: use one that ends in :generate, such as dyck-2-3:generate"
         )
 
 
@@ -157,7 +157,7 @@ def check_lengths(
     for what, longest in (("tests", max(tested)), ("trains", split_lengths(task, "train")[-1])):
         if lengths[1] is not None and longest > lengths[1]:
             raise RequestError(
-                f"model {model} is made for strings of at most {lengths[1]} symbols, and "
+                f"model {model} supports strings of at most {lengths[1]} symbols, and "
                 f"{task.name} {what} at {longest} (`formalbench show model {model.split('[')[0]}`)"
             )
 
@@ -179,7 +179,7 @@ def fresh_set(task: Task, protocol: Protocol, seed: int) -> TestSet:
         RequestError: if there are no others, since a task's strings are fixed.
     """
     if has_fixed_test(task):
-        raise RequestError(f"task {task.name} has no strings but those that it is tested on")
+        raise RequestError(f"task {task.name} has only test strings")
     return _tests(task, protocol, ("fresh", seed))
 
 

@@ -56,7 +56,7 @@ class CloseBrackets(StringMetric):
 
     def __init__(self, closes: range, by: Literal["distance", "position"] = "distance") -> None:
         if not closes:
-            raise ValueError("closing brackets are asked about, and none are named")
+            raise ValueError("the metric needs the ids of the closing brackets")
         self.closes = closes
         self.by = by
         if by == "position":

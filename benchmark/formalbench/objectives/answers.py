@@ -52,7 +52,7 @@ def check_members(task: Task) -> None:
     for length in some_lengths(task):
         for string in task.objective.strings(source, Stream("check members"), length, 16):
             one = [int(symbol) for symbol in string]
-            demand(source.oracle(one) == 1, f"{one} is no member, says the oracle")
+            demand(source.oracle(one) == 1, f"{one} is not a member, according to the oracle")
             if patience.ended:
                 break
 

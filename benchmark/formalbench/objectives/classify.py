@@ -104,7 +104,7 @@ class Classify(Objective):
 
     def promises(self, task: Task) -> Iterator[Promise]:
         """Hold a language to the distribution that it states."""
-        yield "states the class distribution it draws from", lambda: _check_distribution(task)
+        yield "states its true class distribution", lambda: _check_distribution(task)
 
 
 def _chance(shares: Sequence[Sequence[float]]) -> Chance:
@@ -132,4 +132,6 @@ def _check_distribution(task: Task) -> None:
             demand(abs(sum(stated) - 1) < 1e-9, f"length {length}: it does not sum to 1")
             worst = float(np.abs(found - np.array(stated)).max())
             # Five standard deviations of a share in a sample of this size.
-            demand(worst < 2.5 / SAMPLE**0.5, f"length {length}: {stated}, but drawn {found}")
+            demand(
+                worst < 2.5 / SAMPLE**0.5, f"length {length}: stated {stated}, but sampled {found}"
+            )

@@ -94,11 +94,11 @@ class NextSymbols(WholeString):
         labels = np.zeros((places, bits), dtype=np.bool_)
         for place, legal in enumerate(answer):
             if not isinstance(legal, list):
-                raise ValueError(f"{legal!r:.40} is no list of symbols")
+                raise ValueError(f"{legal!r:.40} is not a list of symbols")
             unknown = [one for one in legal if not isinstance(one, str) or one not in index]
             if unknown:
                 raise ValueError(
-                    f"{unknown[0]!r:.40} is no symbol: known are {self._known([*index])}"
+                    f"{unknown[0]!r:.40} is not a symbol (valid: {self._known([*index])})"
                 )
             labels[place, [index[name] for name in legal]] = True
         return labels
@@ -133,7 +133,10 @@ class NextSymbols(WholeString):
     def promises(self, task: Task) -> Iterator[Promise]:
         """Hold members and legal sets to the oracle."""
         yield "draws members only", lambda: check_members(task)
-        yield "says what may follow, as far as short strings show", lambda: _check_next(task)
+        yield (
+            "names the symbols that may follow, checked on short strings",
+            lambda: _check_next(task),
+        )
 
 
 def _check_next(task: Task) -> None:

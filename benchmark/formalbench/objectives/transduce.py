@@ -98,7 +98,7 @@ class Answered(Objective):
         symbols = [names.get(one, one) if isinstance(one, str) else one for one in told]
         for one, symbol in zip(told, symbols, strict=True):
             if type(symbol) is not int or not 0 <= symbol < len(names):
-                raise ValueError(f"{one!r:.40} is no symbol: known are {self._known([*names])}")
+                raise ValueError(f"{one!r:.40} is not a symbol (valid: {self._known([*names])})")
         places = np.flatnonzero(example.scored)
         said = [*symbols, *[len(names)] * len(places)][: len(places)]
         labels = np.zeros(example.targets.size, dtype=np.int64)
@@ -148,7 +148,9 @@ class Transduce(Answered):
         count, length = strings_BN.shape
         room = source.answer_length(length)
         if room is None:
-            raise ValueError(f"nobody knows how long answers to strings of length {length} are")
+            raise ValueError(
+                f"no training string shows how long the answers are for length {length} are"
+            )
         answers_BM, lengths_B = source.transduce(strings_BN)
         wide_BM = _wide(answers_BM, lengths_B, room, len(source.outputs))[:, :room]
         blanks_BM = np.full((count, room), len(source.alphabet), dtype=np.int64)

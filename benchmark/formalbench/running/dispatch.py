@@ -60,7 +60,7 @@ class Attempt:
         return None if limit is None else limit * len(self.unit.runs) + PATIENCE
 
     def is_overdue(self) -> bool:
-        """Say whether nothing was heard of it for too long."""
+        """Say whether no message from the worker for too long."""
         if self.heard is None or self.silence is None:
             return False
         return time.monotonic() - self.heard > self.silence
@@ -281,7 +281,7 @@ class Dispatcher:
                 del self.running[future]
                 follower.close()
                 self._take_done(attempt.unit.runs)
-                said = f"nothing was heard of it for {attempt.silence:g} s, so it was ended"
+                said = f"no message from the worker for {attempt.silence:g} s, so it was stopped"
                 self._fail(self._left(attempt.unit.runs), said, "timeout")
 
     def _follow(self) -> None:
@@ -307,7 +307,7 @@ class Dispatcher:
             self._lost(attempt, error)
         else:
             if any(self.store.record_of(run) is None for run in self._left(unit.runs)):
-                self._lost(attempt, RuntimeError("the worker left no record"))
+                self._lost(attempt, RuntimeError("the worker wrote no record"))
                 return
             for run in self._left(unit.runs):
                 self._take(run)
@@ -356,7 +356,9 @@ class Dispatcher:
             return
         record = self.store.record_of(run)
         if record is None:
-            raise RequestError(f"{self.store.path_of(run)}: a worker wrote it, and it is not there")
+            raise RequestError(
+                f"{self.store.path_of(run)}: a worker wrote this record, but it is missing"
+            )
         self._tell(run, record)
 
     def _fail(self, runs: Sequence[Run], message: str, status: Status = "error") -> None:

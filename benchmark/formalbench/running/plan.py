@@ -123,7 +123,9 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
             return int(text)
         return tuple(int(part) for part in text.removesuffix(",").split(","))
     except ValueError:
-        raise RequestError(f"--seeds {text}: must be how many, as 5, or which, as 3,7,11") from None
+        raise RequestError(
+            f"--seeds {text}: must be a number of seeds (5) or a list of seeds (3,7,11)"
+        ) from None
 
 
 def _is_whole(seed: object) -> bool:
@@ -142,7 +144,9 @@ def check_seeds(seeds: Seeds) -> None:
     listed = isinstance(given, Sequence | Set) and not isinstance(given, str)
     if not all(_is_whole(seed) for seed in (given if listed else [given])):
         told = repr(seeds)[:80]
-        raise RequestError(f"seeds={told}: must be how many, as 5, or which, as [3, 7, 11]")
+        raise RequestError(
+            f"seeds={told}: must be a number of seeds (5) or a list of seeds ([3, 7, 11])"
+        )
     if isinstance(seeds, int):
         if not 1 <= seeds <= MAX_SEEDS:
             raise RequestError(f"--seeds {seeds}: must be at least 1 and at most {MAX_SEEDS}")

@@ -1,4 +1,4 @@
-"""Worker processes of this machine: the executors `local` and `serial`.
+"""Worker processes on this machine: the executors `local` and `serial`.
 
 Each slot has a thread that hands its process one thing at a time, so that a process that is lost
 fails what it was doing and nothing else; the slot then starts another. So it does if the next thing
@@ -111,7 +111,7 @@ class LocalExecutor(Executor):
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Have a process do it; what it is, and what it is given, must be picklable."""
         if self._closed:
-            raise RuntimeError("this executor was shut down")
+            raise RuntimeError("the executor was shut down")
         future: _Call[T] = _Call()
         self._waiting.put(_Item(future, (fn, args, kwargs)))
         if self._started < len(self._slots):  # a slot for each thing, until there are enough

@@ -230,7 +230,7 @@ class RunResult:
             return weights.pack(self.network)
         except PLUGIN_FAILURES as error:
             told = f"{type(error).__name__}: {error}"
-            raise RequestError(f"the weights were not kept: {told}") from error
+            raise RequestError(f"the weights were not saved: {told}") from error
 
     def _record(self, weights: str | None, kept: Record | None = None) -> Record:
         """Write it down.

@@ -130,9 +130,9 @@ class Sandbox:
                     reports.append(message[1:].decode(errors="replace"))
             return _answer_in(message)
         except TimeoutError:
-            problem = f"did not come to an end within {self._limit:g} s"
+            problem = f"did not finish within {self._limit:g} s"
         except (EOFError, OSError):
-            problem = "ended the process that tried it"
+            problem = "ended the process that loaded it"
         except (ValueError, KeyError, TypeError, RecursionError):
             problem = "sent something that is no answer"
         self.end()

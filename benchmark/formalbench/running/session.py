@@ -96,7 +96,7 @@ def chosen_of(
     names = ", ".join(spec.name for spec in specs)
     for setting in settings:
         if setting.scope == scope and not specs:
-            raise RequestError(f"{setting}: no {scope} is asked for")
+            raise RequestError(f"{setting}: this command uses no {scope}")
         if setting.scope == scope and setting.key not in known:
             raise unknown(f"option of {scope} {names}", setting.key, known)
     return [

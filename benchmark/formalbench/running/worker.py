@@ -147,7 +147,7 @@ class _Work:
         except RequestError as error:
             if weights is None:
                 raise
-            result.fail(RunFailure("error", plain_line(f"the weights were not kept: {error}")))
+            result.fail(RunFailure("error", plain_line(f"the weights were not saved: {error}")))
             result.tested = None
             self.store.write(result.outcome()[0])
 
@@ -162,7 +162,7 @@ class _Work:
         except PLUGIN_FAILURES as error:  # a metric gave what nobody can write down
             failure = failure_of(error, self.host, debug=self.unit.debug)
             if isinstance(error, ValidationError):
-                message = f"a record cannot hold what was measured: {one_line(error)}"
+                message = f"the result does not fit into a record: {one_line(error)}"
                 failure = failure._replace(message=plain_line(message))
             result.fail(failure)
             result.trained = result.tested = None

@@ -37,7 +37,7 @@ def check_exported(handle: TaskHandle) -> None:
         raise RequestError(f"{handle.title}: texts are not exported")
     if handle.task.layout == "decoded":
         raise RequestError(
-            f"{handle.title}: its answers are said step by step, and cannot be scored from a file"
+            f"{handle.title}: its answers are generated step by step: score them with evaluate()"
         )
 
 
@@ -49,7 +49,7 @@ def exported(
     Args:
         handle: the task.
         split: whose strings.
-        targets: whether to tell the right answers, too.
+        targets: whether to include the right answers.
 
     Yields:
         ``id``, ``length``, ``string``, ``fingerprint`` and, if asked for, ``target``.
@@ -71,7 +71,7 @@ def score_file(handle: TaskHandle, file: Path) -> Report:
         file: of the answers to all its test strings, in any order.
 
     Returns:
-        The report; the name of who answered is the file's.
+        The report, named after the file.
 
     Raises:
         RequestError: one line, if there is no such file, a line is no answer, an answer is to
@@ -88,7 +88,7 @@ def score_file(handle: TaskHandle, file: Path) -> Report:
         more = f" and of {len(told) - SHOWN} more lengths" if len(told) > SHOWN else ""
         raise RequestError(
             f"{file}: {len(missing)} of {len(ids)} answers are missing: "
-            f"{', '.join(told[:SHOWN])}{more}; nothing is scored"
+            f"{', '.join(told[:SHOWN])}{more}; no score was computed"
         )
     objective, source = handle.task.objective, handle.task.source
     labels = []
@@ -168,12 +168,12 @@ def _read(file: Path, fingerprint: str, known: set[str]) -> dict[str, tuple[int,
             or told.get("fingerprint", fingerprint) != fingerprint
         ):
             raise RequestError(
-                f"{file}:{number}: the answer is to other strings than those of the test: id "
+                f"{file}:{number}: the answer belongs to other strings than the test's: id "
                 f"{one!r:.80}, and the test's fingerprint is {fingerprint[:PREFIX]}…"
             )
         if one not in known:
             raise RequestError(f"{file}:{number}: the test has no string {one!r:.80}")
         if one in answers:
-            raise RequestError(f"{file}:{number}: string {one} is answered twice")
+            raise RequestError(f"{file}:{number}: string {one} has two answers")
         answers[one] = number, told["answer"]
     return answers

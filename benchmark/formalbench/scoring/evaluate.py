@@ -1,4 +1,4 @@
-"""Scores whoever answers on the test strings of a task or a suite."""
+"""Scores a function, network or object on the test strings of a task or a suite."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def evaluate(
     device: str = "cpu",
     plugins: Sequence[Path | str] = (),
 ) -> Report | SuiteReport:
-    """Score whoever answers on the strings that the leaderboard tests and validates on.
+    """Score answers to the strings that the leaderboard tests and validates on.
 
     Args:
         predict: one of
@@ -58,7 +58,7 @@ def evaluate(
             - a class of any of these, which is built with the task (`formalbench.Task`).
         task: its name, that of a suite, or what `formalbench.load` returns.
         name: of who answers, in the report; by default that of the function or class.
-        protocol: whose strings are answered.
+        protocol: the protocol that defines the strings.
         device: ``cpu``, ``cuda`` or ``cuda:i``: where a network with traits computes.
         plugins: local plugins to load.
 
@@ -112,7 +112,7 @@ def is_suite(host: PluginHost, name: str) -> bool:
 
 
 def evaluate_task(predict: Any, handle: TaskHandle, name: str, device: str = "cpu") -> Report:
-    """Score whoever answers on one task (`evaluate`)."""
+    """Score answers on one task (`evaluate`)."""
     tests, held = handle.test_set(), handle.test_set("validation")
     network = network_of(predict, handle.task, bits=answers_are_bits(tests, handle))
     own = predict if isinstance(predict, torch.nn.Module) else None
@@ -194,4 +194,4 @@ def _scores(
         ask = partial(test_network, network, handle.task, strings.held, torch.device(device))
         return ask(precision=handle.protocol.precision)
     except NotFiniteError as error:
-        raise RequestError(f"{handle.title}: {error}: nothing is scored") from None
+        raise RequestError(f"{handle.title}: {error}: no score was computed") from None

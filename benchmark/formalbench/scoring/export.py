@@ -113,13 +113,13 @@ def _card(handles: Sequence[TaskHandle], split: Split) -> str:
         for name, handle in zip(names, handles, strict=True)
     )
     return (
-        f"---\n{head}---\n\nStrings of formalbench, a line each: {split}, "
+        f"---\n{head}---\n\nStrings of formalbench, one per line: {split}, "
         f"protocol `{handles[0].protocol.title}`.\n\n{titles}\n"
     )
 
 
 def _check_whole(handle: TaskHandle, split: Split) -> None:
-    """Refuse a task whose score is no mean over strings that are right as wholes.
+    """Refuse a task whose score is not a mean over right or wrong strings.
 
     The harness counts every string the same, and we every length.
 
@@ -128,8 +128,8 @@ def _check_whole(handle: TaskHandle, split: Split) -> None:
     """
     if handle.task.layout != "last" and handle.task.primary.name != STRINGS:
         raise RequestError(
-            f"{handle.title} is scored by {handle.task.primary.name}, not string by string: "
-            "--format lm-eval cannot; use jsonl and `formalbench score`"
+            f"{handle.title} is scored by {handle.task.primary.name}, not per string: "
+            "use --format jsonl and `formalbench score`"
         )
     if len({cell.strings for cell in handle.test_set(split).cells}) > 1:
         raise RequestError(
@@ -191,7 +191,7 @@ def _harness_rows(handle: TaskHandle, split: Split, *, shown: bool) -> Iterator[
 
 
 def _question(handle: TaskHandle) -> str:
-    """Return what is asked, as a language model is told."""
+    """Return the question as a prompt for a language model."""
     asked = {
         "last": f"Answer with the class of the string: {', '.join(handle.answers[:20])}.",
         "each": "Answer with the class of every prefix, shortest first, separated by spaces.",

@@ -1,4 +1,4 @@
-"""Whoever answers, as a network that the engine can test: functions, modules, lists of answers.
+"""Wraps functions, modules and lists of answers as networks that the engine can test.
 
 Legend: B strings of one length, N symbols each, K outputs.
 """
@@ -83,7 +83,7 @@ class Predictor(nn.Module):
             ((whole >= 0) & (whole < most)).all()
         ):
             raise RequestError(
-                f"predict returned labels that are no whole numbers from 0 to {most - 1}"
+                f"predict returned labels that are not integers from 0 to {most - 1}"
             )
         return task.objective.decided(whole, task.outputs)
 
@@ -127,15 +127,15 @@ def network_of(predict: Any, task: Task, *, bits: bool) -> nn.Module:
         try:
             takes.bind(task)
         except TypeError:
-            line = f"{name}{takes} takes no task: expected {name}(task)"
+            line = f"{name}{takes} takes no task argument: expected {name}(task)"
             raise RequestError(line) from None
         predict = predict(task)
     if isinstance(predict, nn.Module) and isinstance(getattr(predict, "traits", None), Traits):
         return answering(predict, task)
     if task.layout == "decoded":
         raise RequestError(
-            f"the answers of {task.name} are said step by step: predict must be a network with "
-            "Traits(encoder_decoder=True)"
+            f"the answers of {task.name} are generated step by step: predict must be a network "
+            "with Traits(encoder_decoder=True)"
         )
     own = getattr(predict, task.objective.name.replace("-", "_"), None)
     predict = own if callable(own) and not isinstance(predict, nn.Module) else predict
@@ -154,4 +154,4 @@ def _tensor(answer: Any) -> Tensor:
             array = array.astype(np.float32)
         return torch.from_numpy(array)
     except (TypeError, ValueError) as error:
-        raise RequestError(f"predict returned no array of numbers: {error}") from error
+        raise RequestError(f"predict did not return an array of numbers: {error}") from error

@@ -163,7 +163,8 @@ class Report:
         if self.extrapolated:
             parts.append("extrapolated")
         else:
-            parts.append(f"99 % up to length {self.horizon}" if self.horizon else "99 % nowhere")
+            reach = f"up to length {self.horizon}" if self.horizon else "at no length"
+            parts.append(f"99 % {reach}")
         return ", ".join(parts)
 
     def _repr_html_(self) -> str:

@@ -161,8 +161,8 @@ def exact_models(records: Iterable[VerificationRecord], current: Current) -> Exa
     notes = []
     if old := len(held) - len(kept):
         notes.append(
-            f"{plural(old, 'verification')} not counted: made with another version of the model, "
-            "the task or the strings."
+            f"{plural(old, 'verification')} not counted, because the model, the task or the "
+            "strings have a new version."
         )
     double = [record for record in kept if record.dtype == "fp64"]
     rows = grouped_by(lambda record: (title_of(record), model_key(record)), double)

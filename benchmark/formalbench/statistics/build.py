@@ -155,7 +155,7 @@ def _facts(runs: Sequence[Record], view: View) -> TaskFacts | None:
 def _differing_tests(by_task: dict[str, list[Record]]) -> list[str]:
     """Warn of what must not be: one task and protocol, but other test strings."""
     return [
-        f"The runs on {title} were not all tested on the same strings: do not compare them."
+        f"The runs on {title} were not all tested on the same strings and cannot be compared."
         for title, runs in sorted(by_task.items())
         if len({run.test.fingerprint for run in runs if run.test is not None}) > 1
     ]
@@ -230,8 +230,8 @@ def _unchecked(row: Row, runs: Sequence[Record], current: Current) -> str:
         if current.task(run.task.name) is None
     ]
     return (
-        f"{row.model} has no rank: nothing of it can be checked, since a plugin that it needs is "
-        f"not installed ({_some(missing) or 'its protocol is of one'})."
+        f"{row.model} has no rank, because it cannot be checked: a plugin that it needs is "
+        f"not installed ({_some(missing) or 'its protocol comes from one'})."
     )
 
 
@@ -285,7 +285,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(few) + more
 
 
-LACKS = " has no score: it lacks "
+LACKS = " has no score: not tested on "
 """In the note about a row that lacks tasks."""
 
 
@@ -298,20 +298,20 @@ def _row_notes(rows: Sequence[Row], scored: Sequence[str], tasks: Sequence[str])
             notes.append(f"{row.model}{LACKS}{_some(missing)}.")
         notes += [
             f"{row.model} on {result.task}: {result.outcome}; "
-            "what did not finish, or is not finite at a length, counts as chance level."
+            "runs that did not finish, and lengths with a non-finite result, count as chance."
             for result in row.results
             if result.marked
         ]
         if row.score is not None and scores == 1:
-            notes.append(f"{row.model} has no rank: no other row has a score to compare it with.")
+            notes.append(f"{row.model} has no rank, because no other row has a score.")
         alone = [result.task for result in row.results if result.seeds == 1]
         if row.kind == "learned" and alone:
             notes.append(
                 f"{row.model} has a single seed on {', '.join(alone)}: "
-                "its interval is what an unseen seed leaves open."
+                "its interval assumes the average variance between seeds."
             )
     notes += [
-        f"{title} is not in the score: chance is right every time."
+        f"{title} is not in the score, because chance is always right."
         for title in tasks
         if title not in scored
     ]

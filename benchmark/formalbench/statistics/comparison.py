@@ -206,7 +206,7 @@ def _places(
     """Return where the two stand: under each protocol that both have, or those asked for."""
     wanted = list(protocols or [])
     if len(wanted) > 2:
-        raise RequestError(f"--protocol {','.join(wanted)}: two at most, one for each model")
+        raise RequestError(f"--protocol {','.join(wanted)}: at most two, one for each model")
     each: list[str | None] = [*wanted] * 2 if len(wanted) == 1 else [*wanted] or [None, None]
     a, b = (_under(page, *asked) for asked in zip(names, rows, each, strict=True))
     if len(wanted) == 2:
@@ -216,8 +216,8 @@ def _places(
     if not pairs:
         first, second = a[-1].board.protocol, b[-1].board.protocol
         raise RequestError(
-            f"{names[0]} and {names[1]} share no protocol: "
-            f"--protocol '{first},{second}' compares them across two"
+            f"{names[0]} and {names[1]} have no protocol in common: "
+            f"--protocol '{first},{second}' compares them across protocols"
         )
     if any(one.row is other.row for one, other in pairs):
         raise RequestError(f"A and B are both {names[0]}: name two models, or two protocols")
@@ -228,7 +228,7 @@ def _under(page: Page, name: str, key: ModelKey, protocol: str | None) -> list[S
     """Return where a model stands, under one protocol if it is named: its newest version last."""
     found = [Standing(board, row) for board in page.boards for row in board.rows if row.key == key]
     if not found:
-        raise RequestError(f"no run of {name} counts: they were made with other versions")
+        raise RequestError(f"no run of {name} counts: all were made with other versions")
     known = {place.board.protocol for place in found}
     if protocol is not None and protocol not in known:
         raise unknown(f"protocol among the records of {name}", protocol, known)
@@ -247,7 +247,7 @@ def _why_not(facts: TaskFacts | None, mine: Result | None, other: Result | None)
     if facts is None:
         return "no run finished on"
     if not facts.measure.accuracy:
-        return f"told by {facts.measure.heading} and not by accuracy"
+        return f"measured by {facts.measure.heading}, not by accuracy"
     if len({(cells.length, cells.strings) for cells in (*_cells(mine), *_cells(other))}) > 1:
         return "not tested on the same strings"
     return ""

@@ -210,7 +210,7 @@ def _board(
     notes += _notes(on, kept, "model", lambda record: model_key(record)[0])
     if other := len(held) - len(under):
         runs = plural(other, "run")
-        notes.insert(0, f"{runs} not counted: made under other contents of this protocol.")
+        notes.insert(0, f"{runs} not counted, because this protocol has other contents now.")
     return Counted(key, kept, notes)
 
 
@@ -263,6 +263,6 @@ def _notes(
     kept = set(map(id, after))
     dropped = Counter(name_of(record) for record in before if id(record) not in kept)
     return [
-        f"{plural(times, 'run')} of {name} not counted: made with another version of the {kind}."
+        f"{plural(times, 'run')} of {name} not counted, because the {kind} has a new version."
         for name, times in sorted(dropped.items())
     ]

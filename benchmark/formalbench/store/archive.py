@@ -198,7 +198,7 @@ class WeightLookup:
                 self.archives.append(archive := Archive(place))
                 found = {name: partial(archive.read, name) for name in archive.index.values()}
             else:
-                raise RequestError(f"{place}: neither a folder nor an archive of weights")
+                raise RequestError(f"{place}: not a folder and not an archive of weights")
             self._read = dict(found) | self._read
 
     def __contains__(self, record: Record) -> bool:

@@ -267,7 +267,7 @@ def _together(errors: Sequence[RequestError]) -> RequestError:
         return errors[0]
     shown = "; ".join(map(str, errors[:MOST_SHOWN]))
     more = f"; and {len(errors) - MOST_SHOWN} more" if len(errors) > MOST_SHOWN else ""
-    return RequestError(f"{len(errors)} files are no valid records: {shown}{more}")
+    return RequestError(f"{len(errors)} files are not valid records: {shown}{more}")
 
 
 def _read_back(record: AnyRecord) -> str:
@@ -287,8 +287,8 @@ def _read_back(record: AnyRecord) -> str:
 def _tell_of_older(folder: Path, count: int) -> None:
     """Say, once, how many records of a folder are not read."""
     records = "1 record" if count == 1 else f"{count} records"
-    line = f"formalbench: {records} below {folder} of an older formalbench: not read, run again"
-    print(line, file=sys.stderr)
+    line = f"formalbench: {records} below {folder} written by an older formalbench and not read"
+    print(f"{line}: repeat the runs", file=sys.stderr)
 
 
 @contextlib.contextmanager

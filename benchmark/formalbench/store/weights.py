@@ -184,7 +184,7 @@ def read_weights(record: Record, path: Path) -> bytes:
         RequestError: one line, if there is none, or another one.
     """
     if record.weights is None:
-        raise RequestError(f"run {record.test_id} kept no weights: train it again to have some")
+        raise RequestError(f"run {record.test_id} has no weights: train it again")
     packed = read_plain(path, MAX_BYTES, "a run's weights")
     digest = hashlib.sha256(packed).hexdigest()
     if digest != record.weights:

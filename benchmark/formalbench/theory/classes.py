@@ -75,7 +75,7 @@ def _any_circle(sources: Ints, targets: Ints) -> bool:
     return bool(number < len(nodes))
 
 
-TOO_LARGE = "the transition monoid is too large to tell"
+TOO_LARGE = "the transition monoid is too large to compute"
 
 
 def classes_of(automaton: MinimalAutomaton) -> Theory:

@@ -15,7 +15,7 @@ import numpy as np
 from formalbench.contracts.source import HasAutomaton, Language, MinimalAutomaton
 from formalbench.contracts.task import Task
 
-FEW_MEMBERS = "at most one member of any length: all members drawn of a length are the same string"
+FEW_MEMBERS = "at most one member per length: all sampled members of a length are the same string"
 """What is said of a language of which `most_members` is 1."""
 
 MANY = 1_000_000

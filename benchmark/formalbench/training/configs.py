@@ -17,37 +17,43 @@ Betas = Annotated[
 class AdamConfig(Config):
     """Of `Adam`; the weight decay is added to the gradient, as an L2 penalty's would be."""
 
-    betas: Betas = option((0.9, 0.999), "how slowly the mean and the square of gradients change")
-    eps: float = option(1e-8, "added to the root of the square", minimum=0.0)
-    weight_decay: float = option(0.0, "times the parameters, added to the gradient", minimum=0.0)
+    betas: Betas = option((0.9, 0.999), "decay rates of the mean and of the square of gradients")
+    eps: float = option(1e-8, "added to the denominator", minimum=0.0)
+    weight_decay: float = option(
+        0.0, "weight decay: this times the parameters is added to the gradient", minimum=0.0
+    )
 
 
 class AdamWConfig(Config):
     """Of `AdamW`."""
 
-    betas: Betas = option((0.9, 0.999), "how slowly the mean and the square of gradients change")
-    eps: float = option(1e-8, "added to the root of the square", minimum=0.0)
+    betas: Betas = option((0.9, 0.999), "decay rates of the mean and of the square of gradients")
+    eps: float = option(1e-8, "added to the denominator", minimum=0.0)
     weight_decay: float = option(
-        0.01, "times the rate: the share of the parameters that a step takes away", minimum=0.0
+        0.01,
+        "decoupled weight decay: a step subtracts this times the rate times the parameters",
+        minimum=0.0,
     )
 
 
 class SgdConfig(Config):
     """Of `Sgd`."""
 
-    momentum: float = option(0.0, "share of the last step's direction", minimum=0.0, maximum=1.0)
-    nesterov: bool = option(False, "look ahead along the momentum")
-    weight_decay: float = option(0.0, "times the parameters, added to the gradient", minimum=0.0)
+    momentum: float = option(0.0, "momentum", minimum=0.0, maximum=1.0)
+    nesterov: bool = option(False, "use Nesterov momentum")
+    weight_decay: float = option(
+        0.0, "weight decay: this times the parameters is added to the gradient", minimum=0.0
+    )
 
 
 class LionConfig(Config):
     """Of `Lion`."""
 
-    betas: Betas = option(
-        (0.9, 0.99), "weight of the momentum in a step, and in the momentum of the next step"
-    )
+    betas: Betas = option((0.9, 0.99), "decay rates of the momentum in a step and between steps")
     weight_decay: float = option(
-        0.0, "times the rate: the share of the parameters that a step takes away", minimum=0.0
+        0.0,
+        "decoupled weight decay: a step subtracts this times the rate times the parameters",
+        minimum=0.0,
     )
 
 
@@ -55,28 +61,28 @@ class MuonConfig(AdamWConfig):
     """Of `Muon`; `betas` and `eps` are those of AdamW, for all but the hidden matrices."""
 
     momentum: float = option(
-        0.95, "how slowly the mean of a matrix's gradients changes", minimum=0.0, maximum=1.0
+        0.95, "decay rate of the mean of a matrix's gradients", minimum=0.0, maximum=1.0
     )
-    nesterov: bool = option(True, "look ahead along the momentum")
-    iterations: int = option(5, "of Newton and Schulz, which make a step orthogonal", minimum=1)
+    nesterov: bool = option(True, "use Nesterov momentum")
+    iterations: int = option(5, "number of Newton-Schulz iterations", minimum=1)
 
 
 class ConstantConfig(Config):
     """Of `ConstantSchedule`."""
 
-    warm_up: int = option(0, "steps over which the rate rises linearly from 0", minimum=0)
+    warm_up: int = option(0, "warm-up steps over which the rate rises linearly from 0", minimum=0)
 
 
 class LinearConfig(ConstantConfig):
     """Of `LinearSchedule`."""
 
-    final: float = option(0.0, "share of the rate at the last step", minimum=0.0, maximum=1.0)
+    final: float = option(0.0, "final rate as a share of the peak", minimum=0.0, maximum=1.0)
 
 
 class CosineConfig(ConstantConfig):
     """Of `CosineSchedule`."""
 
-    final: float = option(0.0, "share of the rate at the last step", minimum=0.0, maximum=1.0)
+    final: float = option(0.0, "final rate as a share of the peak", minimum=0.0, maximum=1.0)
 
 
 class InverseSqrtConfig(ConstantConfig):
@@ -84,7 +90,7 @@ class InverseSqrtConfig(ConstantConfig):
 
     warm_up: int = option(
         4000,
-        "steps over which the rate rises linearly; after n times as many it is 1/√n",
+        "warm-up steps over which the rate rises linearly; after n times as many steps it is 1/√n",
         minimum=1,
     )
 
@@ -92,20 +98,20 @@ class InverseSqrtConfig(ConstantConfig):
 class PlateauConfig(ConstantConfig):
     """Of `PlateauSchedule`."""
 
-    metric: str = option(
-        "validation/cross-entropy", "which must get better, as in the progress of a run"
+    metric: str = option("validation/cross-entropy", "the metric that must improve")
+    better: Literal["less", "more"] = option(
+        "less", "whether a smaller or a larger value is better"
     )
-    better: Literal["less", "more"] = option("less", "what is better of the metric")
     factor: float = option(
-        0.5, "times the rate, where nothing got better", minimum=0.0, maximum=1.0
+        0.5, "factor on the rate when the metric has not improved", minimum=0.0, maximum=1.0
     )
-    patience: int = option(5, "evaluations without a better one that are borne", minimum=0)
+    patience: int = option(5, "evaluations without an improvement before the rate falls", minimum=0)
     recent: int = option(
         0,
-        "in the place of patience: the rate falls where a value is worse than each of so many "
+        "instead of patience: the rate falls when a value is worse than each of this many values "
         "before it",
         minimum=0,
         maximum=100,
     )
-    threshold: float = option(1e-4, "share of the best by which a better one differs", minimum=0.0)
-    final: float = option(0.0, "least share of the rate", minimum=0.0, maximum=1.0)
+    threshold: float = option(1e-4, "relative improvement that counts", minimum=0.0)
+    final: float = option(0.0, "smallest rate as a share of the peak", minimum=0.0, maximum=1.0)

@@ -43,7 +43,7 @@ class Layout:
         """
         named = trained(network)
         if not named:
-            raise ValueError("the network has no parameter to train")
+            raise ValueError("the network has no trainable parameter")
         return cls(tuple(named), tuple(parameter.shape for parameter in named.values()))
 
     def views(self, flat_RP: Tensor) -> dict[str, Tensor]:
@@ -156,7 +156,7 @@ def make_update(optimiser: Optimiser, largest: float | None, network: nn.Module)
     found = [info.group for info in layout]
     for group in groups:
         if group not in found:
-            raise ValueError(f"no parameter is called {' or '.join(group.names)}")
+            raise ValueError(f"no parameter is named {' or '.join(group.names)}")
     factors = [1.0 if group is None else group.rate for group in found]
     decays = [
         optimiser.weight_decay

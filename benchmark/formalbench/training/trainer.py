@@ -133,7 +133,7 @@ class _CohortTraining:
         stages = self.sampler.stages(protocol, lengths)
         if not stages or list(stages[-1]) != lengths:
             named = type(self.sampler).__name__
-            raise ValueError(f"{named}.stages: the last stage must be all lengths of training")
+            raise ValueError(f"{named}.stages: the last stage must contain all training lengths")
         schedule, primary = cohort.recipe.schedule, task.primary.name
         self.regime = Regime(protocol, stages, schedule, primary, self.sampler)
         self.weights = self.sampler.weights(task, protocol, lengths)

@@ -55,7 +55,7 @@ def execute_live(
             with plugins_print_to_stderr():
                 return execute(host, plan, store, *how, done=done, **more)
         except KeyboardInterrupt:
-            table.note("interrupted: what finished is kept; the same command resumes")
+            table.note("interrupted: finished runs are saved; repeat the command to resume")
             raise
         finally:
             host.forget(observer)
@@ -103,7 +103,7 @@ class LiveTable:
 
             self._display = display(self._picture(), display_id=True)
         if self._resumed:
-            self.note(f"{self._resumed} of {self._total} runs are done already")
+            self.note(f"{self._resumed} of {self._total} runs were already finished")
         if self._display is None and self._console.is_terminal and self._done < self._total:
             from rich.live import Live
 

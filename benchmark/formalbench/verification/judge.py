@@ -213,7 +213,7 @@ def check_oracle(task: Task, strings_BN: Symbols, example: Example) -> None:
     if wrong is not None:
         string = " ".join(task.source.alphabet[symbol] for symbol in strings_BN[wrong])
         raise FormalbenchError(
-            f"task {task.name} contradicts its own oracle at {string!r}: nothing is verified"
+            f"task {task.name} contradicts its oracle at {string!r}, so nothing was verified"
         )
 
 

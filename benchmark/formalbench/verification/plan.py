@@ -136,12 +136,12 @@ def _exhaustive_portions(
     for length in range(longest + 1):
         here = size(length)
         if asked is not None and total + here > most:
-            raise RequestError(f"--exhaustive {asked}: that would be more than {most:,} strings")
+            raise RequestError(f"--exhaustive {asked}: more than {most:,} strings")
         if length < bounds[0] or not _asks(task, length, here):
             continue
         if asked is None and total + here > MAX_DEFAULT:
             notes.append(
-                f"exhaustive up to length {length - 1}, not {longest}: that would be more than "
+                f"exhaustive up to length {length - 1}, not {longest}, which would be more than "
                 f"{MAX_DEFAULT:,} strings (--exhaustive N takes any N)"
             )
             break

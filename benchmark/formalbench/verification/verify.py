@@ -342,7 +342,7 @@ def _break_length(
         except RuntimeError as error:
             if "not implemented for" not in str(error):
                 raise
-            found.remarks.append(f"{dtype}: this device cannot compute in it: {error}")
+            found.remarks.append(f"{dtype}: not supported on this device: {error}")
             return None
         done += portion.size
     return unbroken(tallies)

@@ -120,14 +120,14 @@ MEAN = "mean, scaled"
 
 
 COMPARED = (
-    "A − B: of the test accuracies, learned or not, in points, with its 95 % interval over seeds "
-    "and test strings. Better: which of the two is significantly better, as ranks say, among all "
-    "rows that have the task; its p-value is multiplied by the number of tasks. "
+    "A − B: difference of the test accuracies in points, whether or not the models learned, with "
+    "its 95 % interval over seeds and test strings. Better: the model that is significantly "
+    "better, by the test that ranks use; its p-value is multiplied by the number of tasks. "
     "[n]: the training lengths were not learned (n = validation accuracy, %). "
-    f"{SOME}: some seeds did not learn. {CAPPED}: training was capped. "
-    f"{DOUBTFUL}: weak evidence, a predictor that is wrong on some test strings has over 95 %. "
+    f"{SOME}: some seeds did not learn. {CAPPED}: training stopped before the whole budget. "
+    f"{DOUBTFUL}: weak evidence (a predictor that is wrong on some test strings has over 95 %). "
     f"{FAILED}: a run did not finish. "
-    "Mean: of (accuracy − chance) / (1 − chance)."
+    "Mean: the mean of (accuracy − chance) / (1 − chance)."
 )
 """How the table of tasks is read."""
 
@@ -149,18 +149,18 @@ def _of_one(heading: str, read: Callable[[TaskDifference], Result]) -> Column[Ta
 _APART: tuple[Column[Difference], ...] = (
     Column(
         "A − B",
-        "how far the test accuracies are apart, in points, whether they were learned or not",
+        "difference of the test accuracies in points, whether or not the models learned",
         lambda apart: ("+" if apart.value > 0.0 else "") + percent(apart.value),
         {"difference": lambda apart: share(apart.value)},
     ),
     interval_column(
         "interval",
-        "of that: 95 %, over seeds and test strings",
+        "95 % interval of the difference, over seeds and test strings",
         lambda apart: (apart.low, apart.high),
     ),
     Column(
         "better",
-        "which of the two is significantly better, if either is",
+        "the model that is significantly better, if there is one",
         lambda apart: MISSING if apart.better is None else apart.better.upper(),
         {"better": lambda apart: apart.better},
         "words",
@@ -172,7 +172,7 @@ _APART: tuple[Column[Difference], ...] = (
 def compared_table(comparison: Comparison) -> Sheet[TaskDifference]:
     """Return what two models reached on each task, how far they are apart, and the mean below."""
     columns: list[Column[TaskDifference]] = [
-        words("task", "what was asked", lambda on: on.task, form="name"),
+        words("task", "the task and its objective", lambda on: on.task, form="name"),
         _of_one("A", lambda on: on.a),
         _of_one("B", lambda on: on.b),
         *(column.of(lambda on: on.accuracy) for column in _APART),
@@ -227,11 +227,15 @@ def print_comparison(comparison: Comparison, settings: Sequence[Unlike], console
     if comparison.tasks:
         console.print(_grid(compared_table(comparison)))
         console.print(Text(verdict(comparison)))
-        console.print(Text(COMPARED, style="dim"))
     for note in comparison.notes:
         console.print(Text(harmless(f"! {note}"), style="yellow"))
     if settings:
         console.print(_grid(settings_table(settings)))
+
+
+def legend() -> Text:
+    """Return how the tables of tasks are read."""
+    return Text(COMPARED, style="dim")
 
 
 def verdict(comparison: Comparison) -> str:
@@ -243,8 +247,8 @@ def verdict(comparison: Comparison) -> str:
     places = {"a": comparison.a, "b": comparison.b}
     over = "this task" if mean.tasks == 1 else f"these {plural(mean.tasks, 'task')}"
     width = (
-        f"The lead of A: {percent(found.low)} … {percent(found.high)} points (95 % interval, which "
-        "allows for a seed that was not run)."
+        f"A − B is {percent(found.low)} … {percent(found.high)} points (95 % interval, which "
+        "allows for an unseen seed)."
     )
     if found.better is None:
         return f"Neither is significantly better over {over}. {width}"

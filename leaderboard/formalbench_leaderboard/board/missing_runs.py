@@ -82,21 +82,21 @@ LACKING: tuple[Column[Lacking], ...] = (
     words("model", "with the options set", lambda one: one.row.model, form="name"),
     words(
         "not run",
-        "tasks of the suite without a result; a few are none for some models, as `run` says",
+        "tasks of the suite without a result; some models do not support some of them",
         lambda one: ", ".join(one.tasks),
         "tasks",
     ),
     number(
         "least",
-        "minutes of training of all seeds, a task, if it is learned as soon as the quickest that "
-        "the model learned under the protocol",
+        "minutes to train all seeds on one task, if the model learns it as fast as its fastest "
+        "task under the protocol",
         lambda one: one.least,
         "least_seconds",
         _minutes,
     ),
     number(
         "most",
-        "the same, if no seed masters it: the whole budget, at the pace of its slowest task",
+        "the same if no seed learns it: the whole budget at the speed of its slowest task",
         lambda one: one.most,
         "most_seconds",
         _minutes,

@@ -164,7 +164,7 @@ def _learning(result: Result) -> Iterator[str]:
     if result.learned < result.seeds:
         yield (
             f"here {result.learned} of {plural(result.seeds, 'seed')} learned the training "
-            f"lengths ({percent(result.validation)} right there; learned is {percent(LEARNED)})"
+            f"lengths (validation {percent(result.validation)}; learned means {percent(LEARNED)})"
         )
 
 
@@ -178,22 +178,22 @@ def _settings(
     steps = max((run.steps for run in result.runs), default=ours.steps)
     pairs: list[tuple[str, object, object]] = [
         ("steps", theirs.steps, steps),
-        ("strings a step", theirs.batch, ours.batch),
+        ("strings per step", theirs.batch, ours.batch),
         ("seeds", theirs.seeds, result.seeds),
         ("optimiser", theirs.optimiser, ours.optimiser.name),
         ("schedule", theirs.schedule, ours.schedule.name),
         ("rates", theirs.learning_rates, ours.learning_rates),
-        ("trained on lengths", column.trained, trained),
+        ("training lengths", column.trained, trained),
     ]
     for name, paper, here in pairs:
         if paper is not None and here is not None and paper != here:
             yield f"{name}: {_told(name, paper)}, here {_told(name, here)}"
     if theirs.counted == "answers":
-        yield "each answer counts, at whatever lengths were tested"
+        yield "accuracy is over all answers, here averaged over lengths"
     if theirs.selected == "test":
-        yield "rates and seeds chosen by the test, here by validation"
+        yield "rates and seeds selected on the test, here on validation"
     if ours.curriculum.kind != "uniform":
-        yield f"lengths here in an {ours.curriculum.kind} curriculum"
+        yield f"here with the curriculum {ours.curriculum.kind}"
 
 
 def _told(name: str, value: object) -> str:
@@ -216,7 +216,7 @@ def _network(theirs: PublishedRow, row: Row, known: Premises) -> Iterator[str]:
 def published_table(paper: PublishedTable) -> Sheet[PublishedRow]:
     """Return a paper's table: below each task the maximum and the mean over the seeds."""
     model: Column[PublishedRow] = Column(
-        "model", "as the paper names it", lambda row: row.model, form="name"
+        "model", "the paper's name", lambda row: row.model, form="name"
     )
     origin: Column[PublishedRow] = Column(
         "origin", "not measured here", lambda row: "published", form="words"
@@ -271,12 +271,12 @@ BESIDE: tuple[Column[Beside], ...] = (
     ),
     words(
         "task",
-        "the paper's column, by our name",
+        "the paper's column, under our name",
         lambda one: one.column,
         "column",
         more={"task": lambda one: one.result.task},
     ),
-    words("their model", "as the paper names it", lambda one: one.theirs.model, "their_model"),
+    words("their model", "the paper's name", lambda one: one.theirs.model, "their_model"),
     words("our model", "with the options set", lambda one: one.row.model, "model", "name"),
     Column(
         "protocol",
@@ -296,19 +296,20 @@ BESIDE: tuple[Column[Beside], ...] = (
     ),
     Column(
         "ours",
-        "the same, over those of our test lengths that are within the paper's",
+        "the same for our model, over our test lengths that are within the paper's",
         lambda one: f"{percent(one.max)} / {percent(one.mean)}",
         {"max": lambda one: share(one.max), "mean": lambda one: share(one.mean)},
     ),
     Column(
         "difference",
-        "ours less the published, in points: of the means, or of the maxima where no mean is known",
+        "ours minus the published number, in points: of the means, or of the maxima if the paper "
+        "gives no mean",
         lambda one: _points(one.difference),
         {"difference": lambda one: share(one.difference), "difference_of": lambda one: one.by},
     ),
     words(
         "what differs",
-        "in training, testing and network, as far as the paper says",
+        "in training, testing and network, as far as the paper states it",
         lambda one: "; ".join(one.differs),
         "differs",
     ),
@@ -330,10 +331,10 @@ _NEAR = 0.05
 
 
 SUMMARY: tuple[Column[Group], ...] = (
-    words("their model", "as the paper names it", lambda group: group[0].theirs.model),
+    words("their model", "the paper's name", lambda group: group[0].theirs.model),
     words("our model", "with the options set", lambda group: group[0].row.model, form="name"),
     words("protocol", "how ours was trained and tested", lambda group: group[0].board.name),
-    number("numbers", "how many of the paper's there are beside ours", len),
+    number("numbers", "how many numbers of the paper are compared", len),
     number(
         "near",
         "how many of them are at most 5 points from ours",
@@ -341,13 +342,13 @@ SUMMARY: tuple[Column[Group], ...] = (
     ),
     Column(
         "difference",
-        "ours less the published, in points, the mean over the numbers: of the means over the "
-        "seeds, or of the maxima where no mean is known",
+        "ours minus the published number in points, averaged over the numbers (means over the "
+        "seeds, or maxima if the paper gives no mean)",
         lambda group: _points(math.fsum(one.difference for one in group) / len(group)),
     ),
     words(
-        "furthest apart",
-        "the largest difference, and the task",
+        "largest difference",
+        "the largest difference and its task",
         lambda group: (
             f"{_points((most := max(group, key=lambda one: abs(one.difference))).difference)} on "
             f"{most.column}"

@@ -243,18 +243,18 @@ CELLS: tuple[Column[Foretold], ...] = (
         "words",
     ),
     words("model", "with the options set", lambda cell: cell.row.model, form="name"),
-    words("task", "what was asked", lambda cell: cell.result.task),
+    words("task", "the task and its objective", lambda cell: cell.result.task),
     words(
         "class",
-        "the smallest class that the language is known to be in",
+        "the smallest known class of the language",
         lambda cell: cell.language_class,
         "language_class",
     ),
     words(
         "prediction",
-        "this instance can, a larger one can: the theorem states a size that suffices, and this "
-        "network is as large, or not; can: it states none; cannot: at no size; extrapolates, does "
-        "not: what training was seen to find",
+        "this instance can: the network has the size that the theorem needs; a larger one can: it "
+        "is smaller; can: the theorem states no size; cannot: at no size; extrapolates once "
+        "learned, does not extrapolate: results of published experiments",
         lambda cell: cell.kind,
         more={
             "evidence": lambda cell: cell.prediction.evidence if cell.prediction else None,
@@ -271,7 +271,7 @@ CELLS: tuple[Column[Foretold], ...] = (
             "source": lambda cell: cell.theorem.source if cell.theorem else None,
         },
     ),
-    words("found", "how the measurement agrees with it", lambda cell: cell.found),
+    words("found", "whether the measurement agrees", lambda cell: cell.found),
     Column(
         "learned",
         "how many seeds learned the training lengths",
@@ -280,13 +280,13 @@ CELLS: tuple[Column[Foretold], ...] = (
     ),
     percentage(
         "validation",
-        "accuracy on the training lengths, the mean over the seeds",
+        "mean accuracy over the seeds on the training lengths",
         lambda cell: cell.result.validation,
     ),
     Column(
         "test",
-        "accuracy on longer strings, the mean over the seeds, and the best seed's; a run that did "
-        "not finish is at chance",
+        "accuracy on longer strings: the mean over the seeds and the best seed; a run that did not "
+        "finish counts as chance",
         lambda cell: _test(cell.result),
         {"mean": lambda cell: share(cell.result.mean), "max": lambda cell: share(cell.result.max)},
     ),
@@ -323,14 +323,14 @@ def _times(found: Found) -> Column[Agreement]:
 
 
 MEANINGS: dict[Found, str] = {
-    "as predicted": "the measurement is what is predicted; a seed solves a test if it has "
-    f"{100 * SOLVED:.0f} % right at every tested length",
-    "not beyond": "a theorem says that such a network can; what was trained learned its training "
-    "lengths and not the longer ones",
+    "as predicted": "the measurement agrees with the prediction; a seed solves a test if it is "
+    f"right on {100 * SOLVED:.0f} % at every tested length",
+    "not beyond": "a theorem says that such a network can; the trained network learned the "
+    "training lengths but not the longer ones",
     "against": "the measurement contradicts the prediction",
-    "not learned": "no run learned its training lengths within the budget: nothing was asked of "
-    "the prediction",
-    "no prediction": "neither a theorem nor an experiment decides",
+    "not learned": "no run learned the training lengths within the budget, so the prediction was "
+    "not tested",
+    "no prediction": "neither a theorem nor an experiment applies",
 }
 """What each finding means."""
 
@@ -339,13 +339,13 @@ TAUGHT: tuple[Column[Taught], ...] = (
     words("protocol", "how it was trained", lambda one: one.board.name),
     number(
         "to be learned",
-        "results where a theorem says that such a network can, or a study that training finds it",
+        "results where a theorem says that such a network can, or a paper has 99 % or more",
         lambda one: len(one.cells),
         "cells",
     ),
-    number("learned", "by two thirds of the seeds, or more", lambda one: one.taught),
-    number("by fewer seeds", "but by one at least", lambda one: one.partly, "partly"),
-    number("not learned", "by any seed, within the budget", lambda one: one.untaught, "untaught"),
+    number("learned", "by at least two thirds of the seeds", lambda one: one.taught),
+    number("by fewer seeds", "by at least one seed", lambda one: one.partly, "partly"),
+    number("not learned", "by no seed within the budget", lambda one: one.untaught, "untaught"),
 )
 
 

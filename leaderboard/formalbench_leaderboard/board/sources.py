@@ -46,7 +46,7 @@ def read_snapshot(file: Path | None = None) -> list[AnyRecord]:
     file = file or Path(__file__).parents[1] / FILE.name
     if not file.exists():
         return []
-    return read_packed(file, "damaged; install formalbench again")
+    return read_packed(file, "damaged: install formalbench again")
 
 
 PAGE = Path("leaderboard", "README.md")
@@ -234,6 +234,20 @@ def pages_by_class(held: Held, view: View) -> dict[str, Page]:
         part, narrowed = in_class(held, view, name)
         if narrowed.tasks:
             pages[name] = build_page(part.records, replace(narrowed, only_tasks=True))
+    return pages
+
+
+def pages_by_keyword(host: PluginHost, held: Held, view: View) -> dict[str, Page]:
+    """Return a page for each keyword of some, but not all, of the view's tasks: two or more."""
+    found: dict[str, list[str]] = {}
+    for task in view.tasks:
+        for keyword in host.task_entry(task.partition("[")[0])[0].spec.keywords:
+            found.setdefault(keyword, []).append(task)
+    pages = {}
+    for keyword, tasks in found.items():
+        if keyword not in CLASSES and 1 < len(tasks) < len(view.tasks):
+            part, narrowed = on_tasks(held, view, tasks)
+            pages[keyword] = build_page(part.records, narrowed)
     return pages
 
 

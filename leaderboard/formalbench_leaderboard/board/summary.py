@@ -28,9 +28,9 @@ def verdict_of(board: Board, row: Row) -> str:
     if not told and untold:
         return f"No run finished on {_listed(untold)}."
     if not told:
-        return "It was tested on no task that counts in a score."
+        return "It was not tested on any task that counts in a score."
     if row.kind == "exact":
-        return f"Its weights are written by hand: there is nothing to learn. {_reach(told)}"
+        return f"Its weights are set by hand, without training. {_reach(told)}"
     learned = [(facts, result) for facts, result in told if result.learned == result.seeds]
     some = [result for _, result in told if 0 < result.learned < result.seeds]
     budget = max(result.budget for _, result in told)
@@ -43,14 +43,14 @@ def verdict_of(board: Board, row: Row) -> str:
         parts.append(f"With some seeds: {_listed(names)}.")
     never = [result.task for _, result in told if result.unlearned]
     if never:
-        parts.append(f"Not learned, so nothing is said of their lengths: {_listed(never)}.")
+        parts.append(f"Not learned: {_listed(never)}.")
     failed = [*untold, *(result.task for _, result in told if not result.finished)]
     if failed:
         parts.append(f"No run finished on {_listed(failed)}.")
     short = [result for _, result in told if 0 < result.finished < result.seeds]
     if short:
         names = [f"{one.task} ({one.finished} of {one.seeds})" for one in short]
-        parts.append(f"Some runs finished, not all: {_listed(names)}.")
+        parts.append(f"Not all runs finished: {_listed(names)}.")
     tested = [(facts, result) for facts, result in learned if result.finished == result.seeds]
     return " ".join([*parts, *([_reach(tested)] if tested else [])])
 
@@ -67,12 +67,12 @@ def verdict_of_verified(rows: Sequence[ExactModel]) -> str:
             reached[_verified_to(row)].append(row.task)
     right = [f"{_listed(tasks)}{reach}" for reach, tasks in reached.items()]
     wrong = [
-        f"{row.task} (wrong on {grouped(row.errors)} of {grouped(row.strings)} strings)"
+        f"{row.task} ({grouped(row.errors)} of {grouped(row.strings)} strings are wrong)"
         for row in rows
         if row.errors
     ]
-    said = [f"right on every string judged of {', of '.join(right)}"] if right else []
-    said += [f"not right on {_listed(wrong)}"] if wrong else []
+    said = [f"right on every tested string of {' and of '.join(right)}"] if right else []
+    said += [f"wrong on {_listed(wrong)}"] if wrong else []
     return f"Verified, not trained: {'; '.join(said)}."
 
 
@@ -93,11 +93,11 @@ def _reach(learned: Sequence[tuple[TaskFacts, Result]]) -> str:
     none = [facts.title for facts, result in learned if result.longest_99 is None]
     said = []
     if whole:
-        said.append(f"to the longest length tested on {_listed(whole)}")
+        said.append(f"up to the longest tested length on {_listed(whole)}")
     if part:
-        said.append(_listed([f"to {length} on {title}" for length, title in reversed(part)]))
-    kept = f"It stays at 99 % or more {'; '.join(said)}." if said else ""
-    lost = f"On {_listed(none)} it is below 99 % at the shortest length tested." if none else ""
+        said.append(_listed([f"up to {length} on {title}" for length, title in reversed(part)]))
+    kept = f"Accuracy stays at 99 % or more {'; '.join(said)}." if said else ""
+    lost = f"It is below 99 % at the shortest test length on {_listed(none)}." if none else ""
     return " ".join(filter(None, (kept, lost)))
 
 

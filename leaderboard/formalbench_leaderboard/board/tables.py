@@ -102,33 +102,33 @@ def _each_seed(outcome: Outcome) -> str:
 
 
 _ACCURACY: tuple[Column[Result], ...] = (
-    percentage("max", "the best seed's accuracy", lambda result: result.max),
+    percentage("max", "accuracy of the best seed", lambda result: result.max),
     interval_column(
         "Wilson interval of max",
-        "95 %, of the best seed alone, given all its test strings",
+        "95 % interval of the best seed, given all its test strings",
         lambda result: (result.max_low, result.max_high),
         "max_low",
         "max_high",
     ),
     percentage(
         "mean",
-        "accuracy, the mean over the seeds; each seed's is its mean over the test lengths",
+        "mean accuracy over the seeds; the accuracy of a seed is its mean over the test lengths",
         lambda result: result.mean,
     ),
     interval_column(
         "interval",
-        "of the mean: 95 %, over seeds and test strings",
+        "95 % interval of the mean, over seeds and test strings",
         lambda result: (result.low, result.high),
     ),
-    percentage("median", "accuracy, the median over the seeds", lambda result: result.median),
+    percentage("median", "median accuracy over the seeds", lambda result: result.median),
 )
 
 
 _LONGEST: tuple[Column[Result], ...] = (
     number(
         "≥ 99 % to",
-        "the longest test length up to which the mean accuracy is that at every length, of what "
-        "every seed learned",
+        "the longest test length up to which the mean accuracy is at least 99 % at every length; "
+        "only if every seed learned",
         lambda result: result.longest_99,
         "longest_99",
     ),
@@ -139,10 +139,10 @@ _LONGEST: tuple[Column[Result], ...] = (
 
 OUTCOME: tuple[Column[Outcome], ...] = (
     Column("model", "with the options set", lambda on: on.row.model, form="name"),
-    words("task", "what was asked", lambda on: on.result.task),
+    words("task", "the task and its objective", lambda on: on.result.task),
     Column(
         "measure",
-        "by what the task is shown, the mean over the seeds",
+        "the metric of the task, as the mean over the seeds",
         lambda on: f"{on.measure.text(on.result.shown)} ({on.measure.title})",
         {
             "measure": lambda on: on.measure.name,
@@ -153,7 +153,7 @@ OUTCOME: tuple[Column[Outcome], ...] = (
     ),
     Column(
         "validation",
-        "accuracy on held-out strings of the training lengths, the mean over the seeds",
+        "mean accuracy over the seeds on held-out strings of the training lengths",
         lambda on: validation(on.result),
         {
             "validation": lambda on: share(on.result.validation),
@@ -175,16 +175,16 @@ OUTCOME: tuple[Column[Outcome], ...] = (
     *(column.of(lambda on: on.accurate) for column in _LONGEST),
     number(
         INFORMATION,
-        "bits of mutual information of answer and target, the mean over seeds and test lengths at "
-        "which the length alone does not decide the answer: high where accuracy is below chance, "
-        "if the answers are right with the sign flipped",
+        "mutual information of answer and target in bits, averaged over seeds and over the test "
+        "lengths whose answer is not decided by the length; it is high where flipped answers would "
+        "be right, although accuracy is then below chance",
         lambda on: on.result.information,
         "mutual_information",
         lambda bits: f"{bits:.3f}",
     ),
     Column(
         "seeds",
-        "runs at the learning rate selected, what became of them, and the accuracy of each",
+        "runs at the selected learning rate: their status, and the accuracy of each",
         _each_seed,
         {
             "seeds": lambda on: on.result.seeds,
@@ -194,12 +194,12 @@ OUTCOME: tuple[Column[Outcome], ...] = (
     ),
     number(
         "rate",
-        "the learning rate selected by validation",
+        "learning rate, selected by validation",
         lambda on: on.result.learning_rate,
         "learning_rate",
         rate,
     ),
-    words("command", "what repeats the runs", lambda on: on.result.command, form="command"),
+    words("command", "repeats the runs", lambda on: on.result.command, form="command"),
 )
 """What a result on a task says."""
 
@@ -273,8 +273,8 @@ def _metric_column(name: str) -> Column[Outcome]:
 PROFILE: tuple[Column[Profile], ...] = (
     Column(
         "profile",
-        "languages solved (99 % at every tested length), only learned, and not learned, by two "
-        "thirds of their seeds; and the share of all seeds that solve their language",
+        "numbers of languages that two thirds of the seeds solved (99 % at every tested length), "
+        "only learned, and did not learn; and the share of all seeds that solved their language",
         lambda of: f"{of.solved}/{of.learned}/{of.unlearned} ({percent(of.solved_seeds, 0)} %)",
         {
             "languages_solved": lambda of: of.solved,
@@ -286,8 +286,8 @@ PROFILE: tuple[Column[Profile], ...] = (
     ),
     number(
         "horizon",
-        "the longest tested length up to which half of the seeds that learned their language are "
-        "right on 99 % of the strings at every tested length",
+        "the longest length up to which half of the seeds that learned are right on 99 % of the "
+        "strings at every tested length",
         lambda of: of.horizon,
     ),
 )
@@ -297,7 +297,7 @@ PROFILE: tuple[Column[Profile], ...] = (
 STANDING: tuple[Column[Row], ...] = (
     Column(
         "rank",
-        "from 1 + the number of rows that are significantly better, to the number of rows less "
+        "from 1 + the number of rows that are significantly better, to the number of rows minus "
         "those that are significantly worse",
         lambda row: ranks(row.rank_low, row.rank_high),
         {
@@ -310,7 +310,7 @@ STANDING: tuple[Column[Row], ...] = (
     words("kind", "learned, or exact: not trained", lambda row: row.kind),
     Column(
         "parameters",
-        "the least and the greatest number over the tasks",
+        "smallest and largest number over the tasks",
         lambda row: count(*row.parameters),
         {
             "parameters_min": lambda row: row.parameters[0],
@@ -324,7 +324,7 @@ STANDING: tuple[Column[Row], ...] = (
     ),
     interval_column(
         "interval",
-        "of the score: 95 %, over seeds and test strings",
+        "95 % interval of the score, over seeds and test strings",
         lambda row: (row.low, row.high),
         "score_low",
         "score_high",
@@ -338,7 +338,7 @@ STANDING: tuple[Column[Row], ...] = (
     ),
     interval_column(
         "IQM interval",
-        "of that mean: 95 %",
+        "95 % interval of the IQM",
         lambda row: (row.iqm_low, row.iqm_high),
         "iqm_low",
         "iqm_high",
@@ -368,12 +368,12 @@ def ranking(board: Board, *, best_seed: bool = False, other_tasks: bool = False)
 
 
 CELL = (
-    f"mean accuracy over the seeds; {FAILED}: a run did not finish, and counts as chance level; "
+    f"mean accuracy over the seeds; {FAILED}: a run did not finish and counts as chance; "
     "[n]: the training lengths were not learned (n = validation accuracy, %); "
-    f"{SOME}: some seeds did not learn them; {CAPPED}: training was capped before the whole "
-    "budget, as validation got no better: weaker evidence. "
-    f"{DOUBTFUL}: weak evidence, a predictor that is wrong on some test strings has over 95 % too. "
-    "The score counts test accuracy"
+    f"{SOME}: some seeds did not learn them; {CAPPED}: training stopped before the whole budget "
+    "because validation did not improve (weaker evidence); "
+    f"{DOUBTFUL}: weak evidence, because a predictor that is wrong on some test strings is right "
+    "on more than 95 %. The score still uses test accuracy"
 )
 """How a task's cell is read."""
 
@@ -408,7 +408,7 @@ def _measured_column(title: str, facts: TaskFacts) -> Column[Row]:
 
     return Column(
         title,
-        f"{measure.title}: the mean over the seeds, and over the test's lengths or parts",
+        f"{measure.title}: mean over the seeds and over the lengths or parts of the test",
         text,
         {measure.name: lambda row: found.shown if (found := row.on(title)) else None},
         "cell",
@@ -432,13 +432,13 @@ def cell(result: Result | None, *, best_seed: bool = False) -> str:
 
 
 LEGEND = (
-    "Verified by `formalbench verify` in fp64, not trained. All to: every string up to this "
-    "length, of those the model is made for, was right. Drawn to: random and adversarial strings "
-    "were right at every tested length up to this one. Margin: the least |logit| of the random "
-    "strings. Bits at n: the worst cross-entropy at string length n. Breaks: the largest tested "
-    "length up to which nothing was wrong, by precision; mixed: sums, softmax and norms in fp32. "
-    "Depth in layers (for the longest string, if it grows), "
-    "width in numbers per position."
+    "These models have weights set by hand and were verified in fp64 by `formalbench verify`. "
+    "Exhaustive to: all strings up to this length, as far as the model supports them, were right. "
+    "Sampled to: random and adversarial strings were right at every tested length up to this one. "
+    "Margin: the smallest |logit| of the random strings. Bits at n: the largest cross-entropy at "
+    "length n. fp16 to fp64: the longest tested length up to which every answer was right in this "
+    "precision; mixed: sums, softmax and norms in fp32. Depth: number of layers, for the longest "
+    "string if it grows. Width: numbers per position."
 )
 """How the table of exact models is read."""
 
@@ -449,7 +449,7 @@ _DIGITS = "{:.3g}".format
 
 def _bits(place: int) -> Column[ExactModel]:
     length = SHOWN_LENGTHS[place]
-    meaning = "the worst cross-entropy at this string length"
+    meaning = "the largest cross-entropy at this string length"
     return number(
         f"bits at {length:,}", meaning, lambda row: row.bits[place], f"bits_{length}", _DIGITS
     )
@@ -464,7 +464,7 @@ def _break(dtype: str) -> Column[ExactModel]:
 
     return Column(
         dtype_title(dtype),
-        "the largest tested length up to which nothing was wrong in this precision",
+        "the longest tested length up to which every answer was right in this precision",
         shown,
         {f"break_{dtype}": lambda row: (row.break_length or {}).get(dtype)},
     )
@@ -484,7 +484,7 @@ EXACT: tuple[Column[ExactModel], ...] = (
     ),
     words(
         "task",
-        "what was asked",
+        "the task and its objective",
         lambda row: row.task,
         more={"command": lambda row: "; ".join(row.commands)},
     ),
@@ -503,10 +503,10 @@ EXACT: tuple[Column[ExactModel], ...] = (
         grouped,
         {"strings": lambda row: row.strings},
     ),
-    number("errors", "strings that were wrong", lambda row: row.errors, told=grouped),
+    number("errors", "number of strings answered wrong", lambda row: row.errors, told=grouped),
     number(
         "margin",
-        "the least |logit| of the random strings",
+        "the smallest |logit| of the random strings",
         lambda row: row.margin,
         told=_DIGITS,
     ),
@@ -536,7 +536,7 @@ def by_place(board: Board, title: str) -> Sheet[Outcome]:
     named = Sheet(OUTCOME, found)
     whole: Column[Outcome] = Column(
         measure.title,
-        "the mean over the seeds, and over the columns that follow",
+        "mean over the seeds and over the columns that follow",
         lambda one: measure.text(one.result.shown),
         {measure.name: lambda one: one.result.shown},
         less=measure.less,
@@ -552,7 +552,7 @@ def _at(place: str, measure: ShownBy) -> Column[Outcome]:
 
     return Column(
         place,
-        f"{measure.title}: the mean over the seeds at this length or part of the test",
+        f"{measure.title}: mean over the seeds at this length or part of the test",
         lambda outcome: measure.text(reached(outcome)),
         {f"{measure.name}_{place}": reached},
         less=measure.less,

@@ -224,24 +224,22 @@ def _written(axes: Axes, point: ScorePoint, offset: tuple[float, float]) -> Anno
 
 
 LENGTH_CAPTION = (
-    "Accuracy against the length of the test strings: the mean over the seeds; bars, from the "
-    "lowest to the highest end of the seeds' 95 % Wilson intervals; dotted, the chance level. What "
-    "no seed learned at its training lengths has no line, and a task without a line no panel."
+    "Mean accuracy over the seeds against the length of the test strings. Bars span the 95 % "
+    "Wilson intervals of all seeds; the dotted line is chance. Models whose training lengths no "
+    "seed learned have no line; tasks without a line have no panel."
 )
 
 
 TEXT_CAPTION = (
-    "{measure}, against the length of the texts or part by part: the mean over the seeds that "
-    "finished; bars, from the seed with the least to the one with the most. Each panel has an axis "
-    "of its own."
+    "{measure} against the length of the texts or for each part: the mean over the seeds that "
+    "finished. Bars span the lowest and the highest seed. Each panel has its own axis."
 )
 
 
 COST_CAPTION = (
-    f"Score against the cost of training: {TRAINING_COST}, the mean over the tasks of the mean "
-    "over the seeds; bars, the score's 95 % interval. A model that was not timed on every task has "
-    "no cost. The seconds were measured on machines that differ and that did other work besides: "
-    "read them as orders of magnitude."
+    f"Score against the cost of training: {TRAINING_COST}, averaged over seeds and tasks. Bars are "
+    "the 95 % intervals of the scores. A model that was not timed on every task has no cost. The "
+    "times come from different machines under different loads: compare orders of magnitude only."
 )
 
 
@@ -339,7 +337,7 @@ def rendered(drawing: Drawing, kind: Kind) -> bytes:
         RequestError: if the library is not installed.
     """
     if installed_version() is None:
-        raise RequestError("figures are drawn with matplotlib: pip install 'formalbench[figures]'")
+        raise RequestError("figures need matplotlib: pip install 'formalbench[figures]'")
     # An SVG keeps the library's version, by which `drawn_by` knows it; no day.
     left_out = {"Date": None} if kind == "svg" else {"Software": None}
     with styled():

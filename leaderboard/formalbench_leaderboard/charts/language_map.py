@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from formalbench.contracts.theory import Theory
-from formalbench.documents.table import CAPPED, DOUBTFUL, SOME
+from formalbench.documents.table import CAPPED, DOUBTFUL, FAILED, SOME
 from formalbench.documents.text import grouped, percent, plural
 from formalbench.statistics.board import Board, ExactModel, Page, Row
 from formalbench.statistics.length_profile import Strip, strip_of
@@ -88,6 +88,7 @@ class MapCell:
         command: repeats it or, where it was not run, runs it.
         prediction: what theory says, if anything.
         weak: whether its test is weak evidence of the language (see `Result`).
+        unfinished: number of runs that did not finish, or diverged at some test lengths.
     """
 
     task: str
@@ -103,6 +104,7 @@ class MapCell:
     solved_to: int | None = None
     prediction: Prediction | None = None
     weak: bool = False
+    unfinished: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,6 +377,7 @@ def _cell(row: Row, board: Board, task: str, known: Known) -> MapCell:
         solved_to=result.longest_99,
         prediction=prediction,
         weak=result.weak,
+        unfinished=sum(times for _, times in result.failures),
     )
 
 
@@ -392,7 +395,7 @@ def filling(row: Row, tasks: str) -> str:
     return shlex.join(kept)
 
 
-NOTHING = "No model has been measured on a language yet, so nothing is known of any."
+NOTHING = "No model has been measured on a language yet."
 
 
 Placed = tuple[MapColumn, MapCell]
@@ -402,10 +405,10 @@ _THRESHOLD = f"{100 * LEARNED:.0f} %"
 
 
 _SAID = (
-    ("this network can express the language", "can", "this instance"),
-    ("a larger one of its family can", "can", "a larger one of its family"),
-    ("one of its family can, of a size that is not stated,", "can", "unknown"),
-    ("none can", "cannot", ""),
+    ("the model can express the language", "can", "this instance"),
+    ("a larger model of its family can", "can", "a larger one of its family"),
+    ("a model of its family can, at a size that theory does not state,", "can", "unknown"),
+    ("no size can", "cannot", ""),
 )
 """What a theorem says of a cell, its verdict and the instance that it speaks of."""
 
@@ -424,8 +427,8 @@ def _nothing(shown: LanguageMap) -> str:
     if not built:
         return NOTHING
     return (
-        f"Nothing has been trained yet, so nothing is known of what is learned; "
-        f"{plural(built, 'construction')} by hand {_were(built)} verified, which says what can be."
+        f"No model has been trained yet. {plural(built, 'construction')} {_were(built)} verified, "
+        "which shows what can be expressed."
     )
 
 
@@ -433,8 +436,8 @@ def _expressible(measured: list[Placed]) -> str:
     said = [cell for _, cell in measured if _is_theorem(cell)]
     if not said:
         return (
-            f"No theorem known here decides any of the {plural(len(measured), 'measured cell')}, "
-            "so whether a model failed to learn or cannot do it is open."
+            f"Theory decides none of the {plural(len(measured), 'measured cell')}, so it is open "
+            "whether a model that failed can express the language."
         )
     parts = [
         f"{what} in {len(cells)} ({sum(cell.solved > 0 for cell in cells)} solved)"
@@ -443,27 +446,27 @@ def _expressible(measured: list[Placed]) -> str:
     ]
     listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
     return (
-        f"What theory says of {plural(len(measured), 'measured cell')}: {listed}. A cell is solved "
-        f"if a seed is right on {_THRESHOLD} of the strings at every tested length; theorems are "
-        "about weights that exist, not about what training finds."
+        f"Theory for {plural(len(measured), 'measured cell')}: {listed}. A cell is solved if one "
+        f"seed is right on {_THRESHOLD} of the strings at every tested length. Theorems say which "
+        "weights exist, not which ones training finds."
     )
 
 
 def _extrapolates(measured: list[Placed]) -> str:
     learned = [(column, cell) for column, cell in measured if cell.state == "learned"]
     if not learned:
-        return "No cell was learned, so nothing is known of how far any model extrapolates."
+        return "No cell was learned, so no extrapolation could be measured."
     far = [column for column, cell in learned if _to_the_end(column, cell)]
     if not far:
         return (
-            f"None of the {plural(len(learned), 'learned cell')} stays right on {_THRESHOLD} of "
-            "the strings up to the longest tested length, on average over its seeds; each strip "
-            "shows where it falls."
+            f"None of the {plural(len(learned), 'learned cell')} stays at {_THRESHOLD} up to the "
+            "longest tested length, on average over the seeds. Each strip shows where accuracy "
+            "falls."
         )
     return (
-        f"Of the {plural(len(learned), 'learned cell')}, {len(far)} {_stay(len(far))} right on "
-        f"{_THRESHOLD} of the strings at every tested length{_times(far)}, on average over the "
-        "seeds, all of which learned; between and beyond these lengths nothing was tested."
+        f"{len(far)} of {plural(len(learned), 'learned cell')} {_stay(len(far))} at {_THRESHOLD} "
+        f"or more at every tested length{_times(far)}, on average over seeds that all learned. "
+        "Other lengths were not tested."
     )
 
 
@@ -517,8 +520,9 @@ def _times(columns: list[MapColumn]) -> str:
     if not times or any(not column.trained_to for column in columns):
         return ""
     low, high = (f"{one:.3g}" for one in (min(times), max(times)))
-    shown = low if low == high else f"{low} to {high}"
-    return f", {shown} times the longest of training"
+    if low == high:
+        return f" (up to {low} times the longest training length)"
+    return f" ({low} to {high} times the longest training length, depending on the task)"
 
 
 def _were(times: int) -> str:
@@ -537,7 +541,7 @@ def told(cell: MapCell) -> str:
         if not cell.learned:
             return f"none of {plural(cell.seeds, 'run')} finished"
         learned = f"learned by {cell.learned} of {plural(cell.seeds, 'seed')}"
-        return f"{learned}, none of which finished its test"
+        return f"{learned}; no test finished"
     if cell.state == "unlearned":
         capped = f", {cell.capped} of {plural(cell.seeds, 'run')} capped" if cell.capped else ""
         return (
@@ -546,14 +550,16 @@ def told(cell: MapCell) -> str:
         )
     said = f"learned by {cell.learned} of {plural(cell.seeds, 'seed')}"
     said += " (weak evidence)" if cell.weak else ""
+    if cell.unfinished:
+        said += f", {plural(cell.unfinished, 'run')} diverged or did not finish"
     if not cell.strip:
         return said
     if cell.solved_to is not None:
         return f"{said}, right on {_THRESHOLD} of the strings up to length {cell.solved_to}"
     first, last = cell.strip[0], cell.strip[-1]
     return (
-        f"{said}, from chance (0) to perfect (100) {100 * first.share:.0f} at length "
-        f"{first.first}, {100 * last.share:.0f} at {last.last}"
+        f"{said}, scaled accuracy {100 * first.share:.0f} at length {first.first} and "
+        f"{100 * last.share:.0f} at {last.last} (0: chance, 100: perfect)"
     )
 
 
@@ -567,6 +573,7 @@ def brief(cell: MapCell) -> str:
         return "learned"
     first, last = cell.strip[0], cell.strip[-1]
     part = f"{'' if cell.learned == cell.seeds else SOME}{DOUBTFUL if cell.weak else ''}"
+    part += f" {FAILED}" if cell.unfinished else ""
     if cell.solved_to == last.last:
         return f"✓ {last.last}{part}"
     return f"{100 * first.share:.0f} → {100 * last.share:.0f}{part}"

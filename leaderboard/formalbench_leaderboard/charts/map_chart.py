@@ -58,13 +58,16 @@ def _entries(shown: LanguageMap) -> Iterator[Entry]:
     cells = [cell for _, _, cell in shown.cells]
     states = {cell.state for cell in cells}
     if "learned" in states:
-        told = f"learned; its accuracy on longer strings{_lengths(shown)}, from chance to perfect"
+        told = f"learned; accuracy on longer strings{_lengths(shown)}, from chance to perfect"
         yield 60.0, told, _ramp
     if any(ink.solved(cell) and not cell.weak for cell in cells):
         yield _BOX, "99 % or more at every tested length, on average over the seeds", _solved
     if any(cell.weak for cell in cells):
-        told = "weak evidence: a predictor that is wrong on some test strings has over 95 %, too"
+        told = "weak evidence: a predictor that is wrong on some test strings has over 95 %"
         yield _BOX, told, _weak
+    if any(cell.state == "learned" and cell.unfinished for cell in cells):
+        told = "weak evidence: a run diverged or did not finish, and counts as chance"
+        yield _BOX, told, _hatched
     if any(cell.state == "learned" and cell.learned < cell.seeds for cell in cells):
         yield (
             4.0,
@@ -91,7 +94,7 @@ def _heads(shown: LanguageMap) -> Iterator[Entry]:
                 how = "theory" if proved else "experiments"
                 yield 8.0 if proved else 16.0, f"{how}: {text}", _verdict(one)
     if any(one for family in shown.families for one in family.built):
-        yield 8.0, "built by hand and verified to this length", _built
+        yield 8.0, "built by hand and verified up to this length", _built
 
 
 def _lengths(shown: LanguageMap) -> str:
@@ -117,6 +120,11 @@ def _solved(sheet: Canvas, x: float) -> None:
 def _weak(sheet: Canvas, x: float) -> None:
     sheet.shapes += ink.bars((Step(0, 0, 1.0),), x, sheet.y, _BOX)
     sheet.shapes.append(ink.wave(x + _BOX / 2, sheet.y + CELL_HEIGHT / 2))
+
+
+def _hatched(sheet: Canvas, x: float) -> None:
+    sheet.shapes += ink.bars((Step(0, 0, 1.0),), x, sheet.y, _BOX)
+    sheet.shapes.append(ink.hatching(x, sheet.y, _BOX))
 
 
 def _grey(sheet: Canvas, x: float, text: str) -> None:

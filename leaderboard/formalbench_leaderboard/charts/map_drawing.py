@@ -311,6 +311,18 @@ def wave(x: float, y: float) -> Shape:
     return Shape("part", f"M{number(x - 7)} {number(y)}q3.5-6 7-1.5t7-1.5v3q-3.5 6-7 1.5t-7 1.5z")
 
 
+def hatching(x: float, y: float, width: float) -> Shape:
+    """Return the diagonal lines over a cell with a run that diverged or did not finish."""
+    lines = []
+    for start in range(-int(CELL_HEIGHT), int(width), 6):
+        left, right = max(0.0, start), min(width, start + CELL_HEIGHT)
+        bottom = y + CELL_HEIGHT - (left - start)
+        lines.append(
+            f"M{number(x + left)} {number(bottom)}l{number(right - left)} {number(left - right)}"
+        )
+    return Shape("hatch", "".join(lines))
+
+
 def verdict(said: Said, x: float, y: float) -> list[Shape]:
     """Return what theory says: a disc for can, a cross for cannot, half a disc for some models.
 
@@ -536,7 +548,8 @@ def _row(sheet: Canvas, row: MapRow, family: str, band: Band, *, targets: bool) 
             title = f"{_short(row.model)} on {_short(cell.task)}: {_short(told(cell))}"
             sheet.targets.append(Target(one.x, sheet.y, one.width, title))
     # Signs come last, so that no bar of another cell, put into one path with theirs, covers them.
-    sheet.shapes += gathered(sorted(shapes, key=lambda shape: shape.kind in ("tick", "part")))
+    order = {"hatch": 1, "tick": 2, "part": 2}
+    sheet.shapes += gathered(sorted(shapes, key=lambda shape: order.get(shape.kind, 0)))
     sheet.y += ROW
 
 
@@ -564,6 +577,8 @@ def _cell(sheet: Canvas, cell: MapCell, x: float, width: float) -> Sequence[Shap
         sheet.write(middle, percent(cell.validation, 0), "value")
         return [Shape("grey", whole)]
     shapes = [Shape("track", whole), *bars(cell.strip, x, y, width)]
+    if cell.unfinished:
+        shapes.append(hatching(x, y, width))
     if cell.learned < cell.seeds:
         shapes.append(ring(x + width + GAP / 2, y + 2))
     if cell.weak:

@@ -31,41 +31,43 @@ def add_command(app: typer.Typer) -> None:
             list[Path] | None,
             typer.Argument(
                 metavar="RECORD",
-                help="Files of records, or folders of them. Default: all that this repository "
-                "publishes.",
+                help="Files of records, or folders of them. Default: all published records of this "
+                "repository.",
             ),
         ] = None,
         weights: Annotated[
             list[Path] | None,
             typer.Option(
                 metavar="FILE|DIR",
-                help="Where weights are: an archive, or a folder of records with weights beside "
-                "them; repeatable. Those beside the records themselves are found anyway.",
+                help="An archive of weights, or a folder of records with weights beside them; "
+                "repeatable. Weights beside the audited records are always found.",
             ),
         ] = None,
         retrain: Annotated[
             str | None,
             typer.Option(
                 metavar="N|all",
-                help="How many runs to train again (slow), drawn at random. Default: 0, and 1 "
-                "where no run has weights, unless that takes more than ten minutes.",
+                help="Train N randomly chosen runs again (slow). Default: 0, but 1 if no run has "
+                "weights and it takes at most ten minutes.",
             ),
         ] = None,
         yes: Annotated[
             bool,
-            typer.Option("--yes", help="Train the run drawn by default however long it takes."),
+            typer.Option("--yes", help="Train the run chosen by default, however long it takes."),
         ] = False,
         verify: Annotated[
             str,
             typer.Option(
                 metavar="N|all",
-                help="How many verifications to carry out again, drawn at random from folders; "
-                "one that is named is.",
+                help="Repeat N randomly chosen verifications from folders. A verification that is "
+                "named as RECORD is always repeated.",
             ),
         ] = "1",
         seed: Annotated[
             int | None,
-            typer.Option(metavar="S", help="Of fresh strings and draws. Default: a new one."),
+            typer.Option(
+                metavar="S", help="Seed of fresh strings and of the sample. Default: random."
+            ),
         ] = None,
         device: Annotated[
             str, typer.Option(metavar="auto|cpu|cuda[:i]", help="Where to compute.")
@@ -74,22 +76,22 @@ def add_command(app: typer.Typer) -> None:
     ) -> None:
         """Re-test published models and compare with their records.
 
-        A record must be one that `publish` would take. Its weights, which are in no repository
-        (--weights names their archive), then answer its own test
-        strings, where next to nothing may change, its validation strings, and fresh strings of
-        the same lengths that nobody has seen: a number that was made up, weights of another
-        network or one that was fitted to the test strings show as a MISMATCH (Fisher's exact
-        test, over all lengths and length by length, p < 1e-6). Exact models are built again.
+        A record must be one that `publish` accepts. Its weights (from the archive named with
+        --weights) are tested on the record's own test and validation strings, where almost
+        nothing may change, and on fresh strings of the same lengths. If the two test accuracies
+        differ significantly (Fisher's exact test over all lengths and at each length, p < 1e-6),
+        the result is MISMATCH: the number was invented, or the weights belong to another network
+        or were fitted to the test strings. Exact models are built again.
 
-        --retrain N draws N runs, those without weights and those that failed among them, and
-        trains each again, with all that trained as one program with it. On the kind of machine
-        that the record names it must end alike, with the same counts or such as one network
-        could give; on another one training can end elsewhere, which is not judged. How long it
-        takes by the records is said first. What has no weights and is not drawn is not
-        audited, and that is said last; given --weights, what they should hold and do not is
-        refused.
-        --verify N repeats N verifications of exact models on all of their strings. The
-        sample is random; the seed that is printed repeats it.
+        --retrain N trains N randomly chosen runs again, each with its whole cohort. Runs that
+        have no weights or failed can be chosen, too. On the kind of machine that the record
+        names, the result must agree: the same counts, or counts that the same network could give.
+        Another machine can train another network, so there the result is not judged. The
+        estimated time is printed first. Runs without weights that are not retrained are not
+        audited, and are listed at the end. With --weights, missing weights are refused.
+
+        --verify N repeats N verifications of exact models on all of their strings. The samples
+        are random; the printed seed repeats them.
 
         Records whose plugin is not installed are rejected: read its source, then name it with
         --plugin. Exit code 1 if a record does not match or is refused.
@@ -152,7 +154,7 @@ def _default_sample(
     cost = seconds_of(read_records(run))
     if yes or cost[1] <= LONGEST:
         return run
-    typer.echo(f"not done without --yes: {sentence(*cost)}", err=True)
+    typer.echo(f"skipped without --yes: {sentence(*cost)}", err=True)
     return frozenset()
 
 
@@ -227,9 +229,9 @@ def _line(one: Audit) -> str:
         shares = f"recorded {percent(one.recorded)} %, fresh {percent(one.fresh)} %"
         told.append(f"{shares}, p {one.p:.2g}")
     elif one.recorded is not None:
-        told.append(f"recorded {percent(one.recorded)} %; its strings are fixed, none are fresh")
+        told.append(f"recorded {percent(one.recorded)} %; no fresh strings, its test is fixed data")
     if one.changed and one.verdict == "ok":
-        told.append(f"{one.changed:,} of its own test strings are answered otherwise")
+        told.append(f"{one.changed:,} answers to its own test strings changed")
     if one.retrained is not None:
         told.append(_retrained(one.retrained))
     if one.reverified is not None:
@@ -254,7 +256,7 @@ def _retrained(again: Retrained) -> str:
     where = "" if again.alike else " under other conditions"
     if again.accuracy is None:
         return f"trained again{where}: {again.status}"
-    counts = "every count equal" if not again.changed else f"{again.changed:,} strings otherwise"
+    counts = "all counts equal" if not again.changed else f"{again.changed:,} answers changed"
     return f"trained again{where}: {percent(again.accuracy)} %, {counts}"
 
 
@@ -265,8 +267,8 @@ def _not_examined(found: Sequence[Audit]) -> list[str]:
     if not lines:
         return []
     total = reasons.total()
-    told = f"{total:,} of {plural(len(found), 'record')} not audited: their numbers are "
-    return [*sorted(lines), f"{told}their authors' word"]
+    told = f"{total:,} of {plural(len(found), 'record')} not audited: their numbers are unchecked"
+    return [*sorted(lines), told]
 
 
 def _data(one: Audit) -> dict[str, Any]:

@@ -1,9 +1,10 @@
-"""The command ``formalbench compare``: two models beside each other."""
+"""The command ``formalbench compare``: two models or more, pair by pair."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, partial
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,65 +22,65 @@ if TYPE_CHECKING:
 
 def compare(
     ctx: typer.Context,
-    a: Annotated[
-        str,
+    models: Annotated[
+        list[str],
         typer.Argument(
-            metavar="MODEL_A",
-            help="A row of the board, its options behind its name: 'transformer[positions=alibi]'.",
+            metavar="MODEL",
+            help="Two or more rows of the board. Options follow the name: "
+            "'transformer[positions=alibi]'.",
             autocompletion=names_of("models"),
         ),
-    ],
-    b: Annotated[
-        str,
-        typer.Argument(metavar="MODEL_B", help="Another one.", autocompletion=names_of("models")),
     ],
     results: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="DIR",
-            help="Folder of records, which stand among the published ones; repeatable. "
-            "Default: your own results.",
+            help="Folder of records, added to the published ones; repeatable. Default: your own "
+            "results.",
         ),
     ] = None,
     suite: Annotated[
         str | None,
         typer.Option(
             metavar="S",
-            help="On the tasks of this suite only. Default: on all that both have.",
+            help="Compare on the tasks of this suite. Default: all tasks that both models have.",
             autocompletion=names_of("suites"),
         ),
     ] = None,
     task: Annotated[
         str | None,
         typer.Option(
-            metavar="T[,T]", help="On these tasks only.", autocompletion=lists_of("tasks")
+            metavar="T[,T]", help="Compare on these tasks.", autocompletion=lists_of("tasks")
         ),
     ] = None,
     protocol: Annotated[
         str | None,
         typer.Option(
             metavar="P[,P]",
-            help="Under this protocol only; with two, A under the first, B under the second.",
+            help="Compare under this protocol. With two protocols, the first model under the first "
+            "and the second under the second.",
             autocompletion=lists_of("protocols"),
         ),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Compare two models: how far apart they are on each task, and what they differ in.
+    """Compare models on each task, and list differing settings.
 
-    Each difference has a 95 % interval over seeds and test strings: few seeds that agree do
-    not say that another one will, so that a single task with three seeds rarely tells models
-    apart, and several tasks together often do.
+    More than two models are compared pair by pair.
+
+    Each difference has a 95 % interval over seeds and test strings. With three seeds, one task
+    rarely separates two models, because another seed may differ; several tasks often do.
 
     \b
     formalbench compare regulargpt lstm
+    formalbench compare regulargpt lstm gru
     formalbench compare lstm 'transformer[positions=alibi]' --task parity,first
     formalbench compare rnn 'rnn[nonlinearity=relu]' --protocol standard
     """
     from formalbench.statistics.comparison import check_tasks
     from formalbench.statistics.records import model_key
 
-    from formalbench_leaderboard.board.comparison import data_of, print_comparison
+    from formalbench_leaderboard.board.comparison import data_of, legend, print_comparison
     from formalbench_leaderboard.board.sources import (
         check_folders,
         read_published,
@@ -89,25 +90,35 @@ def compare(
     from formalbench_leaderboard.commands.show import names_in, tell_invalid
 
     if suite is not None and task is not None:
-        raise RequestError("--suite and --task both say on which tasks: name one of them")
+        raise RequestError("--suite and --task both choose the tasks: use only one of them")
+    protocols = names_in("protocol", protocol) if protocol is not None else None
+    if len(models) < 2:
+        raise RequestError(f"compare {models[0]}: name two models or more")
+    if len(models) > 2 and protocols is not None and len(protocols) > 1:
+        raise RequestError("two protocols need exactly two models")
     check_folders(results or ())
     host = host_of(ctx)
     held = read_published(*results) if results else read_with_published()
-    for name in (a, b):
+    for name in models:
         if name in {model_key(one)[0] for one in held.verifications}:
-            raise RequestError(f"{name} is verified, not tested: there is nothing to compare")
+            raise RequestError(f"{name} was verified but never tested, so it cannot be compared")
     tasks = names_in("task", task) if task is not None else None
     check_tasks(held.records, tasks or ())
     if suite is not None:
         tasks = list(suite_view(host, suite).tasks)
-    protocols = names_in("protocol", protocol) if protocol is not None else None
-    found = compared(host, held.records, (a, b), tasks, protocols)
+    found = [
+        one
+        for pair in combinations(models, 2)
+        for one in compared(host, held.records, pair, tasks, protocols)
+    ]
     if as_json:
         print_json({"comparisons": [data_of(*one) for one in found]})
     else:
         screen = console()
         for one in found:
             print_comparison(*one, screen)
+        if any(comparison.tasks for comparison, _ in found):
+            screen.print(legend())
     if held.invalid:
         tell_invalid(held.invalid)
         raise typer.Exit(1)

@@ -35,7 +35,7 @@ def fill(
     plan: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="The plan. Default: leaderboard/plan.yaml of the clone you are in."
+            metavar="FILE", help="The plan. Default: leaderboard/plan.yaml of the current clone."
         ),
     ] = None,
     hours: Annotated[
@@ -53,11 +53,14 @@ def fill(
     ] = None,
     results: ResultsOption = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what is missing, and train nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Print the missing runs and the estimated core hours, then exit."
+        ),
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Train what the leaderboard's plan lacks, in its order.
+    """Train the missing runs of the leaderboard's plan, in order.
 
     A run is complete if its record is among the published ones or in --results. An interrupted
     run continues from its last checkpoint, at most a minute old. At the end the command prints
@@ -131,7 +134,7 @@ def _print(lacking: Sequence[Missing], as_json: bool) -> None:
         for one in lacking
     ]
     print_table(("entry", "title", "missing", "core hours"), rows)
-    some = " and what is unknown" if len(known) < len(lacking) else ""
+    some = ", without the unknown entries" if len(known) < len(lacking) else ""
     typer.echo(f"{plural(count, 'run')} missing: {sum(known):,.1f} core hours{some}")
 
 

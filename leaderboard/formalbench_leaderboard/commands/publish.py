@@ -27,7 +27,11 @@ FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The archive:
 
 def add_weights_commands(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    app.add_typer(weights, name="weights", help="Pack the weights of published runs, or unpack.")
+    app.add_typer(
+        weights,
+        name="weights",
+        help="Pack the weights of published runs, or unpack an archive.",
+    )
 
 
 @weights.command("pack")
@@ -38,21 +42,20 @@ def pack_weights(
         typer.Option(
             metavar="DIR",
             help="Folder of records with weights beside them, or another archive; repeatable. "
-            "Default: your own results, and the clone of the repository that you are in.",
+            "Default: your own results and the current clone of the repository.",
         ),
     ] = None,
     repository: Annotated[
-        bool, typer.Option("--repository", help="Look in the clone of the repository alone.")
+        bool, typer.Option("--repository", help="Search only the clone of the repository.")
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Pack the weights of published records into one archive.
 
-    Weights that are not found are listed.
-
-    Weights are in no repository: a record names theirs by SHA-256, and whoever has the files
-    gives them away in an archive. The same weights give the same bytes. In it, index.json says
-    of which record which weights are; each file of weights is named by its hash.
+    Weights are not stored in the repository. A record names its weights by SHA-256, and they are
+    distributed in an archive. The archive's index.json lists the weights of each record, and each
+    file is named by its hash. The same weights always give the same archive, byte for byte.
+    Missing weights are listed.
 
     \b
     formalbench leaderboard weights pack weights.tar
@@ -76,16 +79,16 @@ def unpack_weights(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder to make of it, of records with weights beside them. Default: "
-            "leaderboard/results of the clone that you are in, where git ignores weights.",
+            help="Folder to create, with records and their weights. Default: leaderboard/results "
+            "of the current clone, where git ignores weights.",
         ),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Unpack an archive: weights go beside the records that name them.
+    """Unpack an archive and put the weights beside the records that name them.
 
-    Each file is held to its record's hash, and what no published record names stays in the
-    archive. It says which records have no weights then.
+    Each file is checked against the hash in its record. Files that no published record names are
+    not unpacked. Records that still have no weights are listed.
 
     \b
     formalbench leaderboard weights unpack weights.tar --into with-weights
@@ -98,7 +101,7 @@ def unpack_weights(
         return
     typer.echo(f"unpacked {_records(done)}")
     if done.strange:
-        typer.echo(f"left {plural(done.strange, 'file')} of no published record")
+        typer.echo(f"not unpacked: {plural(done.strange, 'file')} that no published record names")
     _print_without(done)
 
 
@@ -157,46 +160,51 @@ def publish(
     results: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Folder of records to publish. Default: your own results."
+            metavar="DIR", help="Folder with the records to publish. Default: your own results."
         ),
     ] = None,
     weights: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The archive to write of their weights. Default: weights-<hash>.tar in the clone, "
-            "where git ignores it.",
+            help="Write the weights to this archive. Default: weights-<hash>.tar in the clone, "
+            "which git ignores.",
         ),
     ] = None,
     self_reported: Annotated[
         bool,
         typer.Option(
             "--self-reported",
-            help="Publish scores of answers from elsewhere instead, in a section of their own.",
+            help="Publish scores of answers made outside formalbench, in a section of their own.",
         ),
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Add records to this repository's leaderboard.
 
-    Run it inside a clone of the repository: it copies the records into leaderboard/results, and
-    their weights into an archive beside, which belongs to the pull request and not into git. It
-    says which rows are new and which ranks moved. Then commit the records and open a pull request:
-    the main branch renders the pages.
+    Run it inside a clone of the repository. It copies the records into leaderboard/results and
+    writes their weights to an archive, which you attach to the pull request and do not commit.
+    It prints new rows and changed ranks. Then commit the records and open a pull request. The
+    pages are rendered after the merge.
 
-    Every record is checked first: its task, model and protocol must be the installed ones
-    (a local plugin is named with --plugin), its test strings, chance level and identity are
-    worked out again, the weights of every `standard` run and of seed 0 under any other protocol
-    must be found, and those that it names, and no seed or learning rate of the protocol may be
-    missing. A model or a task that is not built in must keep its
-    contract (`formalbench check`), and the source of its plugin goes along, into
-    leaderboard/plugins. If one is refused, nothing is written, and the exit code is 1.
+    Every record is checked first:
 
-    A run that is published already stays as it is. If it names no weights yet, and the new
-    record agrees with it in every count, it gives way.
+    \b
+    - its task, model and protocol are installed (name a local plugin with --plugin)
+    - its test strings, chance level and ids are recomputed and must agree
+    - the weights of `standard` runs, of seed 0 under other protocols, and all weights that
+      a record names must be found
+    - no seed or learning rate of the protocol may be missing
+    - a model or task that is not built in must pass `formalbench check`; the source of its
+      plugin is copied into leaderboard/plugins
 
-    With --self-reported it copies the records that `formalbench score --results` and
-    `Report.save` made, and no others. Nobody can check such scores, so they are never ranked.
+    If a record is refused, nothing is written, and the exit code is 1.
+
+    A published run is not replaced, except by a record that agrees in every count and adds
+    weights where there were none.
+
+    --self-reported copies only the records that `formalbench score --results` and `Report.save`
+    wrote. These scores cannot be checked, so they are never ranked.
 
     \b
     formalbench leaderboard publish --results my-results
@@ -243,30 +251,29 @@ def check(
         typer.Option(
             metavar="FILE|DIR",
             help="Archive of weights, or folder of records with weights beside them; repeatable. "
-            "They must hold what the records name.",
+            "All weights that records name must be there.",
         ),
     ] = None,
     rendered: Annotated[
         bool,
-        typer.Option("--rendered", help="Compare the rendered files, too, as on the main branch."),
+        typer.Option("--rendered", help="Also compare the rendered files, as on the main branch."),
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Check what this repository publishes: records and weights.
+    """Check the published records and weights of this repository.
 
-    Writes nothing, and deletes only what a killed command left half-written. Every record must be
-    one that `publish` would take, at its place. Weights that
-    are found must be those that records name; given --weights, none may be missing that
-    `publish` demands. The pages of reproductions must be what their data give.
+    Every record must be one that `publish` accepts, in its right place. The weights that are
+    found must match their records. With --weights, all weights that `publish` requires must be
+    there. The pages of reproductions must match their data. The command writes nothing and
+    deletes only partial files of a killed command.
 
-    The main branch renders every other page (`formalbench leaderboard render`), so that two pull
-    requests never touch one file: --rendered also demands that each is, byte for byte, what the
-    records give, and every figure shows it.
+    The other pages are rendered on the main branch after a merge (`formalbench leaderboard
+    render`), so that two pull requests never change the same file. --rendered also checks that
+    each of them matches the records byte for byte.
 
-    Records of an older task, model or protocol stay and do not count. If their plugin is
-    not installed they cannot be checked: its source is in leaderboard/plugins, to be read and
-    then named with --plugin. Exit code 1 if anything is wrong or cannot be checked. Whether
-    the numbers are true is what `audit` asks.
+    Records of an older task, model or protocol stay and do not count. Records whose plugin is
+    not installed cannot be checked: read its source in leaderboard/plugins, then name it with
+    --plugin. Exit code 1 if anything is wrong or cannot be checked. `audit` re-tests the numbers.
 
     \b
     formalbench leaderboard check
@@ -293,15 +300,15 @@ def check(
 def render(
     ctx: typer.Context,
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; exit code 1 if anything is otherwise.")
+        bool, typer.Option("--check", help="Write nothing; exit code 1 if a file would change.")
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Render the pages, figures and snapshot of what is published.
+    """Render the pages, figures and snapshot of the records.
 
-    The main branch does so after every merge, and nobody else has to: a pull request holds records
-    alone. Files of the leaderboard's folders that no record gives are deleted. Drawing needs
-    matplotlib (`pip install 'formalbench[figures]'`).
+    This runs on the main branch after every merge. A pull request contains only records. Files
+    in the leaderboard's folders that no record produces are deleted. Figures need matplotlib
+    (`pip install 'formalbench[figures]'`).
 
     \b
     formalbench leaderboard render
@@ -340,9 +347,9 @@ def _print_problems(found: Checked, repository: Path) -> None:
     if found.unchecked:
         records = plural(found.unchecked, "record")
         typer.echo(
-            f"{records} not checked, and no page compared: their plugins are not installed: "
-            "install the distributions; the sources of files are in leaderboard/plugins: read "
-            "them, then name each with --plugin",
+            f"{records} not checked and no page compared, because their plugins are not "
+            "installed. Install the distributions. For plugins that are files, read the sources "
+            "in leaderboard/plugins, then name each with --plugin.",
             err=True,
         )
     if found.uncompared:
@@ -352,30 +359,30 @@ def _print_problems(found: Checked, repository: Path) -> None:
 def _print_in_order(found: Checked, rendered: bool) -> None:
     """Say that nothing is wrong."""
     if found.old:
-        typer.echo(f"{plural(found.old, 'record')} stale: made with another version, not counted")
+        typer.echo(f"{plural(found.old, 'record')} made with another version, not counted")
     if found.weightless:
         runs = plural(found.weightless, "run")
         typer.echo(
-            f"the weights of {runs} were not found and not checked; name them with --weights"
+            f"the weights of {runs} were not found, so not checked; name them with --weights"
         )
     pages = ", and every rendered file is up to date" if rendered else ""
-    typer.echo(f"every record is in order{pages}")
+    typer.echo(f"all records are valid{pages}")
 
 
 def _print_stale(repository: Path, stale: Sequence[Path]) -> None:
     """Say which rendered files are not what the records give, and how to write them again."""
     for path in stale:
-        typer.echo(f"{path.as_posix()} is not what leaderboard/results gives", err=True)
+        typer.echo(f"{path.as_posix()} does not match leaderboard/results", err=True)
     if stale:
-        typer.echo("`formalbench leaderboard render` renders it", err=True)
+        typer.echo("run `formalbench leaderboard render` to render it", err=True)
         _print_versions(repository, stale)
 
 
 def _print_uncompared(figures: Sequence[Path]) -> None:
     """Say that figures could not be compared, and what would draw them."""
     typer.echo(
-        f"{plural(len(figures), 'figure')} not compared, for nothing here draws: "
-        "pip install 'formalbench[figures]'",
+        f"{plural(len(figures), 'figure')} not compared: matplotlib is not installed "
+        "(pip install 'formalbench[figures]')",
         err=True,
     )
 
@@ -386,8 +393,8 @@ def _print_versions(repository: Path, stale: Sequence[Path]) -> None:
     from formalbench_leaderboard.renderers.render import others_draw
 
     if others := sorted(others_draw(repository, stale)):
-        line = f"matplotlib {', '.join(others)} drew figures among them, here is "
-        line += f"{installed_version()}: locks/test.txt has the one to draw with"
+        line = f"some figures were made with matplotlib {', '.join(others)}; installed is "
+        line += f"{installed_version()}; the right version is in locks/test.txt"
         typer.echo(harmless(line), err=True)
 
 
@@ -398,20 +405,20 @@ def _print_published(done: Published) -> None:
     for what, pairs, after in (
         ("added", done.added, ""),
         ("added the weights of", done.completed, ""),
-        ("kept", done.differing, " published already, with other numbers than these"),
+        ("kept", done.differing, " already published with other numbers"),
     ):
         for (model, task), times in pairs.items():
             count = plural(times, "record")
             typer.echo(f"{what} {harmless(model)} on {harmless(task)}: {count}{after}")
     if done.already:
-        typer.echo(f"{plural(done.already, 'record')} published already")
+        typer.echo(f"{plural(done.already, 'record')} already published")
     for line in done.changes:
         typer.echo(harmless(line))
     if done.archive is not None:
         told = facts(done.archive)
         what = f"weights: {harmless(str(done.archive))}, {told['bytes']:,} bytes"
-        typer.echo(f"{what}, SHA-256 {told['sha256']}: it belongs to the pull request, not to git")
-    typer.echo("commit leaderboard/results and leaderboard/plugins: the main branch renders pages")
+        typer.echo(f"{what}, SHA-256 {told['sha256']}: attach it to the pull request")
+    typer.echo("next: commit leaderboard/results and leaderboard/plugins, open a pull request")
 
 
 def _published(done: Published) -> dict[str, Any]:

@@ -42,7 +42,7 @@ Folders = Annotated[
         "--results",
         metavar="DIR",
         help="Folder of records; repeatable. Default: your own results and the published ones, "
-        "those of reproductions among them.",
+        "including reproductions.",
     ),
 ]
 
@@ -52,7 +52,7 @@ Shown = Annotated[
     typer.Option(
         "--format",
         help="table: for the terminal. markdown: the page of the repository. csv, json: for "
-        "programs, shares as fractions of one.",
+        "programs, with accuracies from 0 to 1.",
     ),
 ]
 
@@ -70,11 +70,11 @@ def add_commands(app: typer.Typer) -> None:
     def predictions(
         ctx: typer.Context, results: Folders = None, format: Shown = "table", output: Into = None
     ) -> None:
-        """Hold what theory predicts against what was measured.
+        """Compare the predictions of theory with the measurements.
 
-        A theorem says what a kind of network can do at all, an experiment what training was seen
-        to find; docs/theory.md names them. A result that did not learn its training lengths
-        decides nothing.
+        A theorem says which languages a kind of network can express. A published experiment says
+        what training found. docs/theory.md lists both. A model that did not learn the training
+        lengths neither confirms nor contradicts a prediction.
 
         \b
         formalbench leaderboard predictions
@@ -103,9 +103,7 @@ def add_commands(app: typer.Typer) -> None:
     def papers(
         ctx: typer.Context, results: Folders = None, format: Shown = "table", output: Into = None
     ) -> None:
-        """Show published numbers beside ours, and what is not alike.
-
-        Which of our models and tasks a number is about, the paper's own file says.
+        """Compare numbers from papers with ours.
 
         \b
         formalbench leaderboard papers
@@ -197,17 +195,17 @@ def show(
         list[Path] | None,
         typer.Option(
             metavar="DIR",
-            help="Folder of records; repeatable. They are shown on their own tasks, among the "
-            "published ones: of the repository you are in, or those that came with formalbench. "
-            "Default: your own results.",
+            help="Folder of records; repeatable. They are ranked on their own tasks, among the "
+            "published records of the current repository or of the installed package. Default: "
+            "your own results.",
         ),
     ] = None,
     suite: Annotated[
         str,
         typer.Option(
             metavar="S",
-            help="Rank by the tasks of this suite (`formalbench list suites`). Default: default, "
-            "and with --results those of it that you ran.",
+            help="Rank by the tasks of this suite (`formalbench list suites`). Default: `default`; "
+            "with --results, the tasks of it that you ran.",
             autocompletion=names_of("suites"),
         ),
     ] = "",
@@ -215,66 +213,66 @@ def show(
         str | None,
         typer.Option(
             metavar="M[,M]",
-            help="Show these models only, with the ranks they have.",
+            help="Show only these models. Their ranks do not change.",
             autocompletion=lists_of("models"),
         ),
     ] = None,
     task: Annotated[
         str | None,
         typer.Option(
-            metavar="T[,T]", help="Rank by these tasks only.", autocompletion=lists_of("tasks")
+            metavar="T[,T]", help="Rank by these tasks.", autocompletion=lists_of("tasks")
         ),
     ] = None,
     protocol: Annotated[
         str | None,
         typer.Option(
             metavar="P",
-            help="Show this protocol only. Different protocols are never compared.",
+            help="Show only this protocol. Models of different protocols are not compared.",
             autocompletion=names_of("protocols"),
         ),
     ] = None,
     within: Annotated[
         str | None,
         typer.Option(
-            "--class", metavar="C", help=f"Only tasks in a class of languages: {CLASS_NAMES}."
+            "--class", metavar="C", help=f"Rank by the tasks of this class: {CLASS_NAMES}."
         ),
     ] = None,
     everything: Annotated[
         bool,
         typer.Option(
             "--all",
-            help="In the terminal all boards of the suite with all rows and columns, exact models, "
-            "papers' numbers. Default: the board on which the most was learned, on one screen, and "
-            "the commands that show the others.",
+            help="Print all boards with all rows and columns, exact models and numbers from papers."
+            " Default: only the board with the most learned tasks, on one screen, and the commands "
+            "for the others.",
         ),
     ] = False,
     format: Annotated[
         Format,
         typer.Option(
-            help="table: for the terminal. markdown: the full page, with every task. latex: to "
-            "paste into a paper. csv, json: for programs, shares as fractions of one. html: a "
-            "folder with a page to open from disk. figures: SVG and PNG files, into a folder. "
-            "map: what families of models can express, learned and extrapolate on, by class of "
-            "language, as one SVG for a paper or, as map-dark, for a dark slide."
+            help="table: for the terminal. markdown: the full page with every task. latex: for a "
+            "paper. csv, json: for programs, with accuracies from 0 to 1. html: a folder with a "
+            "web page to open from disk. figures: a folder of SVG and PNG files. map: one SVG of "
+            "what each family of models can express, learned and extrapolates on, by class of "
+            "language. map-dark: the same on a dark background."
         ),
     ] = "table",
     output: Annotated[
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="Write to this file (of html and figures: folder) instead of standard output.",
+            help="Write to this file (html and figures: folder) instead of standard output.",
         ),
     ] = None,
 ) -> None:
-    """Rank models by what their records say.
+    """Rank models by their test results.
 
-    A score is the mean over a suite's tasks of (accuracy − chance) / (1 − chance), each
-    task the mean over all seeds; its interval is over seeds and test strings.
-    A rank is 1 + the number of rows that are significantly better, all pairs compared at once.
-    Numbers from papers come below, never mixed with measured ones.
+    A score is the mean of (accuracy − chance) / (1 − chance) over the tasks of a suite. The
+    accuracy of a task is the mean over all seeds. The interval covers seeds and test strings.
+    A rank is 1 + the number of models that are significantly better, corrected for the number of
+    comparisons. Numbers from papers are in tables of their own.
 
-    A result of your own goes in with `publish`. `check` holds what is published to the rules,
-    `audit` its numbers to the truth: each has its own --help.
+    `publish` adds your results, `check` checks published records against the rules, and `audit`
+    re-tests published models. Each has its own --help.
 
     \b
     formalbench leaderboard
@@ -311,13 +309,15 @@ def show(
     if within is not None:
         held, view = sources.in_class(held, view, check_class(within))
         if not (view.tasks or held.records or held.verifications):
-            raise RequestError(f"--class {within}: no task of the suite or with a record is in it")
+            raise RequestError(f"--class {within}: no task of the suite and no record is in it")
     if task is not None:
         held, view = sources.on_tasks(held, view, names_in("task", task))
     if format == "json":
         view = replace(view, predicted=Predictions(host, view.theory).each)
     page = build_page(held.records, view, held.verifications)
-    by_class = sources.pages_by_class(held, view) if format == "html" else {}
+    by_class = {}
+    if format == "html":
+        by_class = sources.pages_by_class(held, view) | sources.pages_by_keyword(host, held, view)
     if model is not None:
         page = sources.of_models(page, names_in("model", model))
     records: list[AnyRecord] = [*held.records, *held.verifications]
@@ -446,7 +446,7 @@ def tell_invalid(lines: Sequence[str]) -> None:
     """Say which files are no records, and what is wrong with them: all at once."""
     for line in lines:
         typer.echo(harmless(line), err=True)
-    typer.echo(f"{plural(len(lines), 'file')} left out: no valid record", err=True)
+    typer.echo(f"{plural(len(lines), 'file')} skipped: not a valid record", err=True)
 
 
 def _write_web_page(

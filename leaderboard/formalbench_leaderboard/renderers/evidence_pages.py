@@ -129,26 +129,25 @@ def _contradiction(cell: Foretold, links: Links) -> Markdown:
     told = written(
         f"on {result.task} ({cell.board.name}): predicted “{cell.kind}” by "
         f"{theorem.name if theorem else ''}; {result.learned} of {result.seeds} seeds learned the "
-        f"training lengths ({percent(result.validation)} there), and {_tested(result)}."
+        f"training lengths (validation {percent(result.validation)}); {_tested(result)}."
     )
     return Markdown(f"{links.model(cell.row)} {told}")
 
 
 def _tested(result: Result) -> str:
     if result.finished == 0:
-        return f"of the tests {result.outcome}"
-    said = f"the test has {percent(result.mean)} on average, {percent(result.max)} at best"
+        return f"tests: {result.outcome}"
+    said = f"test accuracy {percent(result.mean)} on average, {percent(result.max)} at best"
     return f"{said} ({result.outcome})" if result.marked else said
 
 
 def _untaught(cell: Expected, links: Links) -> Markdown:
     """Return a line on what was to be learned and was not, with what was tried."""
     result = cell.result
-    some = "it, the others not" if result.learned else "it"
     told = written(
         f"on {result.task} ({cell.board.name}): {result.learned} of {result.seeds} seeds learned "
-        f"{some} within at most {tried(result)}; validation accuracy "
-        f"{percent(result.validation)} % on average; to be expected by {', '.join(cell.said_by)}."
+        f"within at most {tried(result)}; mean validation accuracy {percent(result.validation)} %; "
+        f"expected by {', '.join(cell.said_by)}."
     )
     return Markdown(f"{links.model(cell.row)} {told}")
 
@@ -178,9 +177,7 @@ def _differs(group: Group, links: Links) -> Markdown:
     """Return a line on what differs of all numbers of a model, as far as their paper says."""
     first = group[0]
     same = [one for one in first.differs if all(one in other.differs for other in group)]
-    told = written(
-        f"({first.board.name}) beside {first.theirs.model}: {'; '.join(same) or MISSING}"
-    )
+    told = written(f"({first.board.name}) and {first.theirs.model}: {'; '.join(same) or MISSING}")
     return Markdown(f"{links.model(first.row)} {told}")
 
 

@@ -257,7 +257,7 @@ def verified_by(rows: Sequence[ExactModel]) -> Sheet[tuple[ExactModel, str]]:
     return Sheet(
         [
             Column("model", "with the options set", lambda pair: pair[0].model, form="name"),
-            Column("task", "what was asked", lambda pair: pair[0].task, form="words"),
+            Column("task", "the task and its objective", lambda pair: pair[0].task, form="words"),
             Column("command", "what repeats it", lambda pair: pair[1], form="command"),
         ],
         [(row, command) for row in rows for command in row.commands],

@@ -154,7 +154,7 @@ def _suites(runs: list[Record], host: PluginHost) -> list[SuitePage]:
     if REST in homes:
         in_none = [run for run in runs if home_suite(run.task.name, host) == REST]
         view = replace(_view(host, DEFAULT_SUITE), title=REST, tasks=(), published=())
-        found.append(SuitePage(REST, "tasks that are in no suite", build_page(in_none, view)))
+        found.append(SuitePage(REST, "tasks that are not in a suite", build_page(in_none, view)))
     return found
 
 

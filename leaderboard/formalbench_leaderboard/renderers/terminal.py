@@ -144,7 +144,7 @@ def _within(room: int, page: Page, console: Console, extent: Extent) -> Extent:
 
 def _print_page(page: Page, console: Console, extent: Extent) -> None:
     if not page.boards and not page.exact.rows:
-        console.print("No measured rows yet. `formalbench run --model regulargpt` makes some.\n")
+        console.print("No results yet. Run `formalbench run --model regulargpt` first.\n")
     if extent.everything:
         _print_besides(page, console)
     for board in reversed(page.boards):
@@ -206,8 +206,8 @@ def _print_board(board: Board, title: str, console: Console, extent: Extent) -> 
         more = [plural(count, f"more {noun}") for count, noun in named if count]
         if board.other_tasks and not extent.other_tasks:
             more.append(f"{plural(len(board.other_tasks), 'task')} not in the score")
-        told = ", ".join([*more, "intervals", "exact models", "papers' numbers"])
-        console.print(Text(f"--all: {told}."), style="dim")
+        told = ", ".join([*more, "intervals", "exact models", "numbers from papers"])
+        console.print(Text(f"--all also prints: {told}."), style="dim")
     _print_notes(notes, console)
 
 
@@ -264,18 +264,18 @@ def _first_lines(below: Mapping[str, str]) -> dict[str, str]:
 
 _SHORT_LEGEND = (
     "Score: mean over the tasks of (accuracy − chance) / (1 − chance). Rank: from 1 + the "
-    "number of rows that are significantly better, to the number of rows less those that are "
-    "worse. Profile: languages solved/only learned/not learned (seeds that solve theirs)."
+    "number of rows that are significantly better, to the number of rows minus those that are "
+    "worse. Profile: languages solved/only learned/not learned (share of seeds that solved)."
 )
 _LONG_LEGEND = (
-    "Score: mean over the tasks of (accuracy − chance) / (1 − chance); its interval: 95 %, "
+    "Score: mean over the tasks of (accuracy − chance) / (1 − chance), with its 95 % interval "
     "over seeds and test strings. Tasks: mean accuracy over the seeds. All in percent. "
-    "Rank: from 1 + the number of rows that are significantly better, to the number of rows less "
-    "those that are significantly worse, all pairs compared at once. Profile: languages solved "
-    "(99 % at every tested length)/only learned/not learned by two thirds of the seeds, and the "
-    "share of all seeds that solve theirs. Horizon: the longest length up to which half of "
-    "the seeds that learned have 99 %. IQM: the mean of the middle half of all runs' scaled "
-    "accuracies."
+    "Rank: from 1 + the number of rows that are significantly better, to the number of rows minus "
+    "those that are significantly worse, corrected for the number of comparisons. Profile: "
+    "languages that two thirds of the seeds solved (99 % at every tested length)/only learned/did "
+    "not learn, and the share of all seeds that solved. Horizon: the longest length up to which "
+    "half of the seeds that learned have 99 %. IQM: the mean of the middle half of the scaled "
+    "accuracies of all runs."
 )
 
 
@@ -289,15 +289,15 @@ def _legend(board: Board, extent: Extent) -> str:
     parts = [
         _LONG_LEGEND if extent.everything else _SHORT_LEGEND,
         "[n]: the training lengths were not learned (n = validation accuracy, %). The score "
-        "counts test accuracy."
+        "still uses test accuracy."
         if unlearned
         else "",
         f"{SOME}: some seeds did not learn." if some else "",
-        f"{CAPPED}: training was capped before the whole budget." if capped else "",
-        f"{DOUBTFUL}: weak evidence, a predictor that is wrong on some test strings has over 95 %."
+        f"{CAPPED}: training stopped before the whole budget." if capped else "",
+        f"{DOUBTFUL}: weak evidence (a predictor that is wrong on some test strings has over 95 %)."
         if any(result.weak for result in results)
         else "",
-        "!: a run did not finish, or diverged at some lengths: chance counts there."
+        "!: a run did not finish, or diverged at some lengths, which counts as chance."
         if failed
         else "",
     ]
@@ -328,8 +328,8 @@ def _print_published(paper: PublishedTable, tasks: Sequence[str], console: Conso
     console.print(Text(f"published: {paper.source} (arXiv:{paper.arxiv})", style="bold"))
     _print_table(published_table(paper).only("model", *tasks), console, narrow=24)
     console.print(
-        "Maximum / mean accuracy over seeds in percent, as the paper states it; not comparable "
-        "with the rows above where training and test lengths differ.",
+        "Maximum / mean accuracy over seeds in percent, from the paper. Not comparable with the "
+        "rows above if training or test lengths differ.",
         style="dim",
     )
     for note in paper.notes:

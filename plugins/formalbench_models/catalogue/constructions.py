@@ -16,22 +16,22 @@ BuiltAs = Literal["hand-written", "transformer"]
 def _c() -> Any:
     return option(
         1.0,
-        "the constant c > 0, as it acts on the logits of attention",
+        "the constant c > 0 in the attention logits",
         minimum=1e-6,
         maximum=1000.0,
     )
 
 
 def _log_length() -> Any:
-    return option(False, "multiply attention logits by ln n, n counting CLS (section 4.3)")
+    return option(False, "multiply attention logits by ln n, where n includes CLS (section 4.3)")
 
 
 def _norm() -> Any:
-    return option(False, "activations (x, -x) with layer norm; implied by an eps of one's own")
+    return option(False, "activations (x, -x) with layer norm; setting eps implies it")
 
 
 def _eps() -> Any:
-    return option(EPSILON, "epsilon of layer norm, 0 allowed", minimum=0.0, maximum=1.0)
+    return option(EPSILON, "epsilon of layer norm; may be 0", minimum=0.0, maximum=1.0)
 
 
 def _eta() -> Any:
@@ -45,7 +45,8 @@ def _eta() -> Any:
 
 def _network() -> Any:
     return option(
-        "hand-written", "how it is built: with named parts, or as the transformer that is trained"
+        "hand-written",
+        "form of the network: with named parts, or as the transformer that is trained",
     )
 
 
@@ -144,8 +145,12 @@ class ExactDeltaProductConfig(Config):
 class ExactRegularGptConfig(Config):
     """Of ``exact-regulargpt``."""
 
-    chunk: int = option(2, "positions a query attends to, C", minimum=2, maximum=1024)
-    clamp: bool = option(True, "two units per product, so that rounding errors never add up")
+    chunk: int = option(
+        2, "chunk size C: number of positions a query attends to", minimum=2, maximum=1024
+    )
+    clamp: bool = option(
+        True, "use two units per product, so that rounding errors do not accumulate"
+    )
     scale: float = _scale()
 
 
@@ -158,7 +163,7 @@ class ExactCraspConfig(Config):
 def _sharpness() -> Any:
     return option(
         8.0,
-        "of soft attention: tokens that should not be attended to weigh e^-sharpness at most",
+        "sharpness of soft attention: tokens to ignore get a weight of at most e^-sharpness",
         minimum=2.0,
         maximum=1000.0,
     )
@@ -178,7 +183,7 @@ class YaoHardConfig(Config):
 
     position_bits: int = option(
         0,
-        "round positions to so many bits, 0 for no rounding: enough for 2^bits tokens "
+        "round positions to this many bits (0: no rounding), which are enough for 2^bits tokens "
         "(Theorem 4.3)",
         minimum=0,
         maximum=52,
@@ -331,7 +336,7 @@ CONSTRUCTIONS: tuple[ModelSpec, ...] = (
         "builders:flawed_first",
         FlawedFirstConfig,
         "first",
-        "one layer that others than position 1 disturb: fails on long strings",
+        "one layer that also attends to other positions than the first: fails on long strings",
         f"{_CHIANG}4.2, 4.3",
     ),
     _exact(
@@ -347,7 +352,7 @@ CONSTRUCTIONS: tuple[ModelSpec, ...] = (
         "builders:exact_dyck_1",
         ExactDyckConfig,
         "dyck-1-{D}",
-        "exact-dyck-1 with a greatest depth",
+        "exact-dyck-1 with bounded depth",
         _SLIDES,
     ),
     _exact(

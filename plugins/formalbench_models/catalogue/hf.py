@@ -15,12 +15,12 @@ from formalbench_models.catalogue.options import (
 class HfConfig(HeadsConfig):
     """Of an architecture of transformers."""
 
-    architecture: str = option("gpt2", "model type of the library, as gpt2, llama, mamba2")
+    architecture: str = option("gpt2", "model type of the library: gpt2, llama, mamba2, …")
     width: int = width_option()
     layers: int = option(2, "blocks", minimum=1, maximum=64)
     heads: int = mixer_heads_option(4)
     config: str = option(
-        "", "further fields of its config, as expand=1;tie=true; a list with + between its items"
+        "", "more fields of its config: expand=1;tie=true; the items of a list are joined by +"
     )
 
 

@@ -29,9 +29,11 @@ class HybridConfig(HeadsConfig):
     """Of a network of several kinds of blocks."""
 
     pattern: str = option(
-        "mamba-2+attention", f"blocks from below, with + between them: {', '.join(PARTS)}"
+        "mamba-2+attention", f"blocks from bottom to top, joined by +: {', '.join(PARTS)}"
     )
-    repeats: int = option(1, "how often the pattern is repeated", minimum=1, maximum=MOST_BLOCKS)
+    repeats: int = option(
+        1, "number of times that the pattern is repeated", minimum=1, maximum=MOST_BLOCKS
+    )
     width: int = width_option()
     heads: int = mixer_heads_option(4)
 

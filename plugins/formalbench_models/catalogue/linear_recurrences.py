@@ -28,8 +28,8 @@ class DeltaConfig(RecurrenceConfig):
     heads: int = mixer_heads_option()
     convolution: int = convolution_option(least=0)
     eigenvalues: Eigenvalues = eigenvalues_option()
-    reflections: int = option(1, "steps of the delta rule a symbol", minimum=1, maximum=16)
-    gate: bool = option(False, "whether the state decays, as far as a symbol says")
+    reflections: int = option(1, "steps of the delta rule per symbol", minimum=1, maximum=16)
+    gate: bool = option(False, "whether the state decays, by a factor that depends on the symbol")
     initial: Literal["torch", "small"] = option(
         "torch",
         "initial weights: PyTorch's, or small ones, as flash-linear-attention's: N(0, 0.02), what "
@@ -66,9 +66,9 @@ class LinearAttentionConfig(RecurrenceConfig):
     chunk: int = chunk_option(16)
     heads: int = mixer_heads_option(4)
     decay: Literal["none", "fixed", "gated"] = option(
-        "none", "of what was written: none, by each head's own factor, or as a symbol says"
+        "none", "decay of the state: none, a factor per head, or one that depends on the symbol"
     )
-    rank: int = option(16, "rank of what chooses gated decays", minimum=1, maximum=1024)
+    rank: int = option(16, "rank of the map to gated decays", minimum=1, maximum=1024)
 
     @property
     def turns_pairs(self) -> bool:
@@ -79,8 +79,8 @@ class LruConfig(RecurrenceConfig):
     """Of the linear recurrent unit."""
 
     states: int = option(64, "complex numbers of the state", minimum=1, maximum=8192)
-    slowest: float = option(0.999, "greatest of the moduli at first", minimum=0.001, maximum=0.9999)
-    fastest: float = option(0.9, "least of the moduli at first", minimum=0.001, maximum=0.9999)
+    slowest: float = option(0.999, "largest initial modulus", minimum=0.001, maximum=0.9999)
+    fastest: float = option(0.9, "smallest initial modulus", minimum=0.001, maximum=0.9999)
 
     @model_validator(mode="after")
     def _the_slowest_is_the_greatest(self) -> LruConfig:
@@ -94,7 +94,7 @@ class MambaConfig(RecurrenceConfig):
 
     feed_forward: int = no_feed_forward_option()
     expansion: int = expansion_option()
-    states: int = option(16, "numbers that each channel keeps", minimum=1, maximum=1024)
+    states: int = option(16, "state size per channel", minimum=1, maximum=1024)
     convolution: int = convolution_option()
     eigenvalues: Eigenvalues = eigenvalues_option()
 
@@ -106,7 +106,7 @@ class Mamba2Config(RecurrenceConfig):
     feed_forward: int = no_feed_forward_option()
     expansion: int = expansion_option()
     heads: int = mixer_heads_option(4)
-    states: int = option(32, "numbers that each channel keeps", minimum=1, maximum=1024)
+    states: int = option(32, "state size per channel", minimum=1, maximum=1024)
     convolution: int = convolution_option()
     eigenvalues: Eigenvalues = eigenvalues_option()
 
@@ -122,7 +122,7 @@ class MinimalConfig(RecurrenceConfig):
     )
     expansion: int = expansion_option()
     candidate: Literal["positive", "linear"] = option(
-        "positive", "what can be written: positive numbers, as in the paper's logarithms, or any"
+        "positive", "values of the state: positive numbers (the paper's logarithmic form) or any"
     )
 
 
@@ -135,7 +135,7 @@ class MlstmConfig(RecurrenceConfig):
     heads: int = mixer_heads_option()
     block: int = option(
         4,
-        "channels that one query, key or value sees; they divide the width",
+        "block size of the maps to queries, keys and values; divides the width",
         minimum=1,
         maximum=8192,
     )
@@ -154,7 +154,7 @@ class S4dConfig(RecurrenceConfig):
     """Of the diagonal state space that is the same at every symbol."""
 
     feed_forward: int = no_feed_forward_option()
-    states: int = option(16, "complex numbers that each channel keeps", minimum=1, maximum=1024)
+    states: int = option(16, "complex state size per channel", minimum=1, maximum=1024)
 
 
 class SliceConfig(RecurrenceConfig):
@@ -162,13 +162,13 @@ class SliceConfig(RecurrenceConfig):
 
     chunk: int = chunk_option(16, longest=64)  # inside, products of matrices grow
     transitions: Literal["block-diagonal", "dense", "low-rank"] = option(
-        "block-diagonal", "kind of the matrices; low-rank is a diagonal plus one"
+        "block-diagonal", "structure of the matrices; low-rank is diagonal plus low-rank"
     )
     states: int = option(64, "size of the state", minimum=1, maximum=1024)
-    block: int = option(4, "size of the blocks; they divide the state", minimum=1, maximum=1024)
-    rank: int = option(4, "rank beside the diagonal", minimum=1, maximum=1024)
+    block: int = option(4, "block size; divides the state size", minimum=1, maximum=1024)
+    rank: int = option(4, "rank of the low-rank part", minimum=1, maximum=1024)
     normed: Literal["state", "block"] = option(
-        "state", "what is read as a direction: the whole state, or each block by itself"
+        "state", "what is normalised before it is read: the whole state or each block"
     )
     shell: Literal["shared", "slice"] = option(
         "shared",
@@ -203,11 +203,11 @@ class XlstmConfig(MlstmConfig):
     """Of blocks of mLSTM and sLSTM; both have the heads and the convolution."""
 
     feed_forward: int = option(
-        4, "hidden units of an sLSTM's MLP per unit of width; 0 for none", minimum=0, maximum=64
+        4, "hidden units of an sLSTM's MLP per unit of width; 0 for no MLP", minimum=0, maximum=64
     )
     every: int = option(
         2,
-        "every so-many-th block is an sLSTM; 1 for no mLSTM, at most the layers",
+        "every n-th block is an sLSTM; 1 for no mLSTM; at most the number of layers",
         minimum=1,
         maximum=64,
     )
@@ -227,7 +227,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "deltanet",
         "delta:build_deltanet",
         DeltaConfig,
-        "linear recurrence by the delta rule",
+        "linear recurrence with the delta rule",
         "Schlag, Irie & Schmidhuber 2021; Yang et al. 2024, Parallelizing linear transformers "
         "with the delta rule",
     ),
@@ -235,7 +235,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "gated-deltanet",
         "delta:build_deltanet",
         DeltaConfig,
-        "the delta rule with a decay",
+        "delta rule with a decay",
         "Yang, Kautz & Hatamizadeh 2025, Gated delta networks",
         gate=True,
         heads=4,
@@ -244,7 +244,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "deltaproduct",
         "delta:build_deltanet",
         DeltaConfig,
-        "several steps of the delta rule a symbol, eigenvalues of each in [-1, 1]",
+        "several steps of the delta rule per symbol, eigenvalues of each in [-1, 1]",
         "Siems et al. 2025, DeltaProduct",
         reflections=2,
         eigenvalues="-1..1",
@@ -253,14 +253,14 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "mamba",
         "mamba:build_mamba",
         MambaConfig,
-        "selective state space, diagonal, a step for every channel",
+        "selective state space model, diagonal, with a step size per channel",
         "Gu & Dao 2024, Mamba",
     ),
     learned(
         "mamba-2",
         "mamba:build_mamba2",
         Mamba2Config,
-        "selective state space, one decay for a head",
+        "selective state space model, one decay per head",
         "Dao & Gu 2024, Transformers are SSMs",
     ),
     learned(
@@ -274,14 +274,14 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "mlstm",
         "xlstm:build_mlstm",
         MlstmConfig,
-        "LSTM with a matrix for a memory and exponential gates",
+        "LSTM with matrix memory and exponential gates",
         "Beck et al. 2024, xLSTM, section 2.3",
     ),
     learned(
         "slice",
         "slice:build_slice",
         SliceConfig,
-        "every symbol multiplies the state by a matrix of its own",
+        "multiplies the state by a matrix that depends on the symbol",
         "Walker et al. 2025, Structured linear CDEs",
         version=2,  # 1 kept its matrices' norms within 1 and began nearer to the identity
     ),
@@ -289,14 +289,14 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "linear-attention",
         "linear_attention:build_linear_attention",
         LinearAttentionConfig,
-        "attention without a softmax, as a recurrence",
+        "attention without softmax, computed as a recurrence",
         "Katharopoulos et al. 2020, Transformers are RNNs",
     ),
     learned(
         "retnet",
         "linear_attention:build_linear_attention",
         LinearAttentionConfig,
-        "linear attention with a fixed decay for each head, and rotations",
+        "linear attention with a fixed decay per head, and rotations",
         "Sun et al. 2023, Retentive network",
         decay="fixed",
     ),
@@ -304,7 +304,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "gla",
         "linear_attention:build_linear_attention",
         LinearAttentionConfig,
-        "gated linear attention: every row decays as a symbol says",
+        "gated linear attention: the decay of each row depends on the symbol",
         "Yang et al. 2024, Gated linear attention transformers",
         decay="gated",
     ),
@@ -312,28 +312,28 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "s4d",
         "diagonal_recurrences:build_s4d",
         S4dConfig,
-        "diagonal state space, the same at every symbol",
+        "diagonal state space model, the same for every symbol",
         "Gu, Gupta, Goel & Ré 2022",
     ),
     learned(
         "lru",
         "diagonal_recurrences:build_lru",
         LruConfig,
-        "linear recurrent unit: a complex diagonal, the same at every symbol",
+        "linear recurrent unit: complex diagonal, the same for every symbol",
         "Orvieto et al. 2023, Resurrecting recurrent neural networks for long sequences",
     ),
     learned(
         "mingru",
         "diagonal_recurrences:build_minimal",
         MinimalConfig,
-        "GRU whose gate does not see the state",
+        "GRU whose gate does not depend on the state",
         "Feng et al. 2024, Were RNNs all we needed?",
     ),
     learned(
         "minlstm",
         "diagonal_recurrences:build_minimal",
         MinimalConfig,
-        "LSTM whose gates do not see the state",
+        "LSTM whose gates do not depend on the state",
         "Feng et al. 2024, Were RNNs all we needed?",
         kind="lstm",
     ),

@@ -23,7 +23,7 @@ def width_option() -> Any:
 
 def heads_option() -> Any:
     """Return the option ``heads``."""
-    return option(4, "attention heads; they divide the width", minimum=1, maximum=1024)
+    return option(4, "number of attention heads; divides the width", minimum=1, maximum=1024)
 
 
 def feed_forward_option() -> Any:
@@ -33,12 +33,12 @@ def feed_forward_option() -> Any:
 
 def hidden_option() -> Any:
     """Return the option ``hidden``."""
-    return option(0, "hidden units, exactly; 0 for feed_forward", minimum=0, maximum=65536)
+    return option(0, "number of hidden units; 0 to use feed_forward", minimum=0, maximum=65536)
 
 
 def dropout_option(what: str) -> Any:
     """Return an option that is a share to leave out in training."""
-    return option(0.0, f"share of {what} left out in training", minimum=0.0, maximum=0.9)
+    return option(0.0, f"dropout rate of {what}", minimum=0.0, maximum=0.9)
 
 
 Eigenvalues = Literal["0..1", "-1..1"]
@@ -47,9 +47,7 @@ Eigenvalues = Literal["0..1", "-1..1"]
 
 def chunk_option(default: int, longest: int = 1024) -> Any:
     """Return the option ``chunk``: matrices gain from longer ones than numbers."""
-    return option(
-        default, "symbols computed at once; 1 for symbol by symbol", minimum=1, maximum=longest
-    )
+    return option(default, "symbols per chunk; 1 for symbol by symbol", minimum=1, maximum=longest)
 
 
 class HeadsConfig(Config):
@@ -80,7 +78,7 @@ class ShellConfig(HeadsConfig):
         4, "hidden units of the MLP per unit of width; 0 for no MLP", minimum=0, maximum=64
     )
     embedding_scale: float = option(
-        1.0, "factor on the symbols' initial vectors, N(0, 1)", minimum=0.0, maximum=1000.0
+        1.0, "scale of the initial symbol embeddings, N(0, 1)", minimum=0.0, maximum=1000.0
     )
 
 
@@ -97,19 +95,19 @@ def no_feed_forward_option() -> Any:
 
 def mixer_heads_option(default: int = 1) -> Any:
     """Return the option ``heads``."""
-    return option(default, "heads; they divide the width", minimum=1, maximum=1024)
+    return option(default, "number of heads; divides the width", minimum=1, maximum=1024)
 
 
 def convolution_option(least: int = 1) -> Any:
     """Return the option ``convolution``; `least` is 0 where a family can do without."""
-    told = "symbols that the convolution before the recurrence sees"
+    told = "width of the convolution before the recurrence"
     return option(4, f"{told}; 0 for none" if least == 0 else told, minimum=least, maximum=64)
 
 
 def eigenvalues_option(default: Eigenvalues = "0..1") -> Any:
     """Return the option ``eigenvalues``."""
     return option(
-        default, "range of the eigenvalues of transitions; if they are products, of each factor"
+        default, "range of the eigenvalues of each transition, or of each factor if it is a product"
     )
 
 

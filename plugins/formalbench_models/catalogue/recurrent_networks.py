@@ -16,7 +16,7 @@ class RecurrentConfig(Config):
     width: int = option(
         128, "size of the state and of the symbol embeddings", minimum=1, maximum=8192
     )
-    layers: int = option(1, "recurrent layers, the topmost is read", minimum=1, maximum=64)
+    layers: int = option(1, "number of recurrent layers", minimum=1, maximum=64)
 
 
 class LstmConfig(RecurrentConfig):
@@ -24,7 +24,7 @@ class LstmConfig(RecurrentConfig):
 
     forget_bias: float = option(
         0.0,
-        "added to the forget gates' initial biases (Jozefowicz et al. 2015, abstract; 1 in the "
+        "added to the initial forget-gate biases (Jozefowicz et al. 2015, abstract; 1 in the "
         "code of Delétang et al. 2023)",
         minimum=-100.0,
         maximum=100.0,
@@ -35,7 +35,7 @@ class ElmanConfig(RecurrentConfig):
     """Of the Elman network."""
 
     nonlinearity: Literal["tanh", "relu"] = option(
-        "tanh", "of the state: Elman's is squashed, with ReLU it can grow"
+        "tanh", "nonlinearity of the state: tanh bounds it, ReLU lets it grow"
     )
 
 
@@ -52,7 +52,7 @@ class NondeterministicStackConfig(Config):
     )
     longest: int = option(
         100,
-        "longest string that it is for: time and, in training, memory grow with the cube",
+        "longest supported string; time and training memory grow with its cube",
         minimum=1,
         maximum=4096,
     )
@@ -61,17 +61,20 @@ class NondeterministicStackConfig(Config):
 class StackRnnConfig(ControllerConfig):
     """A controller and its stacks, which are as deep as the string is long."""
 
-    stacks: int = option(1, "stacks, each with actions of its own", minimum=1, maximum=64)
-    cell: int = option(8, "numbers in a cell of a stack", minimum=1, maximum=1024)
+    stacks: int = option(1, "number of stacks, each with its own actions", minimum=1, maximum=64)
+    cell: int = option(8, "size of a stack cell", minimum=1, maximum=1024)
 
 
 class TapeRnnConfig(ControllerConfig):
     """A controller and its tapes, which are as long as the string."""
 
-    tapes: int = option(1, "tapes, each with actions of its own", minimum=1, maximum=64)
-    cell: int = option(8, "numbers in a cell of a tape", minimum=1, maximum=1024)
+    tapes: int = option(1, "number of tapes, each with its own actions", minimum=1, maximum=64)
+    cell: int = option(8, "size of a tape cell", minimum=1, maximum=1024)
     hidden: int = option(
-        64, "hidden units in each of the two layers before what is written", minimum=1, maximum=8192
+        64,
+        "hidden units in each of the two layers before the written value",
+        minimum=1,
+        maximum=8192,
     )
     jumps: bool = option(
         True,
@@ -95,28 +98,28 @@ MEMORY_MODELS: tuple[ModelSpec, ...] = (
         "nondeterministic-stack",
         "nondeterministic_stack:NondeterministicStack",
         NondeterministicStackConfig,
-        "LSTM with all runs of a pushdown automaton at once (RNS-RNN); cubic in the length",
+        "LSTM with a nondeterministic pushdown automaton (RNS-RNN); cubic in the length",
         "DuSell & Chiang 2022, Learning hierarchical structures",
     ),
     learned(
         "slstm",
         "xlstm:build_slstm",
         SlstmConfig,
-        "LSTM with exponential gates and heads that mix their states",
+        "LSTM with exponential gates and state mixing within heads",
         "Beck et al. 2024, xLSTM, section 2.2",
     ),
     learned(
         "stack-rnn",
         "stack_rnn:StackRnn",
         StackRnnConfig,
-        "recurrent network with stacks: push, no-op and pop in superposition",
+        "recurrent network with stacks: weighted mix of push, no-op and pop",
         "Joulin & Mikolov 2015; Delétang et al. 2023",
     ),
     learned(
         "tape-rnn",
         "tape_rnn:TapeRnn",
         TapeRnnConfig,
-        "recurrent network with tapes: moves of the head in superposition",
+        "recurrent network with tapes: weighted mix of head moves",
         "Delétang et al. 2023; Suzgun et al. 2019",
     ),
     learned(

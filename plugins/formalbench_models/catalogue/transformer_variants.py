@@ -23,10 +23,12 @@ from formalbench_models.catalogue.transformers import PAIRED, TransformerConfig
 class RegularGptConfig(HeadsConfig):
     """Of RegularGPT with chunks of any size."""
 
-    chunk: int = option(2, "positions a query attends to, C", minimum=2, maximum=1024)
-    thickness: int = option(1, "blocks per level, K", minimum=1, maximum=64)
+    chunk: int = option(
+        2, "chunk size C: number of positions a query attends to", minimum=2, maximum=1024
+    )
+    thickness: int = option(1, "number of blocks per level, K", minimum=1, maximum=64)
     width: int = width_option()
-    heads: int = option(8, "attention heads; they divide the width", minimum=1, maximum=1024)
+    heads: int = option(8, "number of attention heads; divides the width", minimum=1, maximum=1024)
     feed_forward: int = feed_forward_option()
     norm: Literal["pre", "post"] = option("post", NORM_HELP)
     activation: Literal["gelu", "relu"] = option("relu", "of the feed-forward network")
@@ -69,10 +71,10 @@ class LoopedConfig(TransformerConfig):
 
     rounds: Rounds = option(
         "log",
-        "how many: the log to base 2 of the length, the length (Fan et al. 2024, section 4, for "
-        "parity), or a fixed number",
+        "number of rounds: log2 of the length, the length (Fan et al. 2024, section 4, "
+        "for parity), or a fixed number",
     )
-    times: int = option(1, "so many times that; if fixed, the rounds", minimum=1, maximum=1024)
+    times: int = option(1, "multiplier of rounds; if fixed, their number", minimum=1, maximum=1024)
     inject: bool = option(True, "add the input to the state before each round")
     norm_rounds: bool = option(
         False,
@@ -115,13 +117,13 @@ LOOPED_TRANSFORMER = learned(
 class StackAttentionConfig(TransformerConfig):
     """Of ``stack-attention``."""
 
-    cell: int = option(32, "numbers in a cell of the stack", minimum=1, maximum=1024)
+    cell: int = option(32, "size of a stack cell", minimum=1, maximum=1024)
     push: Literal["linear", "sigmoid"] = option(
         "linear",
         "what is pushed: a linear map of the state, as in the authors' code, or its sigmoid",
     )
     stack_block: int = option(
-        0, "the block whose attention is the stack, from 1; 0 for the middle one", minimum=0
+        0, "number of the block with stack attention, from 1; 0 for the middle one", minimum=0
     )
 
     @model_validator(mode="after")
@@ -142,7 +144,7 @@ STACK_ATTENTION = learned(
     "stack-attention",
     "stack_attention:StackTransformer",
     StackAttentionConfig,
-    "causal transformer, in its middle block a superposition stack for attention",
+    "causal transformer with superposition stack attention in its middle block",
     "DuSell & Chiang 2024, Stack attention, section 4.1",
     layers=3,
 )
@@ -158,18 +160,22 @@ class EncoderDecoderConfig(HeadsConfig):
     positions: Positions = option(
         "sinusoidal", "position codes; between the two halves there are none but sinusoidal ones"
     )
-    log_length: bool = option(False, "multiply logits by ln n, n positions attended to")
+    log_length: bool = option(False, "multiply logits by ln n for n attended positions")
     width: int = width_option()
     heads: int = heads_option()
-    layers: int = option(2, "blocks of the encoder, and of the decoder", minimum=1, maximum=256)
+    layers: int = option(
+        2, "number of blocks in each of encoder and decoder", minimum=1, maximum=256
+    )
     feed_forward: int = feed_forward_option()
     norm: Literal["pre", "post"] = option("pre", NORM_HELP)
     activation: Literal["gelu", "relu"] = option("relu", "of the feed-forward network")
     hidden: int = hidden_option()
     dropout: float = dropout_option("embeddings, attention's weights, hidden units and branches")
-    word_dropout: float = dropout_option("symbols, read or said,")
+    word_dropout: float = dropout_option("input and output symbols")
     tied: bool = option(
-        False, "one matrix reads, says and answers; for tasks that read and say one alphabet"
+        False,
+        "share one matrix between both embeddings and the output layer; needs the same input and "
+        "output alphabet",
     )
 
     @property
@@ -189,14 +195,14 @@ ENCODER_DECODERS = (
     learned(
         "encoder-decoder",
         *_READ_AND_SAY,
-        "transformer that reads a string and says another, symbol by symbol",
+        "encoder-decoder transformer that generates the output symbol by symbol",
         "Vaswani et al. 2017, section 3.1",
         objectives=("decode", "translate"),
     ),
     learned(
         "encoder-decoder-logn",
         *_READ_AND_SAY,
-        "the encoder-decoder with logits scaled by the log of what is attended to",
+        "encoder-decoder with logits scaled by the log of the number of attended positions",
         "Chiang & Cholak 2022, sections 4.3 and 4.4",
         objectives=("decode", "translate"),
         log_length=True,

@@ -78,7 +78,7 @@ class TransformerConfig(HeadsConfig):
     )
     shifted: int = option(
         0,
-        "begin each string at a position drawn out of so many; 0 to begin at the first",
+        "begin each string at one of this many random positions; 0 to begin at the first",
         minimum=0,
         maximum=65536,
     )
@@ -104,14 +104,14 @@ class TransformerConfig(HeadsConfig):
         "symbol added to every string: a begin symbol in front, or an empty one behind, where a "
         "string's one answer is then read, with a mask or without; or both, read behind",
     )
-    log_length: bool = option(False, "multiply logits by ln n, n positions attended to")
+    log_length: bool = option(False, "multiply logits by ln n for n attended positions")
     width: int = width_option()
     heads: int = heads_option()
     layers: int = option(2, "blocks, each with its own parameters", minimum=1, maximum=256)
     feed_forward: int = feed_forward_option()
     norm: Literal["pre", "post", "none"] = option("pre", f"{NORM_HELP}, or none")
     activation: Literal["gelu", "relu"] = option("gelu", "of the feed-forward network")
-    eps: float = option(1e-5, "added to the variance by layer norm", minimum=0.0, maximum=1.0)
+    eps: float = option(1e-5, "epsilon of layer norm", minimum=0.0, maximum=1.0)
     hidden: int = hidden_option()
     attention: Literal["soft", "hard", "stick-breaking"] = option(
         "soft",
@@ -119,7 +119,9 @@ class TransformerConfig(HeadsConfig):
         "the gradient is that of the softmax; stick-breaking: from near to far, each key takes a "
         "share of what is left",
     )
-    forget: bool = option(False, "forget gates: a logit falls by what lies between")
+    forget: bool = option(
+        False, "forget gates: a logit decreases with the distance, by learned amounts"
+    )
     bias: bool = option(True, "biases in the attention's projections")
     dropout: float = dropout_option("embeddings, attention's weights, hidden units and branches")
     init: Literal["linear", "library", "gpt2", "haiku"] = option(
@@ -130,7 +132,7 @@ class TransformerConfig(HeadsConfig):
         "deviation 1/√n for n inputs, biases 0",
     )
     embedding_scale: float = option(
-        1.0, "factor on the symbols' initial vectors", minimum=0.0, maximum=1000.0
+        1.0, "scale of the initial symbol embeddings", minimum=0.0, maximum=1000.0
     )
 
     @property
@@ -204,7 +206,7 @@ PAPERS = (
     learned(
         "transformer-deletang",
         *TRANSFORMER,
-        "five post-norm layers without a mask, read at an empty symbol behind the string",
+        "five post-norm layers without a mask, with an empty symbol appended for the answer",
         "Delétang et al. 2023, section 4 and appendix A.1, and their code",
         objectives=("classify", "transduce"),
         heads=8,
@@ -244,7 +246,7 @@ ATTENTION_KINDS = (
     learned(
         "forgetting-transformer",
         *TRANSFORMER,
-        "causal transformer without positions whose forget gates lower logits (FoX)",
+        "causal transformer without position codes, with forget gates (FoX)",
         "Lin, Nikishin, He & Courville 2025, section 3",
         positions="none",
         forget=True,
@@ -252,14 +254,14 @@ ATTENTION_KINDS = (
     learned(
         "path-transformer",
         *TRANSFORMER,
-        "causal transformer with products of reflections for positions (PaTH)",
+        "causal transformer with products of reflections as position codes (PaTH)",
         "Yang et al. 2025, PaTH attention, sections 2 and 3.1",
         positions="path",
     ),
     learned(
         "stick-breaking-transformer",
         *TRANSFORMER,
-        "causal transformer without positions where keys take shares from near to far",
+        "causal transformer without position codes, with stick-breaking attention",
         "Tan et al. 2024, Scaling stick-breaking attention, section 2",
         positions="none",
         attention="stick-breaking",

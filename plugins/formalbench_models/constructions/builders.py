@@ -48,7 +48,7 @@ def check_task(model: str, task: Task, language: str) -> None:
         RequestError: one line that names the right task.
     """
     if task.source_name != language:
-        raise RequestError(f"{model} is made for {language}, not for {task.source_name}")
+        raise RequestError(f"{model} recognises {language}, not {task.source_name}")
 
 
 def ffnn_parity(task: Task, config: FfnnParityConfig) -> ParityFFNN:
@@ -90,7 +90,7 @@ def exact_dyck_1(task: Task, config: ExactDyckConfig, *, D: int | None = None) -
     bound = "" if D is None else f"-{D}"
     model = f"exact-dyck-1{bound}"
     if D == 0:
-        raise RequestError(f"{model}: the depth must be at least 1, as in exact-dyck-1-1")
+        raise RequestError(f"{model}: the depth must be at least 1 (example: exact-dyck-1-1)")
     check_task(model, task, f"dyck-1{bound}")
     return HandWritten(normed(dyck(D), config), task.alphabet)
 
@@ -199,5 +199,5 @@ def _check(model: str, task: Task, k: int, D: int | None = None) -> None:
         RequestError: naming the right one.
     """
     if k < 1 or D == 0:
-        raise RequestError(f"{model}: types and depth count from 1, as in yao-hard-1-1")
+        raise RequestError(f"{model}: types and depth must be at least 1 (example: yao-hard-1-1)")
     check_task(model, task, f"dyck-{k}" if D is None else f"dyck-{k}-{D}")

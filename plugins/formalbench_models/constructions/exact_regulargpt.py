@@ -175,7 +175,7 @@ class Sizes:
         if self.fits:
             return
         smaller = [c for c in range(2, self.chunk) if Sizes(self.states, c, self.clamp).fits]
-        hint = f"try chunk={smaller[-1]}" if smaller else "there is no smaller one that fits"
+        hint = f"try chunk={smaller[-1]}" if smaller else "no smaller one fits"
         raise RequestError(
             f"exact-regulargpt: chunk={self.chunk} and the {self.states} states of {language} "
             f"take {self.hidden} hidden units at width {self.width}, beyond {MAX_HIDDEN} units "

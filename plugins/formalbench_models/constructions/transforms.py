@@ -63,7 +63,7 @@ def with_layer_norm(construction: Construction, epsilon: float) -> Construction:
         epsilon: ε, 0 or more; with ε = 0 the layer norm of zero is zero.
     """
     if construction.norm is not None:
-        raise ValueError("this construction has layer norm already")
+        raise ValueError("this construction already has layer norm")
     return replace(
         construction,
         coordinates=(*construction.coordinates, *map(negative, construction.coordinates)),
@@ -243,7 +243,7 @@ def _check(construction: Construction) -> None:
         and tuple(position.code for position in construction.positions) in _POSITIONS
     )
     if not possible:
-        raise ValueError("this construction is not a Transformer of the kind that is trained")
+        raise ValueError("this construction does not have the form of a trained transformer")
 
 
 def _widened(construction: Construction, heads: int) -> Construction:

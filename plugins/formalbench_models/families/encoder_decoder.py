@@ -104,7 +104,7 @@ class EncoderDecoder(nn.Module):
         super().__init__()
         if config.tied and len(task.alphabet) + 1 != task.outputs:  # END is said, too
             raise RequestError(
-                f"tied=true is for tasks that read and say one alphabet, not {len(task.alphabet)} "
+                f"tied=true needs the same input and output alphabet, not {len(task.alphabet)} "
                 f"symbols and {task.outputs - 1}"
             )
         width, extra = config.width, ("begin", "unknown") if config.word_dropout else ("begin",)

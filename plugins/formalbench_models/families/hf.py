@@ -142,7 +142,7 @@ def built(name: str, task: Task, build: Callable[[], nn.Module]) -> PlainNetwork
         raise
     except Exception as error:
         problem = " ".join(f"{type(error).__name__}: {error}".split())
-        raise RequestError(f"{name} cannot be built so: {problem:.300}") from error
+        raise RequestError(f"{name} cannot be built with these options: {problem:.300}") from error
     finally:
         logging.set_verbosity(level)
 

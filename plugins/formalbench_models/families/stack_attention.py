@@ -95,7 +95,7 @@ class StackTransformer(Transformer):
     def __init__(self, task: Task, config: StackAttentionConfig) -> None:
         super().__init__(task, config)
         if not self.causal:
-            raise RequestError("a stack is read from left to right: leave causal=true")
+            raise RequestError("stack attention is causal: do not set causal=false")
         self.traits = replace(self.traits, mechanisms=("stack-attention", "future-masked"))
 
     def make_block(self, config: StackAttentionConfig, index: int) -> TransformerBlock:

@@ -101,7 +101,7 @@ def check_mask(config: TransformerConfig, causal: bool) -> None:
         value = getattr(config, name)
         if value in values and not causal:
             told = str(value).lower()
-            raise RequestError(f"{name}={told} needs a causal mask: leave causal=true")
+            raise RequestError(f"{name}={told} needs a causal mask: do not set causal=false")
 
 
 class TransformerBlock(nn.Module):
@@ -358,7 +358,7 @@ def _check_range(numbers: int, longest: int, whole: bool) -> None:
     _check_whole("randomised", whole)
     if numbers < longest + 1:
         raise RequestError(
-            f"randomised={numbers} has positions for strings up to {numbers - 1} symbols, not "
+            f"randomised={numbers} supports strings of up to {numbers - 1} symbols, not "
             f"{longest}: take randomised={longest + 1} or more"
         )
 

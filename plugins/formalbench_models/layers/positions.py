@@ -135,8 +135,8 @@ class Embedding(nn.Module):
         rows = self.position.num_embeddings
         if needed > rows:
             raise RequestError(
-                f"positions=learned has codes for strings up to {rows - 1} symbols, "
-                f"not {needed - 1}: test shorter ones or choose other positions"
+                f"positions=learned supports strings of up to {rows - 1} symbols, "
+                f"not {needed - 1}: test shorter strings or choose other positions"
             )
 
 

@@ -89,4 +89,4 @@ def _run(command: Sequence[str], folder: Path, failed: str) -> None:
         raise RequestError(f"{failed}: {error}") from None
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.strip()]
-        raise RequestError(f"{failed}: {' '.join(said[-1:]) or 'it says nothing'}")
+        raise RequestError(f"{failed}: {' '.join(said[-1:]) or 'no message'}")

@@ -128,7 +128,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         RequestError: one line, if it exists, or cannot be written.
     """
     if folder.exists():
-        raise RequestError(f"{folder}: it exists already (take another with --output)")
+        raise RequestError(f"{folder}: already exists (choose another with --output)")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         sweep(folder.parent, below=False)

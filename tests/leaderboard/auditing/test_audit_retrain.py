@@ -169,7 +169,7 @@ def test_a_cohort_that_cannot_be_is_refused(audit, run, seeds, forge):
     forge(file, record, training=record.training.model_copy(update={"cohort": cohort}))
     found = audit(file)
     assert found.verdict == "refused"
-    assert "a cohort holds the run itself, and every run once" in found.reasons[0]
+    assert "a cohort must contain the run itself, and every run once" in found.reasons[0]
 
 
 def test_without_weights_a_run_can_only_be_trained_again(audit, run):

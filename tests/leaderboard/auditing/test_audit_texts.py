@@ -66,7 +66,7 @@ def test_translations_are_searched_for_again(host, file, monkeypatch):
     # As the test was, and the validation not: it takes the likeliest word each time.
     assert [how for _, how in asked] == [Search(2, 0.6), None]
     assert (found.fresh, found.p) == (None, None)
-    assert _line(found).endswith("recorded 0.0 %; its strings are fixed, none are fresh")
+    assert _line(found).endswith("recorded 0.0 %; no fresh strings, its test is fixed data")
 
 
 def test_other_answers_are_found(host, file, monkeypatch):

@@ -133,9 +133,9 @@ def test_without_weights_one_run_is_trained_again(command, apart, results):
     assert code == 0, out
     verdicts = [line.split()[0] for line in out.splitlines()]
     assert verdicts == ["ok", "ok", "skipped", "6"]  # the exact model, the run drawn, the rest
-    assert "every count equal" in out
+    assert "all counts equal" in out
     assert f"skipped   6 records: {NO_WEIGHTS}" in out
-    assert "6 of 8 records not audited: their numbers are their authors' word" in out
+    assert "6 of 8 records not audited: their numbers are unchecked" in out
     assert "1 run to train again: about" in err
     assert command(results, "--seed", 3)[1] == out
 
@@ -150,7 +150,7 @@ def test_what_takes_long_is_not_done_unasked(command, apart, results, monkeypatc
     monkeypatch.setattr(audit, "LONGEST", -1.0)
     code, out, err = command(results, "--seed", 3)
     assert code == 0
-    assert "not done without --yes: 1 run to train again: about" in err
+    assert "skipped without --yes: 1 run to train again: about" in err
     assert "7 of 8 records not audited" in out
     code, out, _ = command(results, "--seed", 3, "--yes")
     assert "trained again" in out

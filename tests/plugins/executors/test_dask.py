@@ -96,14 +96,14 @@ class Unit:
 
 def test_a_store_that_a_worker_does_not_see_is_one_line(executor, tmp_path):
     assert executor.submit(lambda unit: 3, Unit(tmp_path)).result(60) == 3
-    with pytest.raises(RequestError, match=r"do not see the folder .*/nowhere$"):
+    with pytest.raises(RequestError, match=r"cannot see the folder .*/nowhere$"):
         executor.submit(lambda unit: 3, Unit(tmp_path / "nowhere")).result(60)
 
 
 def test_a_store_that_workers_do_not_see_is_refused_before_anything_is_submitted(cluster, tmp_path):
     config = DaskConfig(address=cluster.scheduler_address)
     dask.make(Workplace(store=tmp_path), config).shutdown()
-    with pytest.raises(RequestError, match=r"do not see the folder .*/nowhere$"):
+    with pytest.raises(RequestError, match=r"cannot see the folder .*/nowhere$"):
         dask.make(Workplace(store=tmp_path / "nowhere"), config)
 
 

@@ -43,7 +43,7 @@ def test_a_missing_extra(ask, monkeypatch, executor, package):
 
 def test_no_slurm_on_this_machine(ask, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    said = "formalbench: executor slurm: no Slurm on this machine (sbatch is not)"
+    said = "formalbench: executor slurm: Slurm is not installed on this machine (sbatch not found)"
     assert ask("slurm") == said
 
 

@@ -155,7 +155,7 @@ def test_a_job_that_leaves_the_queue_without_a_result_is_lost_and_no_other(make,
     lost, other = (executor.submit(len, Piece((name,))) for name in "ab")
     until(lambda: cluster.queue)
     cluster.queue.discard("1_0")
-    with pytest.raises(JobLostError, match="job 1_0 is in the queue no more") as caught:
+    with pytest.raises(JobLostError, match="job 1_0 left the queue") as caught:
         lost.result(PATIENCE)
     assert str(caught.value).endswith(f"nor a log: do the nodes see {cluster.folder.parent}?")
     assert not other.done()

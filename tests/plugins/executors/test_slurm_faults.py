@@ -225,7 +225,7 @@ def test_a_controller_that_restarts_loses_nothing(session):
     cluster = Played(session.folder)
     cluster.answers.clear()
     cluster.up.clear()
-    with pytest.raises(RequestError, match="does not say which jobs are queued"):
+    with pytest.raises(RequestError, match="squeue does not list the queued jobs"):
         session(cluster)
     cluster.answers.set()
     for after, what in enumerate((cluster.answers.clear, cluster.up.set, cluster.answers.set), 1):

@@ -266,7 +266,7 @@ def test_a_unit_whose_jobs_are_lost_twice_is_a_record(slurm, spawn, request_of, 
         until(lambda job=job: job not in slurm.jobs(), session)
     (row,) = finish(session, code=1)
     assert row["status"] == "error"
-    assert row["message"].endswith("is in the queue no more and has left no result, twice")
+    assert row["message"].endswith("left the queue without a result, twice")
 
 
 def test_dask_takes_its_workers_from_slurm(slurm, spawn, request_of, calm, tmp_path):

@@ -11,7 +11,7 @@ from formalbench.contracts.network import traits_of
 from formalbench.host import PluginHost
 
 ARCHITECTURES = ["gpt2", "llama", "mamba2", "recurrent_gemma", "bamba", "jamba", "lfm2", "rwkv"]
-IN_SINGLE = {"mamba2": {"works in bfloat16", "keeps its promise about vmap"}}
+IN_SINGLE = {"mamba2": {"works in bfloat16", "runs under vmap, as its traits say"}}
 """What does not hold: the library computes a part in single precision, whatever is asked."""
 
 pytestmark = [pytest.mark.published, pytest.mark.filterwarnings("ignore")]
@@ -79,7 +79,7 @@ def test_further_fields_of_the_config(library, host):
         ("architecture=lama", "unknown architecture of hf 'lama': did you mean llama"),
         ("config=expnad=1", "unknown field of the config of gpt2 'expnad'"),
         ("config=n_inner", "unknown field of the config of gpt2"),
-        ("architecture=t5", r"hf\[architecture=t5\] cannot be built so"),
+        ("architecture=t5", r"hf\[architecture=t5\] cannot be built with these options"),
         ("width=10", "width must be divisible by heads: 10 is not by 4"),
     ],
 )

@@ -78,7 +78,7 @@ def test_a_library_that_never_answers_is_given_up(monkeypatch):
     gate = threading.Event()
     book = Book(gate=gate)
     book.formalbench_run_started(RUN)
-    with pytest.raises(TimeoutError, match="not everything was sent"):
+    with pytest.raises(TimeoutError, match="not all data was sent"):
         book.close()
     gate.set()
 

@@ -1,14 +1,14 @@
-// What the reader asked for is in the address: a link shows the same, and Back takes a step back.
+// The state of the board is in the address: a link shows the same, and Back takes a step back.
 
-const asked = { q: "", show: "", kind: "", class: "", protocol: "", sort: "" };
+const asked = { q: "", show: "", kind: "", class: "", protocol: "", sort: "", hide: "" };
 
-/** Read the address; what it does not say is as a fresh page has it. */
+/** Read the address; a value that it lacks is the default. */
 function readAddress() {
   const said = new URLSearchParams(location.search);
   for (const key of Object.keys(asked)) asked[key] = said.get(key) ?? "";
 }
 
-/** Ask for something else; `step` is whether Back takes it back by itself. */
+/** Change the state; with `step`, Back undoes the change. */
 function ask(changes, step = true) {
   Object.assign(asked, changes);
   const compared = /[?&](m=[^&]+)/.exec(location.search)?.[1];

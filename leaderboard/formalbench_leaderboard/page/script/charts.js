@@ -137,7 +137,7 @@ function figure(board, task, lines, options = {}) {
   return make("figure", { class: "chart" }, make("figcaption", {}, title), ...facing);
 }
 
-const noCurve = () => make("p", { class: "quiet empty" }, "No curve: choose a model that was tested on it.");
+const noCurve = () => make("p", { class: "quiet empty" }, "No curve. Choose a model that was tested on this task.");
 
 /** Return the lines of the chosen models on a task. */
 function chosenLines(board, task, choice) {

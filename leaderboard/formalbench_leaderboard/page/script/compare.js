@@ -1,43 +1,56 @@
-// The view of two models: how far apart they are on each task, and what their runs differ in.
+// The view of two or more models: their results on each task, the differences, and how their runs differ.
 
 VIEWS.compare = compareView;
 
-function compareView(...names) {
-  const [a = "", b = ""] = names;
+const LETTERS = ["A", "B", "C", "D", "E", "F"]; // at most six models at a time
+
+function compareView(...asked) {
+  const names = asked.slice(0, LETTERS.length);
+  const wanted = [...new Set(names.filter(Boolean))];
   const here = (name) => DATA.boards.some((board) => rowOf(board, name));
-  const boards = DATA.boards.filter((board) => rowOf(board, a) && rowOf(board, b));
-  const parts = a === b ? [] : boards.map((board) => comparedOn(board, rowOf(board, a), rowOf(board, b)));
-  const unknown = [...new Set([a, b])].filter((name) => name && !here(name));
-  const said = unknown.length
-    ? unknown.map((name) => make("p", { class: "lead" }, `There is no model called ${name} here.`))
-    : a === b
-      ? [make("p", { class: "lead" }, "Choose two models.")]
-      : boards.length
-        ? []
-        : [make("p", { class: "lead" }, `${a} and ${b} were not measured under one protocol: nothing of them can be compared.`)];
+  const unknown = wanted.filter((name) => !here(name));
+  const found = DATA.boards.map((board) => ({ board, rows: wanted.map((name) => rowOf(board, name)).filter(Boolean) }));
+  const parts = found.filter(({ rows }) => rows.length > 1).map(({ board, rows }) => comparedOn(board, rows));
+  const said = unknown.map((name) => `There is no model called ${name} here.`);
+  if (!said.length && wanted.length < 2) said.push("Choose two models.");
+  else if (!said.length && !parts.length) said.push(`${listed(wanted)} cannot be compared: no protocol has results of both.`);
   return [
     make("p", { class: "crumb" }, make("a", { href: "#board" }, "The board"), " / comparison"),
-    make("h1", { tabindex: -1 }, ...breakable(a), " and ", ...breakable(b)),
-    ...said,
-    compareForm(a, b),
+    make("h1", { tabindex: -1 }, ...names.flatMap((name, index) => [index ? between(index, names.length) : "", ...breakable(name)])),
+    ...said.map((text) => make("p", { class: "lead" }, text)),
+    compareForm(names),
     ...parts,
   ];
 }
 
+const between = (index, count) => (index === count - 1 ? " and " : ", ");
+
+const listed = (names) => names.map((name, index) => (index ? between(index, names.length) : "") + name).join("");
+
 const rowOf = (board, name) => board.rows.find((row) => row.model === name);
 
-/** Return a form that leads to the comparison of two models. */
-function compareForm(a, b) {
+/** Return a form that leads to the comparison of two or more models. */
+function compareForm(chosen) {
   const models = [...new Set(DATA.boards.flatMap((board) => board.rows.map((row) => row.model)))].sort();
-  const choice = (text, chosenOne) => {
-    const options = models.map((name) => make("option", { value: name, selected: name === chosenOne }, name));
-    return make("label", { class: "field" }, `${text} `, make("select", { "aria-label": text }, ...options));
+  const fields = () => [...form.querySelectorAll("select")];
+  const add = (name) => {
+    const letter = LETTERS[fields().length];
+    const options = models.map((model) => make("option", { value: model, selected: model === name }, model));
+    if (fields().length > 1) options.unshift(make("option", { value: "" }, "none"));
+    const field = make("label", { class: "field" }, `${letter} `, make("select", { "aria-label": letter }, ...options));
+    form.insertBefore(field, more);
+    more.hidden = fields().length === LETTERS.length;
+    return field;
   };
-  const form = make("form", { class: "controls compare" }, choice("A", a), choice("B", b), make("button", { type: "submit", class: "action" }, "Compare"));
+  const more = make("button", { type: "button", class: "action" }, "Add another");
+  const form = make("form", { class: "controls compare", "aria-label": "Compare models" }, make("span", { class: "quiet" }, "Compare models"), more, make("button", { type: "submit", class: "action" }, "Compare"));
+  more.addEventListener("click", () => add("").querySelector("select").focus());
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    location.hash = address("compare", ...[...form.querySelectorAll("select")].map((field) => field.value)).slice(1);
+    location.hash = address("compare", ...fields().map((field) => field.value).filter(Boolean)).slice(1);
   });
+  for (const name of chosen) add(name);
+  while (fields().length < 2) add(models[0]);
   return form;
 }
 
@@ -65,37 +78,76 @@ function compared(board, a, b) {
   return { tasks, mean: { a: means[0], b: means[1], apart, tasks: scored.length } };
 }
 
-function comparedOn(board, a, b) {
-  const { tasks, mean } = compared(board, a, b);
-  const charts = tasks
-    .filter((on) => on.a.curve && on.b.curve)
-    .map((on) => figure(board, on.task, [a, b].map((row, side) => lineOf(row, side ? on.b : on.a))));
-  const lacking = tasksOf(board).filter((task) => Boolean(own(a.results, task)) !== Boolean(own(b.results, task)));
+function comparedOn(board, rows) {
+  const [a, b] = rows;
   return make(
     "section",
     {},
     make("h2", {}, `Protocol ${board.name}`),
+    ...(rows.length === 2 ? comparedPair(board, a, b) : comparedMany(board, rows)),
+    copyable(`formalbench compare ${rows.map((row) => shellQuoted(row.model)).join(" ")}`),
+    make("h3", {}, "What differs"),
+    differences(board, rows),
+    make("h3", {}, "Accuracy against length"),
+    make("p", { class: "quiet" }, ...rows.flatMap((row) => [make("i", { class: "key", style: `--colour: ${colourOf(row)}` }), `${row.model} `])),
+    make("div", { class: "charts" }, ...comparedCharts(board, rows)),
+  );
+}
+
+/** Return a chart for each task on which two of the rows or more have a curve. */
+function comparedCharts(board, rows) {
+  const drawnOn = (task) => rows.filter((row) => own(row.results, task)?.curve);
+  const tasks = tasksOf(board).filter((task) => drawnOn(task).length > 1 && !isText(own(board.facts, task)));
+  return tasks.map((task) => figure(board, task, drawnOn(task).map((row) => lineOf(row, row.results[task]))));
+}
+
+const INTERVALS =
+  "A − B is the difference of the test accuracies in points, whether or not the models learned. Its 95 % interval is over seeds and test strings; it is wide because an unseen seed may differ. [n]: the training lengths were not learned (n = validation accuracy, %). This page samples the intervals itself, so they differ a little from those of the command.";
+
+function comparedPair(board, a, b) {
+  const { tasks, mean } = compared(board, a, b);
+  const lacking = tasksOf(board).filter((task) => Boolean(own(a.results, task)) !== Boolean(own(b.results, task)));
+  return [
     make("p", {}, comparisonVerdict(a, b, mean)),
     comparedTable(a, b, tasks, mean),
-    make(
-      "p",
-      { class: "quiet" },
-      "A − B is of the test accuracies, learned or not, in points. Its 95 % interval is over seeds and test strings: few seeds that agree do not say that another one will. [n]: not learned within the budget; n is the validation accuracy on the training lengths. The intervals are drawn on this page; those of the command differ by what 2,000 draws leave open.",
-    ),
+    make("p", { class: "quiet" }, INTERVALS),
     lacking.length ? make("p", { class: "quiet" }, `Only one of them has: ${lacking.join(", ")}.`) : null,
-    copyable(`formalbench compare ${[a, b].map((row) => shellQuoted(row.model)).join(" ")}`),
-    make("h3", {}, "What differs"),
-    differences(board, a, b),
-    make("h3", {}, "Accuracy against length"),
-    make("p", { class: "quiet" }, ...[a, b].flatMap((row) => [make("i", { class: "key", style: `--colour: ${colourOf(row)}` }), `${row.model} `])),
-    make("div", { class: "charts" }, ...charts),
-  );
+  ];
+}
+
+/** Return the results of three models or more on each task, and the differences of each pair. */
+function comparedMany(board, rows) {
+  const tasks = tasksOf(board).filter((task) => !isText(own(board.facts, task)) && rows.some((row) => own(row.results, task)));
+  const results = tasks.map((task) => [
+    { text: link("task", task), sort: task, left: true },
+    ...rows.map((row) => (own(row.results, task) ? seedCell(row.results[task], own(board.facts, task)) : { text: MISSING, sort: null })),
+  ]);
+  const pairs = rows.flatMap((a, one) => rows.slice(one + 1).map((b, next) => [a, b, `${LETTERS[one]} − ${LETTERS[one + 1 + next]}`]));
+  const leads = pairs.map(([a, b, name]) => [{ text: name, sort: name, left: true }, ...pairCells(a, b, compared(board, a, b).mean)]);
+  const heads = [{ text: "task", left: true, ascending: true }, ...rows.map((_, index) => ({ text: LETTERS[index] }))];
+  const pairHeads = [{ text: "pair", left: true, ascending: true }, { text: "tasks" }, { text: "difference" }, { text: "95 % interval", left: true }, { text: "significantly better", left: true }];
+  return [
+    table(`${named(rows)}; in percent`, heads, results),
+    table("Differences of the mean scaled accuracy over the tasks that both models have, in points", pairHeads, leads),
+    make("p", { class: "quiet" }, INTERVALS),
+  ];
+}
+
+const named = (rows) => rows.map((row, index) => `${LETTERS[index]} is ${row.model}`).join(", ");
+
+/** Return the cells of a pair: over how many tasks, the difference, and who is better on the board's tasks. */
+function pairCells(a, b, mean) {
+  const none = { text: MISSING, sort: null };
+  const [better] = [[a, b], [b, a]].filter(([one, other]) => one.better_than.includes(other.model));
+  const said = a.rank == null || b.rank == null ? MISSING : (better?.[0].model ?? "neither");
+  const cells = mean ? [{ text: `${mean.tasks}`, sort: mean.tasks }, ...apartCells(mean.apart)] : [none, none, none];
+  return [...cells, { text: said, left: true }];
 }
 
 function comparisonVerdict(a, b, mean) {
   if (!mean) return "None of these tasks counts in a score.";
   const over = mean.tasks === 1 ? "this task" : `these ${mean.tasks} tasks`;
-  const lead = `The lead of A over ${over}: ${interval(mean.apart.low, mean.apart.high)} points (95 % interval, which allows for a seed that was not run).`;
+  const lead = `A − B over ${over}: ${interval(mean.apart.low, mean.apart.high)} points (95 % interval, which allows for an unseen seed).`;
   if (a.rank == null || b.rank == null) return lead;
   const [better] = [[a, b], [b, a]].filter(([one, other]) => one.better_than.includes(other.model));
   return `On the board's tasks ${better ? `${better[0].model} is significantly better` : "neither is significantly better"}. ${lead}`;
@@ -138,20 +190,20 @@ function apartCells({ value, low, high }) {
   ];
 }
 
-/** Return what the runs of two rows differ in; an option that one of them lacks is in its name. */
-function differences(board, a, b) {
-  const [one, other] = [a, b].map((row) => own(own(DATA.details.settings ?? {}, board.name) ?? {}, row.model) ?? {});
-  const names = [...new Set([...Object.keys(one), ...Object.keys(other)])].filter((name) => {
-    const both = own(one, name) !== undefined && own(other, name) !== undefined;
-    return own(one, name) !== own(other, name) && (both || !name.startsWith("option "));
+/** Return a table of settings that differ; an option that a model lacks is left out. */
+function differences(board, rows) {
+  const settings = rows.map((row) => own(own(DATA.details.settings ?? {}, board.name) ?? {}, row.model) ?? {});
+  const names = different(settings.flatMap((one) => Object.keys(one))).filter((name) => {
+    const values = settings.map((one) => own(one, name));
+    return different(values).length > 1 && (!values.includes(undefined) || !name.startsWith("option "));
   });
-  if (!names.length) return make("p", { class: "quiet" }, "Nothing that their records tell.");
-  const rows = names.map((name) => [
+  if (!names.length) return make("p", { class: "quiet" }, "Nothing that their records show.");
+  const lines = names.map((name) => [
     { text: name, sort: name, left: true },
-    { text: own(one, name) ?? MISSING, left: true },
-    { text: own(other, name) ?? MISSING, left: true },
+    ...settings.map((one) => ({ text: own(one, name) ?? MISSING, left: true })),
   ]);
-  return table("What their runs differ in", [{ text: "what", left: true, ascending: true }, { text: "A", left: true }, { text: "B", left: true }], rows);
+  const heads = [{ text: "what", left: true, ascending: true }, ...rows.map((_, index) => ({ text: LETTERS[index], left: true }))];
+  return table("What their runs differ in", heads, lines);
 }
 
 /** Return a word as a shell reads it. */

@@ -23,7 +23,7 @@ function drawCost(key) {
   const points = shownBoard()
     .rows.filter((row) => row.score != null && cost.value(row) > 0)
     .map((row) => ({ model: row.model, colour: colourOf(row), x: cost.value(row), y: 100 * row.score, low: 100 * row.low, high: 100 * row.high }));
-  const chart = points.length ? costChart(points, cost) : make("p", { class: "quiet" }, "No record tells it.");
+  const chart = points.length ? costChart(points, cost) : make("p", { class: "quiet" }, "No times are recorded.");
   byId("cost-chart").replaceChildren(chart);
 }
 

@@ -1,8 +1,8 @@
-// How far apart two models may be: the method of formalbench/analysis/seeds.py and compare.py, drawn here
-// with other random numbers. Ends of intervals differ from Python's by what 4,000 draws leave open.
+// Differences of two models: the method of formalbench/statistics/intervals.py with other random numbers.
+// With 4,000 samples the ends of intervals differ a little from Python's.
 
 const DRAWS = 4000;
-const UNSEEN = 1.25; // what the seed that nobody has seen weighs beside the others
+const UNSEEN = 1.25; // the weight of the unseen seed; the others have weight 1
 const QUANTILES = 60;
 const TAIL = 0.025;
 
@@ -93,7 +93,7 @@ function trainedDraws(samples, key) {
   });
 }
 
-/** Return by what factor so many seeds are moved away from their mean; Python worked it out. */
+/** Return the factor by which seeds are moved away from their mean; Python computed it. */
 function spread(seeds) {
   const table = DATA.details.spread;
   const below = Math.min(Math.floor(seeds), table.length);

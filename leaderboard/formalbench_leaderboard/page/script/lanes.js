@@ -5,15 +5,15 @@ function lanes(title, boards) {
   return make(
     "div",
     { class: "lanes" },
-    lane("Expressible", "Weights written by hand, and what theorems say of kinds of networks. No training.", expressible(title)),
-    lane("Learned", "Whether training within the budget masters held-out strings of the training lengths: at least 99 % of them.", boards.map((board) => learnedOn(board, title))),
-    lane("Extrapolates", "How far beyond the training lengths what was learned goes. Of what was not learned nothing is said.", boards.map((board) => extrapolatesOn(board, title))),
+    lane("Expressible", "Constructions with weights set by hand, and theorems about kinds of networks, without training.", expressible(title)),
+    lane("Learned", "Whether training within the budget reaches 99 % on held-out strings of the training lengths.", boards.map((board) => learnedOn(board, title))),
+    lane("Extrapolates", "How far accuracy holds beyond the training lengths, for models that learned the training lengths.", boards.map((board) => extrapolatesOn(board, title))),
   );
 }
 
 function lane(name, about, parts) {
   const known = parts.filter(Boolean);
-  const none = make("p", { class: "quiet" }, "Nothing is known of it yet.");
+  const none = make("p", { class: "quiet" }, "No results yet.");
   return make("section", { class: "lane" }, make("h2", {}, name), make("p", { class: "quiet" }, about), ...(known.length ? known : [none]));
 }
 
@@ -24,7 +24,7 @@ const DTYPES = ["fp16", "bf16", "fp32", "fp64"];
 function expressible(title) {
   const built = (DATA.details.constructions ?? []).filter((one) => one.task === title);
   return [
-    built.length ? constructionTable(title, built) : make("p", { class: "quiet" }, "No construction was verified on it."),
+    built.length ? constructionTable(title, built) : make("p", { class: "quiet" }, "No construction was verified on this task."),
     built.length ? verifyAgain(built) : null,
     theoremTable(title),
   ];
@@ -33,8 +33,8 @@ function expressible(title) {
 function constructionTable(title, built) {
   const heads = [
     { text: "construction", left: true, ascending: true },
-    { text: "every string to" },
-    { text: "long strings to" },
+    { text: "exhaustive to" },
+    { text: "sampled to" },
     { text: "wrong" },
     { text: "margin" },
     ...DTYPES.map((text) => ({ text })),
@@ -49,7 +49,7 @@ function constructionTable(title, built) {
     ...DTYPES.map((dtype) => breakCell(one, dtype)),
     { text: one.size.slice(0, 2).map((size) => size ?? MISSING).join(", "), sort: one.size[0] },
   ]);
-  return table(`${title}: constructions, and the length up to which each is right in a precision`, heads, rows);
+  return table(`${title}: constructions, with the longest length at which each precision is right`, heads, rows);
 }
 
 function breakCell({ breaks }, dtype) {
@@ -59,7 +59,7 @@ function breakCell({ breaks }, dtype) {
 
 function verifyAgain(built) {
   const commands = built.flatMap((one) => one.commands).map((command) => copyable(command));
-  return make("details", {}, make("summary", {}, "Verify them again"), ...commands);
+  return make("details", {}, make("summary", {}, "Commands that repeat the verifications"), ...commands);
 }
 
 /** Return what theorems say of kinds of networks on this task. */
@@ -76,8 +76,8 @@ function theoremTable(title) {
       { text: theorem.source ?? "", left: true, wrap: true },
     ];
   });
-  const heads = [{ text: "kind of network", left: true, ascending: true }, { text: "theory", left: true }, { text: "if", left: true }, { text: "source", left: true }];
-  return table(`${title}: what theory says, apart from what was measured`, heads, rows);
+  const heads = [{ text: "kind of network", left: true, ascending: true }, { text: "theory", left: true }, { text: "conditions", left: true }, { text: "source", left: true }];
+  return table(`${title}: theory`, heads, rows);
 }
 
 // Learned
@@ -109,7 +109,7 @@ function learnedOn(board, title) {
     { text: "validation, each seed", left: true },
     { text: "budget" },
   ];
-  return table(`${title}: learned, protocol ${board.name}. A hollow dot did not learn`, heads, rows);
+  return table(`${title}: learned, protocol ${board.name}. Hollow dots: seeds that did not learn`, heads, rows);
 }
 
 /** Return a text for each seed, with a link to its record where that is known. */
@@ -150,8 +150,8 @@ function extrapolatesOn(board, title) {
     "div",
     {},
     able.length ? table(`${title}: beyond the training lengths, protocol ${board.name}`, heads, rows) : null,
-    others.length ? make("p", { class: "quiet" }, "Not learned, so nothing is said of them (validation in brackets): ", ...rest, ".") : null,
-    cut.length ? make("p", { class: "quiet cut" }, "Learned, and no run that learned finished its test: ", ...cut.flatMap(({ row, result }, index) => [index ? ", " : "", link("model", row.model), `: ${result.outcome}`]), ".") : null,
+    others.length ? make("p", { class: "quiet" }, "Not learned (validation accuracy in brackets): ", ...rest, ".") : null,
+    cut.length ? make("p", { class: "quiet cut" }, "Learned, but no run that learned finished its test: ", ...cut.flatMap(({ row, result }, index) => [index ? ", " : "", link("model", row.model), `: ${result.outcome}`]), ".") : null,
   );
 }
 
@@ -171,7 +171,7 @@ function reproducedOn(title) {
       { text: verdict, sort: verdict, left: true },
     ]);
     const heads = [{ text: "of", left: true, ascending: true }, { text: "paper" }, { text: "ours" }, { text: "verdict", left: true }];
-    return [make("h3", {}, one.title), make("p", { class: "quiet" }, `${one.source}. On this task: ${counts}.`), rows.length ? table(`${one.title}: the paper's numbers beside ours`, heads, rows) : null, copyable(one.command)];
+    return [make("h3", {}, one.title), make("p", { class: "quiet" }, `${one.source}. On this task: ${counts}.`), rows.length ? table(`${one.title}: the paper's numbers and ours`, heads, rows) : null, copyable(one.command)];
   });
-  return make("section", {}, make("h2", {}, "Reproduced"), make("p", { class: "quiet" }, "A paper's experiment done again, under its own protocol."), ...parts);
+  return make("section", {}, make("h2", {}, "Reproduced"), make("p", { class: "quiet" }, "Experiments of papers, repeated under the papers' protocols."), ...parts);
 }

@@ -12,7 +12,7 @@ function modelView(name) {
     make("h1", { tabindex: -1 }, ...breakable(name)),
     known?.summary ? make("p", { class: "lead" }, known.summary) : null,
     known?.reference ? make("p", { class: "quiet" }, known.reference) : null,
-    places.length ? make("section", {}, make("h2", {}, "Beside another model"), compareForm(name, anotherThan(name))) : null,
+    places.length ? make("section", {}, make("h2", {}, "Compare with another model"), compareForm([name, anotherThan(name)])) : null,
     ...places.map(({ board, row }) => modelOn(board, row)),
     built.length ? verified(name, built) : null,
   ];
@@ -31,14 +31,14 @@ function modelOn(board, row) {
   const charts = tasks
     .filter((task) => curveOf(row.results[task]))
     .map((task) => figure(board, task, [lineOf(row, row.results[task])], { seeds: true }));
-  const seeds = DATA.seed_curves ? "; thin lines are the seeds" : "; single seeds are left out to keep the page small";
+  const seeds = DATA.seed_curves ? "; thin lines are single seeds" : "; single seeds are left out to keep the page small";
   return make(
     "section",
     {},
     make("h2", {}, `Protocol ${board.name}`),
     make("p", { class: "verdict" }, row.verdict),
     termList([
-      ["rank", row.rank == null ? (row.score == null ? "none: it lacks a task" : "none: no other row has a score") : `${ranks(row.rank_low, row.rank_high)} of ${board.ranked}`],
+      ["rank", row.rank == null ? (row.score == null ? "none: not tested on every task" : "none: no other model has a score") : `${ranks(row.rank_low, row.rank_high)} of ${board.ranked}`],
       ["score", row.score == null ? null : `${percent(row.score)} (${interval(row.low, row.high)})`],
       ["IQM", row.iqm == null ? null : percent(row.iqm)],
       ["kind", row.kind],
@@ -46,14 +46,14 @@ function modelOn(board, row) {
       ["seconds of training of one run", row.seconds == null ? null : grouped(Number(row.seconds.toPrecision(3)))],
     ]),
     reachTable(board, row, tasks),
-    make("h3", {}, "What is set"),
+    make("h3", {}, "Options"),
     ...optionsOf(board, row),
     make("h3", {}, "All numbers"),
-    table(`${row.model}: results, in percent; each seed links to its record if it is there`, [{ text: "task", left: true, ascending: true }, ...RESULT_HEADS, ...added.heads], rows),
+    table(`${row.model}: results, in percent; each seed links to its record if there is one`, [{ text: "task", left: true, ascending: true }, ...RESULT_HEADS, ...added.heads], rows),
     make("h3", {}, "Accuracy against length"),
-    make("p", { class: "quiet" }, `The mean over the seeds, with the band of their Wilson intervals${seeds}.`),
+    make("p", { class: "quiet" }, `The mean over the seeds. The band spans the Wilson intervals of all seeds${seeds}.`),
     make("div", { class: "charts" }, ...charts),
-    make("h3", {}, "Run it again"),
+    make("h3", {}, "Commands that repeat the runs"),
     make("div", { class: "commands" }, ...tasks.map((task) => copyable(row.results[task].command))),
     make("h3", {}, "A badge"),
     ...badge(board, row, tasks),
@@ -82,19 +82,19 @@ function reachTable(board, row, tasks) {
     { text: "mean, seeds" },
     { text: "lengths", left: true },
   ];
-  return table(`${row.model}: learned, and how far. Grey was not learned; a dot is a seed`, heads, rows);
+  return table(`${row.model}: learned and extrapolates. Grey: not learned. Dots: seeds`, heads, rows);
 }
 
 /** Return what differs from the defaults, and all options below. */
 function optionsOf(board, row) {
   const set = own(own(DATA.details.settings ?? {}, board.name) ?? {}, row.model) ?? {};
   const options = Object.entries(own(DATA.details.options ?? {}, own(DATA.details.names ?? {}, row.model) ?? "") ?? {});
-  if (!options.length) return [make("p", { class: "quiet" }, "It has no options, or its plugin is not installed.")];
+  if (!options.length) return [make("p", { class: "quiet" }, "This model has no options, or its plugin is not installed.")];
   const lines = options.map(([name, [value, help]]) => ({ name, help, value: own(set, `option ${name}`) ?? value, standard: value }));
   const other = lines.filter((line) => line.value !== line.standard);
   const said = other.length
-    ? other.flatMap(({ name, value, standard }, index) => [index ? "; " : "", make("code", {}, `${name}=${value}`), ` in place of ${standard}`])
-    : ["Nothing: every option is at its default."];
+    ? other.flatMap(({ name, value, standard }, index) => [index ? "; " : "", make("code", {}, `${name}=${value}`), ` (default ${standard})`])
+    : ["All options have their defaults."];
   const rows = lines.map(({ name, value, standard, help }) => [
     { text: name, sort: name, left: true },
     { text: value, left: true },
@@ -110,8 +110,8 @@ function optionsOf(board, row) {
 
 function verified(name, built) {
   const rows = built.map((one) => [{ text: link("task", one.task), sort: one.task, left: true }, { text: `${one.exhaustive ?? MISSING}`, sort: one.exhaustive }, { text: one.tested_to == null ? MISSING : grouped(one.tested_to), sort: one.tested_to }, { text: grouped(one.errors), sort: one.errors }, ...DTYPES.map((dtype) => breakCell(one, dtype))]);
-  const heads = [{ text: "task", left: true, ascending: true }, { text: "every string to" }, { text: "long strings to" }, { text: "wrong" }, ...DTYPES.map((text) => ({ text }))];
-  return make("section", {}, make("h2", {}, "Verified"), make("p", { class: "verdict" }, own(DATA.details.verified ?? {}, name)), table(`${name}: the length up to which it is right in a precision`, heads, rows), verifyAgain(built));
+  const heads = [{ text: "task", left: true, ascending: true }, { text: "exhaustive to" }, { text: "sampled to" }, { text: "wrong" }, ...DTYPES.map((text) => ({ text }))];
+  return make("section", {}, make("h2", {}, "Verified"), make("p", { class: "verdict" }, own(DATA.details.verified ?? {}, name)), table(`${name}: the longest length at which each precision is right`, heads, rows), verifyAgain(built));
 }
 
 // The badge: a drawing of our own, so that it needs no service.

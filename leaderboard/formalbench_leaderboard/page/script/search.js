@@ -1,4 +1,4 @@
-// One search over models, tasks and suites: their names, or else what people call them.
+// One search over models, tasks, suites and classes: by name, else by summary and keywords.
 
 const MOST_HITS = 6;
 
@@ -59,8 +59,11 @@ function fit(entry, word) {
 function found(kinds, query, among = ENTRIES) {
   const all = among.filter((entry) => kinds.includes(entry.kind));
   const inside = DATA.boards.flatMap((board) => own(board.by_class, classNamed(query))?.tasks ?? []);
-  if (inside.length && kinds.includes("task")) return all.filter((entry) => inside.includes(entry.name));
   const words = plain(query).split(/\s+/).filter(Boolean).map(spelled);
+  if (inside.length && kinds.includes("task")) {
+    const others = all.filter((entry) => !inside.includes(entry.name) && words.every((word) => fit(entry, word)));
+    return [...all.filter((entry) => inside.includes(entry.name)), ...others];
+  }
   if (!words.length) return [];
   const best = (entry) => fit(entry, words.join(" "));
   const having = (least) => all.filter((entry) => words.every((word) => fit(entry, word) >= least)).sort((a, b) => best(b) - best(a));
@@ -140,7 +143,7 @@ function showHits() {
       make("ul", {}, ...hits.slice(0, MOST_HITS).map(hit)),
       hits.length > MOST_HITS ? make("p", { class: "quiet" }, `and ${hits.length - MOST_HITS} more`) : null,
     ]).filter(Boolean),
-    ...(query && !comparison && !groups.length ? [make("p", { class: "quiet" }, "Nothing is called that.")] : []),
+    ...(query && !comparison && !groups.length ? [make("p", { class: "quiet" }, "No model, task, suite or class matches.")] : []),
   );
   byId("hits").hidden = !query;
 }
@@ -149,7 +152,7 @@ function showHits() {
 const byPresence = (hits, query) => [...hits].sort((a, b) => (b.joined === joined(query)) - (a.joined === joined(query)) || b.here - a.here);
 
 function hit({ kind, name, here, summary }) {
-  if (kind === "class") return make("li", {}, classLink(name), make("span", { class: "quiet" }, " and the classes in it: their tasks on the board"));
+  if (kind === "class") return make("li", {}, classLink(name), make("span", { class: "quiet" }, ": rank by its tasks on this board"));
   const shown = here ? link(kind === "task" ? "task" : "model", name) : make("span", {}, name);
   const more = here ? null : make("code", {}, COMMANDS[kind](name));
   return make("li", {}, shown, summary ? make("span", { class: "quiet" }, ` ${summary}`) : null, more);

@@ -27,13 +27,13 @@ function startControls() {
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
   byId("controls").hidden = DATA.boards.length === 0;
   byId("clear").addEventListener("click", () => {
-    ask({ q: "", kind: "", class: "" });
+    ask({ q: "", kind: "", class: "", hide: "" });
     byId("query").focus();
   });
   document.addEventListener("click", sortByClick);
 }
 
-/** Return the classes that some task of a board is in, the smallest first. */
+/** Return the classes of the boards' tasks, the smallest first, then keywords that several tasks share. */
 const classesShown = () => DATA.classes.filter((name) => DATA.boards.some((board) => Object.hasOwn(board.by_class, name)));
 
 const different = (values) => [...new Set(values)];
@@ -58,12 +58,35 @@ function showAsked() {
   showMeasure(shownSection(), shownBoard());
   showClass(shownSection(), shownBoard());
   showSorted(shownSection());
+  showColumns(shownSection());
   showHits();
   showFiltered(shownSection(), shownBoard());
   if (drawnBoard !== shownBoard()) {
     drawnBoard = shownBoard();
     boardChanged();
   }
+}
+
+/** Return the headings of the columns that are hidden. */
+const hiddenColumns = () => namesIn(asked.hide).filter(Boolean);
+
+let offered = "";
+
+/** Show a check box for each column of the board but the model's name. */
+function showColumns(section) {
+  const names = [...section.querySelectorAll(".board thead th:not(.name)")].map((head) => head.dataset.name);
+  if (offered !== names.join("\n")) {
+    offered = names.join("\n");
+    const boxes = names.map((name) => make("label", { class: "chip plain" }, make("input", { type: "checkbox", value: name, on: { change: hideColumns } }), make("span", {}, name)));
+    byId("columns").lastElementChild.replaceChildren(make("legend", {}, "Shown"), ...boxes);
+  }
+  byId("columns").hidden = false;
+  for (const box of byId("columns").querySelectorAll("input")) box.checked = !hiddenColumns().includes(box.value);
+}
+
+function hideColumns() {
+  const left = [...byId("columns").querySelectorAll("input:not(:checked)")];
+  ask({ hide: left.map((box) => encodeURIComponent(box.value)).join(",") });
 }
 
 /** Hide the rows and the columns that were not asked for. */
@@ -74,20 +97,21 @@ function showFiltered(section, board) {
   for (const line of rows) line.hidden = !wanted(board.rows[line.dataset.row]);
   const classTasks = own(board.by_class, asked.class)?.tasks;
   const inClass = (task) => !asked.class || (classTasks ?? []).includes(task);
-  const kept = board.tasks.filter((task) => inClass(task) && (!tasks || tasks.has(task)));
+  const unwanted = hiddenColumns();
+  const kept = board.tasks.filter((task) => inClass(task) && (!tasks || tasks.has(task)) && !unwanted.includes(task));
   const heads = [...section.querySelectorAll(".board thead th")];
-  const hidden = heads.map((head) => board.tasks.includes(head.dataset.name) && !kept.includes(head.dataset.name));
+  const hidden = heads.map(({ dataset: { name } }) => unwanted.includes(name) || (board.tasks.includes(name) && !kept.includes(name)));
   for (const line of section.querySelectorAll(".board tr"))
     [...line.cells].forEach((cell, index) => (cell.hidden = hidden[index]));
   const seen = rows.filter((line) => !line.hidden).length;
   byId("found").textContent = [some(seen, rows.length, "model"), some(kept.length, board.tasks.length, "task")].join(", ");
-  if (asked.q.trim() && !models && !tasks) byId("found").textContent += "; what you look for is not among them";
-  byId("clear").hidden = !(asked.q || asked.kind || asked.class);
+  if (asked.q.trim() && !models && !tasks) byId("found").textContent += "; the board has nothing of this name";
+  byId("clear").hidden = !(asked.q || asked.kind || asked.class || asked.hide);
 }
 
 const some = (seen, all, noun) => `${seen === all ? all : `${seen} of ${all}`} ${noun}${all === 1 ? "" : "s"}`;
 
-/** Show ranks and scores on the tasks of the class that was asked for; Python worked them out. */
+/** Show ranks and scores on the tasks of the chosen class; Python computed them. */
 function showClass(section, board) {
   if ((section.dataset.class ?? "") === asked.class) return;
   section.dataset.class = asked.class;

@@ -20,21 +20,21 @@ function taskView(title) {
 }
 
 function definition(title, known, facts) {
-  const classes = known.classes === 2 ? "two: 1 is in, 0 is out" : `${known.classes}`;
+  const classes = known.classes === 2 ? "2 (1: in the language, 0: not)" : `${known.classes}`;
   const facing = [
     termList([
-      ["asked as", known.objective],
+      ["objective", known.objective],
       ["classes", classes],
       ["alphabet", known.alphabet.length > 24 ? `${known.alphabet.length} symbols` : known.alphabet.join("  ")],
-      ["trained on lengths", `${known.train[0]}–${known.train[1]}`],
-      ["tested on lengths", facts ? `${facts.first}–${facts.last}` : null],
+      ["training lengths", `${known.train[0]}–${known.train[1]}`],
+      ["test lengths", facts ? `${facts.first}–${facts.last}` : null],
       ["test strings", facts ? grouped(facts.strings) : null],
       ["language class", own(DATA.details.classes ?? {}, title) ?? facts?.language_class],
       ["best order-blind baseline", facts?.shortcut == null ? null : `${percent(facts.shortcut)} %`],
       ["chance, length only", facts && !isText(facts) ? `${percent(facts.chance_length)} %` : null],
       ["chance, constant", facts && !isText(facts) ? `${percent(facts.chance_constant)} %` : null],
       ["metric", facts?.metric],
-      ["shown by", isText(facts) ? measureTold(facts) : null],
+      ["main metric", isText(facts) ? measureTold(facts) : null],
       ["members", known.members],
       ["source", known.reference],
     ]),
@@ -59,10 +59,10 @@ function examples(known) {
 
 function automaton(known) {
   const states = known.automaton.classes.length;
-  const ends = known.classes === 2 ? "A string is in if it ends in a double circle." : "The number in a state is the class.";
+  const ends = known.classes === 2 ? "The language contains the strings that end in a double circle." : "The number in a state is the class.";
   const told = known.drawing
     ? `The minimal automaton, ${states} states. ${ends}`
-    : `The minimal automaton, ${states} states. It is drawn where Graphviz is installed: pip install "formalbench[figures]".`;
+    : `The minimal automaton, ${states} states. The drawing needs Graphviz: pip install "formalbench[figures]".`;
   const numbers = transitions(known);
   return make(
     "figure",
@@ -114,10 +114,10 @@ function taskOn(board, title) {
     "section",
     {},
     make("h2", {}, boardTitle(board)),
-    text ? make("p", {}, `Shown by ${measureTold(facts)}: it takes no part in a score.`) : make("p", {}, ...solvedBy(solved, last)),
+    text ? make("p", {}, `Measured by ${measureTold(facts)}; not in the score.`) : make("p", {}, ...solvedBy(solved, last)),
     text ? textTable(title, facts, found) : resultTable(title, facts, found),
     rows.length ? make("h3", {}, text ? `${facts.measure.heading[0].toUpperCase()}${facts.measure.heading.slice(1)} against length` : "Accuracy against length") : null,
-    text ? make("p", { class: "quiet" }, "The mean over the seeds that finished; the band reaches from the seed with the least to the one with the most.") : null,
+    text ? make("p", { class: "quiet" }, "The mean over the seeds that finished. The band spans the lowest and the highest seed.") : null,
     rows.length ? chooser(rows, choice, drawn) : null,
     rows.length ? chart : null,
   );
@@ -157,7 +157,7 @@ function textTable(title, facts, found) {
 const boardTitle = (board) => `All numbers: protocol ${board.name}`;
 
 function solvedBy(solved, last) {
-  if (!solved.length) return ["No model keeps at least 99 % at every test length."];
+  if (!solved.length) return ["No model has at least 99 % at every test length."];
   const names = solved.flatMap(({ row }, index) => [index ? ", " : "", link("model", row.model)]);
   return [`At least 99 % at every test length up to ${last}, on average over the seeds: `, ...names, "."];
 }
@@ -187,11 +187,11 @@ function besideOn(title) {
   return make(
     "section",
     { class: "beside" },
-    make("h2", {}, "Published numbers beside ours"),
+    make("h2", {}, "Published numbers and ours"),
     make(
       "p",
       { class: "quiet" },
-      "Means over the seeds, and the best seed where a paper prints no mean; ours at those test lengths that are within the paper's. The difference is in points.",
+      "The numbers are means over the seeds, or the best seed if the paper gives no mean. Ours are averaged over the test lengths that are within the paper's. The difference is in points.",
     ),
     table(`${title}: published and measured, in percent`, heads, rows),
   );
@@ -216,7 +216,7 @@ function publishedOn(title) {
     "section",
     {},
     make("h2", {}, "Published, not measured here"),
-    make("p", { class: "quiet" }, "Numbers from papers, under other protocols."),
+    make("p", { class: "quiet" }, "Numbers from papers, measured under other protocols."),
     table(`${title}: published, in percent`, heads, rows),
   );
 }

@@ -52,6 +52,12 @@ function decoded(text) {
   }
 }
 
+/** Offer the comparison of two models on the first screen. */
+function startComparison() {
+  const [a, b] = DATA.boards[0]?.rows ?? [];
+  if (b) byId("comparison").append(compareForm([a.model, b.model]));
+}
+
 function notFound(kind, name) {
   return [
     make("p", { class: "crumb" }, make("a", { href: "#board" }, "The board")),
@@ -66,6 +72,7 @@ startTheme();
 startSearch();
 startControls();
 startCells();
+startComparison();
 readAddress();
 showAsked();
 route(false);

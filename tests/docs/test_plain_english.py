@@ -1,0 +1,91 @@
+"""Help, messages, docs and the page avoid idioms that a reader has to decode."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BOARD = "leaderboard/formalbench_leaderboard"
+SOURCES = (
+    *("benchmark", "tasks", "examples", "speed", "gpu"),
+    *(f"plugins/formalbench_{name}" for name in ("models", "executors", "trackers")),
+    *(f"{BOARD}/{name}" for name in ("board", "charts", "commands", "page", "renderers")),
+)
+
+BANNED = (
+    "anew",
+    "at hand",
+    "gives way",
+    "goes along",
+    "goes without saying",
+    "hangs on",
+    "held to",
+    "holds true of",
+    "how-manieth",
+    "likewise",
+    "of whom",
+    "so many",
+    "stranger",
+    "takes no part",
+    "whatever",
+    "whoever",
+)
+"""None of them has a technical meaning, so there are no exceptions."""
+
+IDIOM = re.compile(rf"\b(?:{'|'.join(map(re.escape, BANNED))})s?\b", re.IGNORECASE)
+
+
+def messages(path: Path) -> Iterator[str]:
+    """Return the texts of a module that users can see: its strings with spaces, no docstrings."""
+    tree = ast.parse(path.read_text("utf-8"))
+    documented = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        text = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and " " in text and id(node) not in documented:
+            yield text
+
+
+def helps() -> Iterator[str]:
+    """Return the help of every command, as `tests/golden` keeps it."""
+    golden = ROOT / "tests" / "golden" / "commands.json"
+    shown = json.loads(golden.read_text("utf-8"))
+    yield from (text for name, text in shown.items() if name.endswith("--help"))
+
+
+def texts(kind: str) -> Iterator[tuple[str, str]]:
+    if kind == "help":
+        yield from (("help", text) for text in helps())
+    elif kind == "docs":
+        pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+        yield from ((page.name, page.read_text("utf-8")) for page in pages)
+    elif kind == "page":
+        board = ROOT / "leaderboard" / "formalbench_leaderboard"
+        files = [*board.rglob("*.j2"), *(board / "page" / "script").glob("*.js")]
+        yield from ((file.name, file.read_text("utf-8")) for file in files)
+    else:
+        for folder in SOURCES:
+            for path in sorted((ROOT / folder).rglob("*.py")):
+                yield from ((str(path.relative_to(ROOT)), text) for text in messages(path))
+
+
+@pytest.mark.parametrize("kind", ["help", "messages", "docs", "page"])
+def test_no_banned_idiom(kind):
+    found = list(texts(kind))
+    assert len(found) > 10
+    bad = [f"{place}: {match[0]!r}" for place, text in found for match in IDIOM.finditer(text)]
+    assert bad == []
+
+
+@pytest.mark.parametrize("idiom", BANNED)
+def test_a_banned_idiom_is_found(idiom):
+    assert IDIOM.search(f"Records {idiom} are refused.")
