@@ -339,7 +339,8 @@ def _facts(question: Question[None], report: Report) -> dict[str, Any]:
 
 
 def _names(host: PluginHost, record: Record) -> tuple[str, ...]:
-    return local_plugins(host, record.model.name, record.task.name, record.protocol)
+    model, task = host.select_model(record.model.name), host.select_task(record.task.name)
+    return local_plugins(host, model, task, record.protocol)
 
 
 @lru_cache(maxsize=1)

@@ -150,8 +150,9 @@ class Backbone(nn.Module):
             symbols_1N = torch.zeros(
                 1, length, dtype=torch.long, device=self.embedding.weight.device
             )
-            _, kept = self.go_on(symbols_1N, [()] * len(self.blocks))
-        return sum(part.numel() * (1 + part.is_complex()) for memory in kept for part in memory)
+            _, kept = self.go_on(symbols_1N, [None] * len(self.blocks))
+        parts = [part for state in kept for part in state or ()]
+        return sum(part.numel() * (2 if part.is_complex() else 1) for part in parts)
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Return ``state.0`` (B, N, W), the embeddings, and ``state.{l}``, what leaves block l."""
