@@ -106,10 +106,12 @@ def test_its_contract(cli):
 
 
 def test_strings_that_are_trained_on_are_told_of(cli, write):
-    data = "".join(f"  {s}: {{strings: x.tok, labels: x.txt}}\n" for s in ("train", "validation"))
-    write("x.tok", "a b\nb\n")
+    splits = ("train", "validation", "test")
+    for split in splits:
+        write(f"{split}.tok", "a b\nb\n")
     write("x.txt", "1\n0\n")
-    path = write("x.yaml", f"name: x\ndata:\n{data}  test: {{strings: x.tok, labels: x.txt}}\n")
+    data = "".join(f"  {split}: {{strings: {split}.tok, labels: x.txt}}\n" for split in splits)
+    path = write("x.yaml", f"name: x\ndata:\n{data}")
     done = cli("show", "task", "x", "--plugin", path)
     assert "warning: x:classify: 2 of 2 test strings are training strings, too" in done.err
 
@@ -135,4 +137,4 @@ def test_changed_data_is_refused_by_a_worker_and_is_another_task(write):
 def test_bad_data_is_one_line(refused, write):
     path = write("bad.yaml", "name: bad\ndata: {train: {strings: none.tok}}\n")
     line = refused("run", "--model", "rnn", "--task", "bad", "--plugin", path)
-    assert "data has no validation and no test; data: train: no file" in line
+    assert "data: train: strings: no file" in line

@@ -265,7 +265,7 @@ def test_the_space_is_no_symbol(cli, write):
     path = write("gap.yaml", 'name: gap\nalphabet: "a "\nregex: "a( a)*"\n')
     done = cli("label", "gap", "--plugin", path, stdin="a a\n")
     assert (done.code, done.out) == (2, "")
-    assert "gap.yaml: symbol ' ' holds white space or cannot be printed" in done.err
+    assert "gap.yaml: alphabet: ' ' holds white space or cannot be printed" in done.err
     assert len(done.err.splitlines()) == 1
 
 

@@ -304,9 +304,9 @@ def test_from_python(tiny, odd_models, results):
             {"seeds": 1.5},
             "seeds=1.5: must be a number of seeds (5) or a list of seeds ([3, 7, 11])",
         ),
-        ({"seeds": "2"}, "seeds='2': must be how many"),
-        ({"seeds": [0, 1.5]}, "seeds=[0, 1.5]: must be how many"),
-        ({"seeds": True}, "seeds=True: must be how many"),
+        ({"seeds": "2"}, "seeds='2': must be a number of seeds"),
+        ({"seeds": [0, 1.5]}, "seeds=[0, 1.5]: must be a number of seeds"),
+        ({"seeds": True}, "seeds=True: must be a number of seeds"),
         ({"tasks": []}, "tasks=[]: name at least one task, or omit tasks to use those of a suite"),
         ({"plugins": "mine.py"}, "plugins is a list of paths: write ['mine.py']"),
         ({"plugins": Path("mine.py")}, "plugins is a list of paths: write ['mine.py']"),
@@ -351,5 +351,5 @@ def test_devices_of_a_machine_with_two(monkeypatch):
     assert choose_devices("auto") == choose_devices("cuda") == ("cuda:0", "cuda:1")
     assert choose_devices("cuda:1") == ("cuda:1",)
     assert choose_devices("cpu") == ("cpu",)
-    with pytest.raises(RequestError, match="there are 2"):
+    with pytest.raises(RequestError, match="has 2 CUDA devices"):
         choose_device("cuda:2")

@@ -130,7 +130,8 @@ def test_a_network_there_answers_as_it_does_here(sandbox):
         example = task.sample(task.stream("x"), 5, 8)
         strings = TestSet((Cell(5, 5, (example,)),))
         question = NetworkQuestion(
-            model_used(host, name, ()), task_used(host, wanted, ()), protocol, 7, (), "cpu"
+            *(model_used(host.select_model(name)), task_used(host.select_task(wanted))),
+            *(protocol, 7, (), "cpu"),
         )
         torch.manual_seed(7)
         here = host.network(name, task, {})

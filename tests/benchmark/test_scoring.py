@@ -397,12 +397,12 @@ def test_a_killed_export_leaves_no_files_of_an_older_one(load, few, tmp_path, mo
 
 
 def test_lengths_of_different_weight_are_not_for_the_harness(cli, refused, tmp_path, write):
-    write("train.tok", "a b\nb\na a\n")
-    write("train.txt", "0\n1\n1\n")
-    files = "{strings: train.tok, labels: train.txt}"
-    data = write(
-        "mine.yaml", f"name: mine\ndata: {{train: {files}, validation: {files}, test: {files}}}"
-    )
+    files = []
+    for split in ("train", "validation", "test"):
+        write(f"{split}.tok", "a b\nb\na a\n")
+        files.append(f"{split}: {{strings: {split}.tok, labels: labels.txt}}")
+    write("labels.txt", "0\n1\n1\n")
+    data = write("mine.yaml", f"name: mine\ndata: {{{', '.join(files)}}}")
     options = ("--plugin", data, "--output", tmp_path / "out", "--protocol", "quick")
     told = refused("export", "mine", "--format", "lm-eval", *options)
     assert "mine has more strings of some lengths than of others" in told

@@ -144,7 +144,7 @@ def test_a_tracker_is_closed_whatever_happens(host):
             ("--tracker", "mine", "--set", "tracker.fodler=x"),
             "unknown option of tracker mine 'fodler': did you mean folder?",
         ),
-        (("--set", "tracker.folder=x"), "--set tracker.folder=x: no tracker is asked for"),
+        (("--set", "tracker.folder=x"), "--set tracker.folder=x: this command uses no tracker"),
     ],
 )
 def test_bad_requests_are_one_line_before_anything_is_trained(run, results, arguments, said):

@@ -86,7 +86,7 @@ def test_weights_that_are_too_large_are_not_kept(kept, odd_host, monkeypatch):
     monkeypatch.setattr("formalbench.store.weights.MAX_BYTES", 100)
     ((record, path),) = kept()
     assert (record.status, record.weights, path.exists()) == ("finished", None, False)
-    with pytest.raises(RequestError, match="kept no weights"):
+    with pytest.raises(RequestError, match="has no weights"):
         load_network(odd_host, record, path)
 
 

@@ -104,7 +104,7 @@ def test_equal_scores_are_in_order_of_name(make_record):
 def test_protocols_are_boards_of_their_own(make_record):
     other = {"name": "quick", "version": 2, "test": {"lengths": 4, "strings": 100}}
     page = build_page([make_record(), make_record(protocol=other)], VIEW)
-    assert [(board.version, len(board.rows)) for board in page.boards] == [(1, 1), (2, 1)]
+    assert [(board.version, len(board.rows)) for board in page.boards] == [(2, 1), (1, 1)]
 
 
 def test_options_are_rows_of_their_own(make_record):

@@ -214,7 +214,7 @@ def test_publishing_adds_the_record_and_the_row(repository, tmp_path, host, make
         (build_verification(version=2), "model by-hand is at version 1"),
         (build_verification("regulargpt"), "regulargpt is learned, not exact"),
         (build_verification("by-foot"), "by-foot is not known here"),
-        (build_verification(options={"c": 2.0}), "no option c"),
+        (build_verification(options={"c": 2.0}), "unknown option of by-hand 'c'"),
         (build_verification(strings_version=0), "another version of `formalbench verify`"),
         (build_verification(identity="1" * 16), "verification_id is not the hash"),
     ],

@@ -172,7 +172,7 @@ def test_page_and_figure_say_the_same_cost(make_record):
     (row,) = contents(page, Definitions({}, {}))["boards"][0]["rows"]
     assert point.x == row["seconds"] == (30.0 + 50.0) / 2
     text = page_page.render_page(page, Definitions({}, {}))["index.html"]
-    assert text.count(TRAINING_COST) == 3  # the section, its axis, the view of a model
+    assert text.count(TRAINING_COST) == 2  # the axis, the view of a model
     assert TRAINING_COST in board_charts.COST_CAPTION
 
 

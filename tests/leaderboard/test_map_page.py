@@ -77,7 +77,7 @@ def test_the_front_page_shows_the_right_one_of_its_files(invoke, repository, mak
     for file in files:
         path = repository / "leaderboard" / file
         ElementTree.fromstring(path.read_text(encoding="utf-8"))
-    assert "Of the 1 learned cell, 1 stays" in front
+    assert "1 of 1 learned cell stays" in front
     assert "This is the complete part of [the core board](suites/core.md)" in front
     assert invoke("render", "--check").exit_code == 0
     path.write_text(path.read_text(encoding="utf-8").replace("rnn", "mine"))

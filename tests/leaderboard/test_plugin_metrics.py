@@ -9,15 +9,12 @@ from dataclasses import replace
 import pytest
 import torch
 from formalbench.contracts.metric import Measure, Metric
-from formalbench.contracts.record import Summed, parse_record
+from formalbench.contracts.record import parse_record
 from formalbench.contracts.task import Task
 from formalbench.evaluation import evaluate
 from formalbench.evaluation.cells import Cell, TestSet
-from formalbench.host import PluginHost
 from formalbench.statistics.build import View, build_page
-from formalbench.store import Store, weights_path
 from formalbench_leaderboard.board.tables import of_task
-from formalbench_leaderboard.publishing.judge import Audit, WeightsTest
 from formalbench_leaderboard.renderers import renderer
 
 
@@ -178,9 +175,7 @@ def test_the_board_shows_what_the_whole_test_gave(measured):
     assert found == {"regulargpt": {"f1": pytest.approx((0.3 + 0.5) / 2)}, "rnn": {}}
 
 
-def test_a_run_keeps_it_in_its_record_and_an_audit_compares_it(
-    cli, own_place, all_here, write, tiny, tmp_path
-):
+def test_a_run_keeps_it_in_its_record(cli, own_place, all_here, write, tiny, tmp_path):
     plugins = (tiny, write("f1.py", PLUGIN))
     asked = ("--model", "gru[width=8]", "--task", "first", "--protocol", "tiny", "--seeds", 1)
     told = ("--device", "cpu", "--json", "--results", tmp_path / "results")
@@ -190,15 +185,6 @@ def test_a_run_keeps_it_in_its_record_and_an_audit_compares_it(
     test = record["test"]
     assert test["pooled"].keys() == {"f1"}
     assert test["pooled"]["f1"]["count"] == sum(test["cells"]["metrics"]["f1"]["count"])
-    ((file, kept),) = Store(tmp_path / "results").files().items()
-    judge, packed = WeightsTest(PluginHost.load(plugins), 1, "cpu"), weights_path(file).read_bytes()
-    judge.test(honest := Audit(file), kept, packed)
-    assert honest.reasons == []
-    half = Summed(total=kept.test.pooled["f1"].total / 2, count=kept.test.pooled["f1"].count)
-    forged = kept.test.model_copy(update={"pooled": {"f1": half}})
-    judge.test(found := Audit(file), kept.model_copy(update={"test": forged}), packed)
-    (reason,) = found.reasons
-    assert reason.startswith("f1 on test strings is ")
 
 
 def test_latex_has_the_column(measured, make_record):

@@ -67,7 +67,7 @@ def test_a_wrong_task_is_one_line(spec):
     name, task = example(spec)
     with pytest.raises(RequestError) as error:
         make(name, f"tomita-3:{spec.objectives[0]}")
-    assert str(error.value) == f"{name} is made for {task.partition(':')[0]}, not for tomita-3"
+    assert str(error.value) == f"{name} recognises {task.partition(':')[0]}, not tomita-3"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_wrong_task_is_one_line(spec):
             "eta=0.7: must be at most 0.6931",
         ),
         ("exact-dyck-1-0", "dyck-1", {}, "at least 1"),
-        ("exact-dyck-1-2", "dyck-1-3", {}, "made for dyck-1-2, not for dyck-1-3"),
+        ("exact-dyck-1-2", "dyck-1-3", {}, "recognises dyck-1-2, not dyck-1-3"),
     ],
 )
 def test_options_that_make_no_sense_are_one_line(model, language, options, message):

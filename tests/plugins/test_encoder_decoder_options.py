@@ -59,7 +59,7 @@ def test_the_matrix_begins_with_rows_of_length_one():
 
 
 def test_only_one_alphabet_can_be_tied():
-    with pytest.raises(RequestError, match="one alphabet, not 2 symbols and 3"):
+    with pytest.raises(RequestError, match="the same input and output alphabet, not 2 symbols"):
         make(symbols=2, tied=True)
 
 

@@ -115,7 +115,7 @@ def test_theorems_on_universal_transformers_need_layers_behind_the_loop_and_hard
 
 def test_bad_requests_are_one_line():
     for options, told in (
-        ({"times": 0}, "greater than or equal to 1"),
+        ({"times": 0}, "must be at least 1"),
         ({"rounds": "sqrt"}, "log"),
         ({"times": 513, "layers": 2}, r"layers times times is at most 1024, not 2 \* 513"),
         ({"heads": 3}, "width must be divisible by heads: 8 is not by 3"),

@@ -119,7 +119,7 @@ def test_gradients_are_those_of_finite_differences():
 def test_what_is_longer_than_it_is_for_is_refused_by_name():
     host = PluginHost.load()
     task, protocol = host.task("parity"), host.protocol("quick")
-    with pytest.raises(RequestError, match=r"model m is made for .* 499 symbols, .* at 500"):
+    with pytest.raises(RequestError, match=r"model m supports .* 499 symbols, .* at 500"):
         check_lengths("m", (0, 499), task, protocol)
     check_lengths("m", (0, 500), task, protocol)
     check_lengths("m", (0, None), task, protocol)

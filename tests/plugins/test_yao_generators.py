@@ -183,8 +183,8 @@ def test_the_catalogue_names_factories_and_the_language_of_each():
 
 
 def test_refused_tasks():
-    with pytest.raises(RequestError, match="yao-soft-2 is made for dyck-2, not for dyck-2-3"):
+    with pytest.raises(RequestError, match="yao-soft-2 recognises dyck-2, not dyck-2-3"):
         builders.soft_unbounded(task(2, 3, "next-symbols"), YaoSoftConfig(), k=2)
-    with pytest.raises(RequestError, match="count from 1"):
+    with pytest.raises(RequestError, match="types and depth must be at least 1"):
         builders.soft(task(2, 0, "generate"), YaoSoftConfig(), k=2, D=0)
     assert read([1], 3) is None

@@ -179,9 +179,9 @@ def test_hard_attention_is_softened_by_its_temperature():
 
 
 def test_refused_tasks():
-    with pytest.raises(RequestError, match="yao-hard-2-3 is made for dyck-2-3, not for dyck-2-2"):
+    with pytest.raises(RequestError, match="yao-hard-2-3 recognises dyck-2-3, not dyck-2-2"):
         builders.hard(task(2, 2), YaoHardConfig(), k=2, D=3)
-    with pytest.raises(RequestError, match="count from 1"):
+    with pytest.raises(RequestError, match="types and depth must be at least 1"):
         builders.recognise(task(2, 0), YaoRecogniseConfig(), k=2, D=0)
     with pytest.raises(RequestError, match="count from 1"):
         builders.hard_as_soft(task(0, 2), YaoRecogniseConfig(), k=0, D=2)

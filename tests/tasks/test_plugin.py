@@ -11,6 +11,7 @@ from formalbench import HasAutomaton, HasMembers, HasPrefixClasses, RequestError
 from formalbench.contracts import hooks
 from formalbench.contracts.source import Stream
 from formalbench.host import PluginHost
+from formalbench.host.registry import check_spec
 from formalbench_tasks import plugin
 from formalbench_tasks.configs import DyckConfig, ParityConfig
 
@@ -43,7 +44,7 @@ def test_the_hooks_are_spelt_right():
 def test_suites_name_known_tasks_once():
     suites = {suite.name: suite for suite in plugin.formalbench_suites()}
     more = {"star-free", "not-star-free", "crasp", "flare", "counting", "dyck"}
-    more |= {"chomsky", "state-tracking", "recall"}
+    more |= {"chomsky", "state-tracking", "recall", "size"}
     assert set(suites) == {"default", "core", "chi-table1", "all", *more}
     host = PluginHost.load()
     for suite in suites.values():
@@ -156,11 +157,10 @@ def test_what_tracks_a_state_is_found_by_that():
 
 
 def test_keywords_are_words():
-    host = PluginHost.load()
     for wrong in ("one text", (1,), ("",)):
         bad = replace(TASKS["parity"], keywords=wrong)
         with pytest.raises(ValueError, match="bad keywords"):
-            host.registries["tasks"].add(bad, host.plugins[0])
+            check_spec(bad)
 
 
 def test_the_tasks_of_no_class_are_those_that_the_documentation_tells_of():

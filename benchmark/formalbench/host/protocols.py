@@ -287,11 +287,15 @@ def _union(annotation: Any) -> list[Any]:
 
 
 def _as_yaml(annotation: Any, value: Any) -> Any:
-    """Return a text as a YAML file would have it: None, a list of texts, or itself."""
-    if not isinstance(value, str):
-        return value
+    """Return a value as a YAML file would have it: a text as None, a list or itself.
+
+    A single number for a list is a list of one.
+    """
     kinds = _union(annotation)
     lists = [get_origin(one) is tuple for one in kinds if one is not type(None)]
+    if not isinstance(value, str):
+        single = all(lists) and isinstance(value, int | float) and not isinstance(value, bool)
+        return [value] if single else value
     if value.lower() == "none" and type(None) in kinds:
         return None
     if all(lists) or (any(lists) and "," in value):

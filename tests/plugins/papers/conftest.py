@@ -25,8 +25,8 @@ def announce(monkeypatch: pytest.MonkeyPatch) -> Callable[[ReproductionSpec], No
     load = PluginHost.load_installed
 
     def announced(spec: ReproductionSpec) -> None:
-        def load_with(host: PluginHost) -> None:
-            load(host)
+        def load_with(host: PluginHost, **how: bool) -> None:
+            load(host, **how)
             host.reproductions.add(spec, Plugin("toys", "toys", "1"))
 
         monkeypatch.setattr(PluginHost, "load_installed", load_with)
