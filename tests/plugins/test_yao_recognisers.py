@@ -183,5 +183,5 @@ def test_refused_tasks():
         builders.hard(task(2, 2), YaoHardConfig(), k=2, D=3)
     with pytest.raises(RequestError, match="types and depth must be at least 1"):
         builders.recognise(task(2, 0), YaoRecogniseConfig(), k=2, D=0)
-    with pytest.raises(RequestError, match="count from 1"):
+    with pytest.raises(RequestError, match="types and depth must be at least 1"):
         builders.hard_as_soft(task(0, 2), YaoRecogniseConfig(), k=0, D=2)

@@ -95,7 +95,7 @@ class TaskSpec:
     reference: str = ""
     shortcuts: Mapping[str, float] = field(default_factory=dict)
     theory: Theory | None = None
-    keywords: tuple[str, ...] = ()
+    keywords: tuple[Annotated[str, Field(min_length=1)], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
