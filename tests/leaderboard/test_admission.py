@@ -20,7 +20,7 @@ FORGED = {
     "task mystery:classify is not known": {"task": "mystery:classify", "fingerprint": "0" * 64},
     "not in the full form": {"task": "parity", "fingerprint": "0" * 64},
     "task parity:classify came from other": {"task_file": "other"},
-    "task parity:classify has options that `--set` would not": {"task_options": {"luck": 7}},
+    "unknown option of parity 'luck'": {"task_options": {"luck": 7}},
     "options that `--set` would not give": {"task_options": {"p": 0.0}},
     "model stranger is not known here": {"model": "stranger"},
     "name its --plugin mine.py": {

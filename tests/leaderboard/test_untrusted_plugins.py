@@ -122,4 +122,4 @@ def test_it_trains_again_in_processes_of_its_own(call, tmp_path):
     assert done.code == 0, done.out + done.err
     assert [line.split()[0] for line in done.lines] == ["ok", "ok"]
     assert done.out.count("trained again: ") == 2
-    assert done.out.count("every count equal") == 2
+    assert done.out.count("all counts equal") == 2
