@@ -57,13 +57,16 @@ class SimulatedCluster:
         self._random = random.Random(0)
         self._lock = threading.Lock()
 
-    def submit(self, calls, minutes):
+    def submit(self, calls, minutes, name):
         self.tried += len(calls)
         jobs = [f"{self.tried}_{index}" for index in range(len(calls))]
         self.queue |= set(jobs)
         for job, (_, unit) in zip(jobs, calls, strict=True):
             self._pool.submit(self._work, job, unit, self._random.random())
         return jobs
+
+    def find(self, name):
+        return None  # nothing was submitted before
 
     def alive(self, jobs):
         with self._lock:

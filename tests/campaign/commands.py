@@ -372,8 +372,8 @@ def _be_command(words: list[str], place: Place, log: int, killed_at: int | None)
         run_state.EVERY = 0.0  # save what trains at every evaluation
         load = PluginHost.load_installed
 
-        def load_with(host: PluginHost) -> None:
-            load(host)
+        def load_with(host: PluginHost, **how: bool) -> None:
+            load(host, **how)
             host.reproductions.add(TOY, Plugin("toys", "toys", "1"))
 
         PluginHost.load_installed = load_with  # type: ignore[method-assign]
