@@ -346,7 +346,7 @@ def check_planned(record: Record, planned: Run) -> None:
     told = record.code or {}
     for role in sorted({*told, *planned.code}):
         if told.get(role) != planned.code.get(role):
-            raise RequestError(f"its {role} is of other code than the one at hand")
+            raise RequestError(f"its {role} was made by other code than the installed one")
     if (record.train_id, record.test_id) != (planned.train_id, planned.test_id):
         raise RequestError("its train_id or test_id is not that of the run that is planned here")
 
