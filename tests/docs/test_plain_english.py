@@ -15,7 +15,10 @@ BOARD = "leaderboard/formalbench_leaderboard"
 SOURCES = (
     *("benchmark", "tasks", "examples", "speed", "gpu"),
     *(f"plugins/formalbench_{name}" for name in ("models", "executors", "trackers")),
-    *(f"{BOARD}/{name}" for name in ("board", "charts", "commands", "page", "renderers")),
+    *(
+        f"{BOARD}/{name}"
+        for name in ("board", "charts", "commands", "page", "publishing", "renderers")
+    ),
 )
 
 BANNED = (

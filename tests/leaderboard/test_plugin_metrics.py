@@ -9,12 +9,14 @@ from dataclasses import replace
 import pytest
 import torch
 from formalbench.contracts.metric import Measure, Metric
-from formalbench.contracts.record import parse_record
+from formalbench.contracts.record import Summed, parse_record
 from formalbench.contracts.task import Task
 from formalbench.evaluation import evaluate
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.statistics.build import View, build_page
+from formalbench.store import Store
 from formalbench_leaderboard.board.tables import of_task
+from formalbench_leaderboard.publishing.rerun import retrained
 from formalbench_leaderboard.renderers import renderer
 
 
@@ -175,7 +177,9 @@ def test_the_board_shows_what_the_whole_test_gave(measured):
     assert found == {"regulargpt": {"f1": pytest.approx((0.3 + 0.5) / 2)}, "rnn": {}}
 
 
-def test_a_run_keeps_it_in_its_record(cli, own_place, all_here, write, tiny, tmp_path):
+def test_a_run_keeps_it_and_training_again_compares_it(
+    cli, own_place, all_here, write, tiny, tmp_path
+):
     plugins = (tiny, write("f1.py", PLUGIN))
     asked = ("--model", "gru[width=8]", "--task", "first", "--protocol", "tiny", "--seeds", 1)
     told = ("--device", "cpu", "--json", "--results", tmp_path / "results")
@@ -185,6 +189,12 @@ def test_a_run_keeps_it_in_its_record(cli, own_place, all_here, write, tiny, tmp
     test = record["test"]
     assert test["pooled"].keys() == {"f1"}
     assert test["pooled"]["f1"]["count"] == sum(test["cells"]["metrics"]["f1"]["count"])
+    (kept,) = Store(tmp_path / "results").files().values()
+    assert retrained(kept, kept).mismatch is None
+    half = Summed(total=kept.test.pooled["f1"].total / 2, count=kept.test.pooled["f1"].count)
+    forged = kept.test.model_copy(update={"pooled": {"f1": half}})
+    told = retrained(kept.model_copy(update={"test": forged}), kept).mismatch
+    assert told == "trained again on the same kind of machine, it gives another f1"
 
 
 def test_latex_has_the_column(measured, make_record):

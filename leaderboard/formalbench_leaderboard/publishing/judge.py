@@ -31,7 +31,7 @@ from formalbench.evaluation.cells import (
     test_set,
     validation_set,
 )
-from formalbench.evaluation.evaluate import evaluate, pooled, total
+from formalbench.evaluation.evaluate import evaluate, total
 from formalbench.host.loader import as_failures
 from formalbench.running.run_record import cells_of
 from formalbench.statistics.records import protocol_contents
@@ -126,14 +126,12 @@ class NetworkScore:
         strings: how many there were.
         measures: every metric over all cells that are finite, by name.
         primary: the name of the primary one.
-        pooled: those metrics of plugins that are no means, by name.
     """
 
     counts: CellCounts
     strings: int
     measures: dict[str, Measure]
     primary: str
-    pooled: dict[str, Measure]
 
     @property
     def whole(self) -> Measure:
@@ -180,8 +178,7 @@ class NetworkTest:
         primary = self.task.primary.name
         counts = CellCounts.of(cells_of(scores, primary, partial(drawn.chances, self.task)))
         finite = [score for score in scores if score.finite] or scores
-        measures, own = total(finite).measures, pooled(self.task, scores)
-        return NetworkScore(counts, sum(counts.strings), measures, primary, own)
+        return NetworkScore(counts, sum(counts.strings), total(finite).measures, primary)
 
 
 class WeightsTest:
@@ -251,15 +248,13 @@ class WeightsTest:
             found.mismatch("its logits are not finite at other lengths")
         if not differ:  # else the other metrics are over other cells
             entropy = cells.whole(CROSS_ENTROPY)
-            recorded_bits = (
-                entropy.mean / 1000 if entropy else math.nan
-            )  # in a record in 1/1000 bit
+            # A record has it in thousandths of a bit.
+            recorded_bits = entropy.mean / 1000 if entropy else math.nan
             if bits := self._other_bits(retester, strings.own, recorded_bits, own.bits):
                 found.mismatch(f"cross-entropy on its own test strings is {bits}")
             _compare(
                 found, {name: cells.whole(name) for name in cells.metrics}, own.measures, "test"
             )
-            _compare(found, _measures(record.test.pooled or {}), own.pooled, "test")
         if record.selected is not None:
             said = replace(retester, how=None)  # nothing is searched for there
             self._validation(found, record.selected, said, strings.validation)

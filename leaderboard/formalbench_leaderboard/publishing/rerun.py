@@ -47,6 +47,7 @@ class Retrained:
             to compare, or another machine, or a GPU, may have rounded otherwise.
         same_start: whether the first point of its learning curve is the record's; None if there is
             nothing to compare.
+        metric: one that the same weights do not give again, if there is any.
     """
 
     recorded: str
@@ -57,6 +58,7 @@ class Retrained:
     p: float | None
     same_weights: bool | None = None
     same_start: bool | None = None
+    metric: str | None = None
 
     @property
     def mismatch(self) -> str | None:
@@ -73,6 +75,8 @@ class Retrained:
             return f"{again}, it gives other counts"
         if self.same_weights is False:
             return f"{again}, it gives other weights"
+        if self.metric is not None:
+            return f"{again}, it gives another {self.metric}"
         if self.same_weights is None and self.same_start is False:
             return "trained again, its learning curve begins otherwise"
         return None
@@ -141,7 +145,30 @@ def retrained(record: Record, again: Record) -> Retrained:
         p_value(then, now) if then and now else None,
         record.weights == again.weights if comparable else None,
         _begins_alike(record, again),
+        _other_metric(record, again) if comparable and record.weights == again.weights else None,
     )
+
+
+def _other_metric(record: Record, again: Record) -> str | None:
+    """Return a metric of a record's test that the same weights do not give again, if any."""
+    then, now = _metrics(record), _metrics(again)
+    for name, (total, count) in sorted(then.items()):
+        other, asked = now.get(name, (math.nan, 0))
+        if count != asked or not math.isclose(total, other, rel_tol=1e-6, abs_tol=1e-6):
+            return name
+    return None
+
+
+def _metrics(record: Record) -> dict[str, tuple[float, float]]:
+    """Return the total and the count of every metric over a whole test, plugins' included."""
+    if record.test is None:
+        return {}
+    cells = record.test.cells
+    whole = {name: cells.whole(name) for name in cells.metrics}
+    found = {name: (one.total, one.count) for name, one in whole.items() if one}
+    return found | {
+        name: (one.total, one.count) for name, one in (record.test.pooled or {}).items()
+    }
 
 
 START = 0.005
