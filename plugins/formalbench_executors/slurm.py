@@ -346,7 +346,7 @@ class SlurmExecutor(DetachedExecutor):
 
         try:
             outcome, answer = pickle_load(self._folder / result_name(job_id))
-        except Exception as error:  # noqa: BLE001  # whatever a file that is damaged gives
+        except Exception as error:  # noqa: BLE001  # a damaged file may raise anything
             return False, JobLostError(f"the result of job {job_id} cannot be read: {error}")
         if outcome == "error":  # before or after what it was to do
             return False, JobLostError(str(answer).strip().splitlines()[-1])

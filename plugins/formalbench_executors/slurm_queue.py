@@ -377,7 +377,7 @@ def hand_over(folder: Path, name: str, jobs: Sequence[Job]) -> None:
     for path in folder.glob("*.pkl"):
         if not re.fullmatch(r"[0-9a-f]{32}", path.stem):
             continue
-        with contextlib.suppress(Exception):  # whatever a file that is damaged gives
+        with contextlib.suppress(Exception):  # a damaged file may raise anything
             job = by_runs[DelayedSubmission.load(path).args[1].names]
             if job.job_id:
                 path.rename(folder / f"{job.job_id}_submitted.pkl")

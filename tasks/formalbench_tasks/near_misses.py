@@ -70,7 +70,7 @@ def change_until_outside(
 def edit_until_outside(
     stream: Stream, members_BN: Symbols, is_member: IsMember, symbols: int
 ) -> tuple[Symbols, Mask]:
-    """Edit members over so many symbols; see `change_until_outside`."""
+    """Edit members over an alphabet of that many symbols; see `change_until_outside`."""
     return change_until_outside(
         stream, members_BN, is_member, lambda stream, one_AN: edit(stream, one_AN, symbols)
     )

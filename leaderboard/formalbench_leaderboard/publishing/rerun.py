@@ -9,7 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.record import Record
+from formalbench.contracts.metric import Measure
+from formalbench.contracts.record import Record, Summed
 from formalbench.contracts.verification import VerificationRecord
 from formalbench.device import usable_cores
 from formalbench.running.plan import Run, RunPlan
@@ -164,11 +165,9 @@ def _metrics(record: Record) -> dict[str, tuple[float, float]]:
     if record.test is None:
         return {}
     cells = record.test.cells
-    whole = {name: cells.whole(name) for name in cells.metrics}
-    found = {name: (one.total, one.count) for name, one in whole.items() if one}
-    return found | {
-        name: (one.total, one.count) for name, one in (record.test.pooled or {}).items()
-    }
+    found: dict[str, Measure | Summed | None] = {name: cells.whole(name) for name in cells.metrics}
+    found |= record.test.pooled or {}
+    return {name: (one.total, one.count) for name, one in found.items() if one}
 
 
 START = 0.005

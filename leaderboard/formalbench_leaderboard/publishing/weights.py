@@ -58,7 +58,7 @@ def checked_weights(record: Record, file: Path) -> bytes:
 
 
 def packed_weights(file: Path, record: Record, at_hand: WeightLookup) -> bytes | None:
-    """Return a run's weights, beside its record or elsewhere; None if they are not at hand.
+    """Return a run's weights, beside its record or elsewhere; None if they are not found.
 
     Raises:
         RequestError: one line, if they are others than its record names.

@@ -440,7 +440,7 @@ def _gates(together: Tensor, width: int) -> tuple[Tensor, ...]:
 
 
 def _room(multiple: int, like_WB: Tensor) -> Tensor:
-    """Return an empty tensor of so many times the width."""
+    """Return an empty tensor whose width is multiplied."""
     *runs, width, batch = like_WB.shape
     return like_WB.new_empty(*runs, multiple * width, batch)
 
