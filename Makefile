@@ -128,7 +128,7 @@ gpu: $(GPU_VENV)/.installed
 $(GPU_VENV)/.installed: locks/published.txt
 	$(PYTHON) -c "import torch" || { echo "make gpu needs a torch in $(PYTHON)" >&2; exit 1; }
 	$(PYTHON) -m venv --system-site-packages $(GPU_VENV)
-	$(GPU_VENV)/bin/python -m pip --disable-pip-version-check install --require-hashes --requirement $< \
+	$(GPU_VENV)/bin/python -m pip --disable-pip-version-check install --require-hashes --no-deps --requirement $< \
 		$(if $(wildcard $(WHEELS)),--no-index --find-links '$(WHEELS)')
 	$(GPU_VENV)/bin/python -m pip --disable-pip-version-check install --no-index --no-deps \
 		--no-build-isolation --editable .
@@ -145,13 +145,13 @@ $(VENV)/bin/python:
 
 # Everything is held to its hash but torch, whose build is the machine's to choose (CONTRIBUTING.md).
 $(VENV)/.installed: pyproject.toml constraints.txt locks/base.txt | $(VENV)/bin/python
-	$(PIP) install --require-hashes --requirement locks/base.txt
+	$(PIP) install --require-hashes --no-deps --requirement locks/base.txt
 	$(PIP) install --constraint constraints.txt torch
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	touch $@
 
 $(VENV)/.installed-%: locks/%.txt $(VENV)/.installed
-	$(PIP) install --require-hashes --requirement $<
+	$(PIP) install --require-hashes --no-deps --requirement $<
 	touch $@
 
 # After a change of pyproject.toml or constraints.txt: every wheel of every package, with its hash.

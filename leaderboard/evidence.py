@@ -125,7 +125,7 @@ def prepare(folder: Path, code: str) -> Path:
         _tell(f"installing the packages of {code[:12]} into {environment}")
         _run(sys.executable, "-m", "venv", "--clear", str(environment))
         lock, constraints = (str(source / name) for name in LOCKS)
-        _run(*pip, "--require-hashes", "--requirement", lock)
+        _run(*pip, "--require-hashes", "--no-deps", "--requirement", lock)
         _run(*pip, "--constraint", constraints, "torch")
     with TemporaryDirectory(dir=folder) as built:
         build = (str(python), "-m", "hatchling", "build", "-t", "wheel", "-d", built)
