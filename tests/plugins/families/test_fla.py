@@ -98,7 +98,7 @@ def test_sizes_and_further_fields_reach_it(interpreted, host):
             "unknown layer of fla 'gated_deltane': did you mean gated_deltanet",
         ),
         ("config=expnad_v=1", "unknown field of the config of gated_deltanet 'expnad_v'"),
-        ("layer=transformer", r"fla\[layer=transformer\] cannot be built so"),
+        ("layer=transformer", r"fla\[layer=transformer\] cannot be built with these options"),
     ],
 )
 def test_what_cannot_be_built_is_refused(interpreted, host, options, says):
