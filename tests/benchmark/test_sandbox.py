@@ -6,7 +6,7 @@ import gc
 import os
 import pickle
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -162,3 +162,20 @@ def test_an_encoder_decoder_answers_before_it_is_shown_right_answers():
     evaluate(Watched(), task, TestSet((Cell(5, 5, (example,)),)), torch.device("cpu"))
     shown = [index for index, one in enumerate(seen) if np.array_equal(one, example.decoded)]
     assert shown == [len(seen) - 1]
+
+
+def test_a_network_whose_process_is_lost_is_not_asked_again(sandbox):
+    """Threads ask in turn; the next one must not hear from a process without the network."""
+    host = PluginHost.load()
+    task = host.task("parity")
+    question = NetworkQuestion(
+        *(model_used(host.select_model("rnn")), task_used(host.select_task("parity"))),
+        *(host.protocol("quick"), 7, (), "cpu"),
+    )
+    network = build_remotely(sandbox, question, task)
+    with pytest.raises(NoAnswerError):
+        sandbox.ask(answer, replace(Question("crash"), home=question.home))
+    example = task.sample(task.stream("x"), 5, 8)
+    strings = TestSet((Cell(5, 5, (example,)),))
+    with pytest.raises(RequestError, match="ended the process that loaded it"):
+        evaluate(network, task, strings, torch.device("cpu"), 1)

@@ -141,6 +141,8 @@ class _Remote:
         arrays = tuple(None if part is None else part.cpu().numpy() for part in batch)
         question = _Strings(self._home, arrays, dtype, self._precision)
         with self._lock, _refused("answering strings"):
+            if self._home in self._sandbox.lost:  # another thread asked, and its process ended
+                raise self._sandbox.lost[self._home]
             answer = self._sandbox.ask(_answer, question, most=8 * math.prod(shape))
             return _logits(answer, shape).to(batch.symbols.device)
 
