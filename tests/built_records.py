@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -15,9 +16,12 @@ from formalbench.contracts.record import Record, parse_record
 from formalbench.contracts.source import Language
 from formalbench.contracts.specs import Splits
 from formalbench.contracts.task import Task
+from formalbench.contracts.verification import AnyRecord
+from formalbench.documents.reproduction import Document, TableCell
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.objectives.classify import Classify
 from formalbench.statistics.records import run_of
+from formalbench.store import Store
 
 SPLITS = Splits(train=(1, 40), test=(41, 71))
 PROTOCOL = {
@@ -225,3 +229,30 @@ def true_fingerprint(task: str) -> str:
     language = task.partition(":")[0]
     built = Task(language, 1, FirstSymbol(), Classify(), SPLITS)
     return draw_test_set(built, Protocol.model_validate(PROTOCOL)).fingerprint
+
+
+def weights_of(record: Record) -> bytes:
+    """Return something that stands for the weights of a run."""
+    return f"weights of {record.test_id}".encode()
+
+
+def with_weights(record: Record) -> Record:
+    """Return a record that names the weights that stand for its own."""
+    return record.model_copy(update={"weights": hashlib.sha256(weights_of(record)).hexdigest()})
+
+
+def write_all(store: Store, records: Iterable[AnyRecord]) -> None:
+    """Write records, and beside those that name weights what stands for them."""
+    for record in records:
+        named = isinstance(record, Record) and record.weights
+        store.write(record, weights_of(record) if named else None)
+
+
+def build_document(cells: Iterable[TableCell], **keys: Any) -> Document:
+    """Make the document of a reproduction with these cells and nothing else."""
+    empty = dict.fromkeys(("about", "command", "reduced", "took"), "")
+    none = dict.fromkeys(("environments", "claims", "remarks", "data"), ())
+    told = {"scale": "quick", "date": "2026-11-20", "seconds": 1.0, "records": 0}
+    return Document(
+        **{**empty, **none, **told, "figure": False, "holds": True, "cells": tuple(cells), **keys}
+    )

@@ -6,6 +6,7 @@ from formalbench.statistics.intervals import (
     Measured,
     interquartile_mean,
     measured,
+    percentile_interval,
     scaled,
     string_noise,
     wilson,
@@ -65,6 +66,12 @@ def test_string_noise_is_not_divided_by_the_seeds_for_they_share_their_strings()
 def test_unequal_cells_count_the_same():
     assert measured([100] * 4, 0.5).strings == pytest.approx(400)
     # Two cells of n and infinitely many strings have the variance of 4 n strings in one.
-    assert measured([10, 10**400], 0.5).strings == pytest.approx(40)
-    assert string_noise([measured([10**400], 0.5)]) == pytest.approx(0.0, abs=1e-6)
-    assert wilson(10**400, 10**400) == pytest.approx((1.0, 1.0))
+    assert measured([10, 2**53], 0.5).strings == pytest.approx(40)
+    assert string_noise([measured([2**53], 0.5)]) == pytest.approx(0.0, abs=1e-6)
+    assert wilson(2**62, 2**62) == pytest.approx((1.0, 1.0))
+
+
+def test_a_percentile_interval_holds_95_percent_of_the_draws_and_a_value():
+    draws = np.arange(1001.0)
+    for around, ends in ((None, (25.0, 975.0)), (500.0, (25.0, 975.0)), (1000.0, (25.0, 1000.0))):
+        assert percentile_interval(draws, around) == pytest.approx(ends)

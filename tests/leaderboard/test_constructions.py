@@ -9,6 +9,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from built_records import write_all
 from formalbench.contracts.verification import VerificationRecord, parse_any
 from formalbench.statistics.board import Page, exact_models
 from formalbench.statistics.build import View, build_page
@@ -191,8 +192,7 @@ def repository(tmp_path) -> Path:
 
 def test_publishing_adds_the_record_and_the_row(repository, tmp_path, host, make_runs):
     mine = Store(tmp_path / "mine")
-    for record in [*make_runs(), build_verification()]:
-        mine.write(record)
+    write_all(mine, [*make_runs(), build_verification()])
     done = publish(mine.path, repository, host)
     assert done.added["by-hand", "parity"] == 1
     store = Store(repository / PUBLISHED_RESULTS)
@@ -211,12 +211,16 @@ def test_publishing_adds_the_record_and_the_row(repository, tmp_path, host, make
 @pytest.mark.parametrize(
     ("record", "words"),
     [
-        (build_verification(version=2), "model by-hand is at version 1"),
-        (build_verification("regulargpt"), "regulargpt is learned, not exact"),
+        (build_verification(version=2), "its model.version is 2, not 1"),
+        (build_verification("regulargpt"), "its model.kind is exact, not learned"),
         (build_verification("by-foot"), "by-foot is not known here"),
         (build_verification(options={"c": 2.0}), "unknown option of by-hand 'c'"),
-        (build_verification(strings_version=0), "another version of `formalbench verify`"),
-        (build_verification(identity="1" * 16), "verification_id is not the hash"),
+        (build_verification(strings_version=0), "its asked.version is 0, not 1"),
+        (
+            build_verification(exhaustive=9),
+            "it judged 2,047 exhaustive strings, and there are 1,023",
+        ),
+        (build_verification(identity="1" * 16), "its verification_id is 1111111111111111, not "),
     ],
 )
 def test_what_the_plugins_at_hand_would_not_make_is_refused(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from built_records import PROTOCOL
+from built_records import PROTOCOL, write_all
 from formalbench.contracts.specs import SuiteSpec
 from formalbench.host import LocalPlugin, Plugin
 from formalbench.statistics.selection import current_of
@@ -33,8 +33,7 @@ def publish(invoke, repository):
     folder = repository.parent / "own"
 
     def run(records):
-        for record in records:
-            Store(folder).write(record)
+        write_all(Store(folder), records)
         done = invoke("publish", "--results", folder)
         assert done.exit_code == 0, done.output
         assert invoke("render").exit_code == 0
@@ -112,14 +111,12 @@ def test_an_earlier_version_that_is_registered_counts_beside_the_newer(
 def test_a_version_above_the_installed_one_is_refused(invoke, repository, host, make_runs, what):
     newer = versions(host, PROTOCOL)[what][1]
     runs = make_runs("rnn", **newer)
-    for record in runs:
-        Store(repository.parent / "own").write(record)
-        Store(repository / "leaderboard" / "results" / "default").write(record)
+    write_all(Store(repository.parent / "own"), runs)
+    write_all(Store(repository / "leaderboard" / "results" / "default"), runs)
     assert invoke("publish").exit_code == 1
     done = invoke("check")
     assert done.exit_code == 1
-    said = "its protocol differs" if what == "protocol" else "is at version 1, the record used"
-    assert said in done.stderr
+    assert f"its {what}.version is 2, not 1" in done.stderr
 
 
 def test_how_a_record_stands(host, make_record, protocol):

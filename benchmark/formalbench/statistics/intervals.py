@@ -38,9 +38,6 @@ _QUANTILE = 1.959963984540054
 QUANTILES = 60
 """Per run. An odd multiple of 20 has 2.5 % and 97.5 % among its levels, (q + 1/2) / 60."""
 
-_MOST = 1 << 53
-"""Larger counts than a float can hold mean no more than this one."""
-
 Draws = npt.NDArray[np.float64]
 
 
@@ -75,7 +72,7 @@ def measured(strings: Sequence[int], accuracy: float) -> Measured:
 @lru_cache(maxsize=64)
 def _in_one_cell(strings: tuple[int, ...]) -> float:
     sizes = Counter(strings)  # mostly they are all equal
-    inverse = sum(times / min(count, _MOST) for count, times in sizes.items())
+    inverse = sum(times / count for count, times in sizes.items())
     return len(strings) ** 2 / inverse
 
 
@@ -86,8 +83,6 @@ def wilson(correct: float, strings: int) -> tuple[float, float]:
         correct: successes.
         strings: trials, at least 1.
     """
-    if strings > _MOST:
-        correct, strings = correct * _MOST // strings, _MOST
     low, high = wilson_each([correct], [strings])
     return float(low[0]), float(high[0])
 

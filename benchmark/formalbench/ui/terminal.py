@@ -147,8 +147,9 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def as_json(data: Any) -> str:
-    """Return data as the JSON that commands print."""
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+    """Return data as the JSON that commands print; paths have slashes."""
+    plain = Path.as_posix
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=plain)
 
 
 def print_json(data: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -288,10 +289,10 @@ def check(
         repository, host_of(ctx), WeightLookup(weights or ()), rendered=rendered
     )
     if as_json:
-        print_json(_checked(found))
+        print_json(asdict(found))
     else:
         _print_problems(found, repository)
-    if found.problems or found.stale or found.uncompared:
+    if found.problems or found.stale_files or found.uncompared_figures:
         raise typer.Exit(1)
     if not as_json:
         _print_in_order(found, rendered)
@@ -343,25 +344,27 @@ def _print_problems(found: Checked, repository: Path) -> None:
     """Say what is wrong with what is published, and what could not be compared."""
     for line in found.problems:
         typer.echo(line, err=True)
-    _print_stale(repository, found.stale)
-    if found.unchecked:
-        records = plural(found.unchecked, "record")
+    _print_stale(repository, found.stale_files)
+    if found.unchecked_records:
+        records = plural(found.unchecked_records, "record")
         typer.echo(
             f"{records} not checked and no page compared, because their plugins are not "
             "installed. Install the distributions. For plugins that are files, read the sources "
             "in leaderboard/plugins, then name each with --plugin.",
             err=True,
         )
-    if found.uncompared:
-        _print_uncompared(found.uncompared)
+    if found.uncompared_figures:
+        _print_uncompared(found.uncompared_figures)
 
 
 def _print_in_order(found: Checked, rendered: bool) -> None:
     """Say that nothing is wrong."""
-    if found.old:
-        typer.echo(f"{plural(found.old, 'record')} made with another version, not counted")
-    if found.weightless:
-        runs = plural(found.weightless, "run")
+    if found.stale_records:
+        typer.echo(
+            f"{plural(found.stale_records, 'record')} made with another version, not counted"
+        )
+    if found.weightless_records:
+        runs = plural(found.weightless_records, "run")
         typer.echo(
             f"the weights of {runs} were not found, so not checked; name them with --weights"
         )
@@ -438,16 +441,4 @@ def _published(done: Published) -> dict[str, Any]:
         "already": done.already,
         "changes": done.changes,
         "archive": None if done.archive is None else facts(done.archive),
-    }
-
-
-def _checked(found: Checked) -> dict[str, Any]:
-    """Return what a check found, for programs."""
-    return {
-        "problems": found.problems,
-        "stale_files": [path.as_posix() for path in found.stale],
-        "stale_records": found.old,
-        "unchecked_records": found.unchecked,
-        "uncompared_figures": [path.as_posix() for path in found.uncompared],
-        "weightless_records": found.weightless,
     }

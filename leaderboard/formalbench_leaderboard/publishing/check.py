@@ -169,24 +169,24 @@ def _checks(record: AnyRecord, host: PluginHost, subject: str) -> list[Check]:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check found.
+    """What a check found; the fields are the keys of ``check --json``.
 
     Attributes:
         problems: in the records and the weights, one line each.
-        stale: the rendered files that are not what the records give.
-        old: how many records were made with another version of a task, a model or a protocol:
+        stale_files: the rendered files that are not what the records give.
+        stale_records: how many were made with another version of a task, a model or a protocol:
             they stay, and do not count.
-        uncompared: the figures, if nothing here draws them.
-        unchecked: the records of plugins that are not at hand; `problems` has a line of each.
-        weightless: the runs whose weights should be somewhere, and are not at hand.
+        unchecked_records: those of plugins that are not at hand; `problems` has a line of each.
+        uncompared_figures: the figures, if nothing here draws them.
+        weightless_records: the runs whose weights should be somewhere, and are not at hand.
     """
 
     problems: list[str]
-    stale: list[Path]
-    old: int = 0
-    unchecked: int = 0
-    uncompared: list[Path] = field(default_factory=list)
-    weightless: int = 0
+    stale_files: list[Path]
+    stale_records: int = 0
+    unchecked_records: int = 0
+    uncompared_figures: list[Path] = field(default_factory=list)
+    weightless_records: int = 0
 
 
 def check_published(

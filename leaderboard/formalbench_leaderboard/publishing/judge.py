@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ import torch
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
-from formalbench.contracts.record import Record, Selected, Summed
+from formalbench.contracts.record import Record, Selected
 from formalbench.contracts.task import Task
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.device import check_precision, usable_cores
@@ -123,25 +123,11 @@ class NetworkScore:
 
     Attributes:
         counts: of the primary metric, cell by cell.
-        strings: how many there were.
         measures: every metric over all cells that are finite, by name.
-        primary: the name of the primary one.
     """
 
     counts: CellCounts
-    strings: int
     measures: dict[str, Measure]
-    primary: str
-
-    @property
-    def whole(self) -> Measure:
-        """The primary metric over all cells."""
-        return self.measures[self.primary]
-
-    @property
-    def bits(self) -> float:
-        """The mean cross-entropy."""
-        return self.measures[CROSS_ENTROPY].mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +164,7 @@ class NetworkTest:
         primary = self.task.primary.name
         counts = CellCounts.of(cells_of(scores, primary, partial(drawn.chances, self.task)))
         finite = [score for score in scores if score.finite] or scores
-        return NetworkScore(counts, sum(counts.strings), total(finite).measures, primary)
+        return NetworkScore(counts, total(finite).measures)
 
 
 class WeightsTest:
@@ -215,7 +201,9 @@ class WeightsTest:
         check_precision(record.protocol, self._device)
         learned = record.model.kind == "learned"  # a construction is its own weights
         if learned and packed is None:
-            raise RequestError(_not_at_hand(record))
+            kept = "its weights were not found (--weights names their archive or folder, {})"
+            why = kept if record.weights else "it kept no weights ({})"
+            raise RequestError(f"not audited: {why.format('--retrain N trains N runs again')}")
         foreign = self._processes.foreign(record)
         if "objective" in foreign:
             found.not_judged(OWN_WORD)
@@ -247,14 +235,10 @@ class WeightsTest:
         if len(differ) > BORDER:
             found.mismatch("its logits are not finite at other lengths")
         if not differ:  # else the other metrics are over other cells
-            entropy = cells.whole(CROSS_ENTROPY)
-            # A record has it in thousandths of a bit.
-            recorded_bits = entropy.mean / 1000 if entropy else math.nan
-            if bits := self._other_bits(retester, strings.own, recorded_bits, own.bits):
-                found.mismatch(f"cross-entropy on its own test strings is {bits}")
-            _compare(
-                found, {name: cells.whole(name) for name in cells.metrics}, own.measures, "test"
-            )
+            sums = {name: whole for name in cells.metrics if (whole := cells.whole(name))}
+            if entropy := sums.get(CROSS_ENTROPY):  # a record has it in thousandths of a bit
+                sums[CROSS_ENTROPY] = Measure(entropy.total / 1000, entropy.count)
+            _compare(found, sums, own.measures, "test", partial(retester.test, strings.own, True))
         if record.selected is not None:
             said = replace(retester, how=None)  # nothing is searched for there
             self._validation(found, record.selected, said, strings.validation)
@@ -264,31 +248,17 @@ class WeightsTest:
     ) -> None:
         """Compare the answers on the strings that the checkpoint was chosen by."""
         now = retester.test(drawn)
-        right, asked = round(now.whole.total), now.whole.count
-        if (now.strings, asked) != (selected.strings, selected.asked) or (
-            abs(now.whole.total - selected.correct) > allowed(selected.asked)
+        whole = now.measures[retester.task.primary.name]
+        told = selected.strings, selected.asked
+        if (sum(now.counts.strings), whole.count) != told or (
+            abs(whole.total - selected.correct) > allowed(selected.asked)
         ):
-            what = "strings" if asked == now.strings else "answers"
             found.mismatch(
-                f"{right:,} of {asked:,} validation {what} are right, "
-                f"not {selected.correct:,} of {selected.asked:,}"
+                f"{round(whole.total):,} of {whole.count:,} answers to validation strings are "
+                f"right, not {selected.correct:,} of {selected.asked:,}"
             )
-        if bits := self._other_bits(retester, drawn, selected.bits, now.bits):
-            found.mismatch(f"cross-entropy on validation strings is {bits}")
-        _compare(found, _measures(selected.metrics), now.measures, "validation")
-
-    @staticmethod
-    def _other_bits(
-        retester: NetworkTest, cells: TestSet, recorded: float, now: float
-    ) -> str | None:
-        """Say how two cross-entropies differ, if by more than the arithmetic can make them."""
-        difference = abs(recorded - now)
-        if difference <= allowed_bits(now):
-            return None
-        double = retester.test(cells, double=True).bits
-        if difference <= allowed_bits(now, abs(now - double)):
-            return None
-        return f"{now:.3g} bits, not {recorded:.3g}"
+        sums = {name: Measure(one.total, one.count) for name, one in selected.metrics.items()}
+        _compare(found, sums, now.measures, "validation", partial(retester.test, drawn, True))
 
     @staticmethod
     def _could_be(
@@ -335,30 +305,33 @@ class WeightsTest:
         return self._strings
 
 
-def _not_at_hand(record: Record) -> str:
-    """Say why a run is not audited."""
-    if record.weights is None:
-        return "not audited: it kept no weights, and --retrain N trains N runs again"
-    return (
-        "not audited: its weights were not found (--weights names their archive or folder, "
-        "--retrain N trains N runs again)"
-    )
-
-
-def _measures(recorded: Mapping[str, Summed]) -> dict[str, Measure]:
-    return {name: Measure(one.total, one.count) for name, one in recorded.items()}
-
-
 def _compare(
     found: Audit,
-    recorded: Mapping[str, Measure | None],
+    recorded: Mapping[str, Measure],
     now: Mapping[str, Measure],
     which: str,
+    double: Callable[[], NetworkScore],
 ) -> None:
-    """Compare the other metrics; those in bits are compared by how they round."""
+    """Compare the other metrics; a cross-entropy by how much it rounds, its mean in bits.
+
+    Args:
+        found: what is noted.
+        recorded: the sums of the record, those in bits as such.
+        now: those of the network.
+        which: the strings that they are of.
+        double: tests them in double precision.
+    """
     for name, measure in sorted(recorded.items()):
         again = now.get(name)
-        if measure is None or again is None or name == CROSS_ENTROPY:
+        if again is None:
+            continue
+        if name == CROSS_ENTROPY:
+            then, bits = measure.mean, again.mean
+            if abs(then - bits) <= allowed_bits(bits):
+                continue
+            moved = abs(bits - double().measures[CROSS_ENTROPY].mean)
+            if not abs(then - bits) <= allowed_bits(bits, moved):
+                found.mismatch(f"{name} on {which} strings is {bits:.3g} bits, not {then:.3g}")
             continue
         most = float(allowed(measure.count))
         if name == MUTUAL_INFORMATION:  # an answer moves it by no more than its logarithm

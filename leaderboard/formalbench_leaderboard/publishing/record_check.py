@@ -46,12 +46,13 @@ from formalbench.statistics.selection import registered_protocol
 
 from formalbench_leaderboard.publishing.test_check import (
     ExpectedTest,
-    Networks,
     check_selected,
     check_test,
     expected_test,
     with_metrics,
 )
+from formalbench_leaderboard.publishing.untrusted_records import check_fields
+from formalbench_leaderboard.publishing.weights import lacks_weights
 
 if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
     from formalbench.host.plugin import LocalPlugin
     from formalbench.running.remote_network import NetworkQuestion
+    from torch import nn
 
     from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses, Question
 
@@ -166,12 +168,12 @@ class Admission:
 
     def __init__(self, host: PluginHost, processes: PluginProcesses | None = None) -> None:
         self._host, self._processes = host, processes
-        self._networks = Networks(host, processes)
         # Thousands of records are of few models, tasks and protocols: each is looked up once.
         self._tasks: dict[tuple[str, str, Contents], Task] = {}
         self._tests: dict[tuple[int, str], ExpectedTest] = {}
         self._protocols: dict[Contents, Protocol] = {}
         self._planned: dict[str, Run] = {}
+        self._networks: dict[tuple[str, int], tuple[int, bool]] = {}
 
     def admit(self, record: AnyRecord) -> None:
         """Refuse a record, of either kind, that would not be made here.
@@ -191,14 +193,14 @@ class Admission:
             RequestError: one line that says why.
         """
         if record.model.source.distribution == SESSION.name:
-            raise RequestError(
-                "its model is a class that no file has: put it in one, and run it from there "
-                "(--model mine.py:Mine)"
-            )
+            where = "put it in one, and run it from there (--model mine.py:Mine)"
+            raise RequestError(f"its model is a class that no file has: {where}")
         check_texts(record)
         foreign = self._foreign(record)
         if foreign <= {"model"}:
-            check_planned(record, self._plan(record))
+            planned = self._plan(record)
+            _check_code(record, planned)
+            check_fields(_facts(record), _facts(planned))
         elif self._processes is not None:
             self._processes.ask(record, _admit, None)
         if not foreign & {"task", "objective", "metric"}:
@@ -213,17 +215,16 @@ class Admission:
         from formalbench_leaderboard.publishing.verification_check import check_verified
 
         check_texts(record)
-        if record.asked.version != STRINGS_VERSION:
-            raise RequestError("its strings were made by another version of `formalbench verify`")
         foreign = self._foreign(record)
         if "task" in foreign and self._processes is not None:
             self._processes.ask(record, _admit, None)
             return
-        task = self._task_here(record.task)
-        check_used("task", record.task, task)
-        check_used("model", record.model, self._model_here(record, foreign))
-        if record.verification_id != record.identity:
-            raise RequestError("its verification_id is not the hash of what it says was verified")
+        task, model = self._task_here(record.task), self._model_here(record, foreign)
+        asked = record.asked.model_copy(update={"version": STRINGS_VERSION})
+        here = record.model_copy(update={"task": task, "model": model, "asked": asked})
+        here = here.model_copy(update={"verification_id": record.identity})
+        _check_code(record, here)
+        check_fields(_verification_facts(record), _verification_facts(here))
         check_verified(record, self._host, self._processes if foreign else None)
 
     def incomplete(self, new: Sequence[Record], held: Iterable[Record]) -> list[str]:
@@ -271,7 +272,12 @@ class Admission:
             self._task_here(record.task)
             model = self._model_here(record, self._foreign(record))
             self._planned[key] = run_for(self._host, record, self._registered(record), model)
-        return replace(self._planned[key], learning_rate=record.learning_rate, seed=record.seed)
+        planned = self._planned[key]
+        if planned.model.kind == "exact":
+            return replace(planned, learning_rate=None, seed=0)  # there is one run
+        known = record.learning_rate in planned.protocol.learning_rates
+        rate = record.learning_rate if known else planned.protocol.learning_rates[0]
+        return replace(planned, learning_rate=rate, seed=record.seed)
 
     def _task_here(self, task: TaskUsed) -> TaskUsed:
         try:
@@ -301,9 +307,40 @@ class Admission:
         expected = self._expected(record, task)
         check_test(record.test, expected)
         if record.selected is not None:
-            check_selected(record.selected, expected.validation)
+            check_selected(record.selected, expected)
         if foreign <= {"model"}:
-            self._networks.check(record, task)
+            parameters, is_kept = self._network(record, task, foreign)
+            check_fields(record.model.parameters, parameters, field="model.parameters")
+            if is_kept and lacks_weights(record):
+                raise RequestError(
+                    "it names no weights, and they are published with it: run it again"
+                )
+
+    def _network(self, record: Record, task: Task, foreign: frozenset[str]) -> tuple[int, bool]:
+        """Return how many parameters a network has, and whether its weights are kept.
+
+        Raises:
+            RequestError: one line, if it is far larger than any that could be tested again.
+        """
+        import torch
+        from formalbench.store.weights import bounded, pack
+
+        model = record.model
+        key = (_as_json([model.name, model.options]), id(task))
+        if key in self._networks:
+            return self._networks[key]
+        entry, _ = self._host.models.get(model.name)
+        with self._host.blaming(entry.plugin):
+            if self._processes is not None and "model" in foreign:
+                remote = self._processes.network(record, task, "cpu").remote
+                found = remote.size, remote.is_kept
+            else:
+                with torch.random.fork_rng(devices=[]), bounded(model.name):
+                    network: nn.Module = self._host.network(model.name, task, model.options)
+                size = sum(part.numel() for part in network.parameters())
+                found = size, pack(network) is not None
+        self._networks[key] = found
+        return found
 
     def _expected(self, record: Record, task: Task) -> ExpectedTest:
         """Draw the test set of a record's task again; each is drawn once."""
@@ -328,51 +365,44 @@ class Admission:
         return self._tasks[key]
 
 
-def check_planned(record: Record, planned: Run) -> None:
-    """Refuse a record that is not of the run that is planned here.
-
-    Raises:
-        RequestError: one line that says what differs.
-    """
-    check_used("task", record.task, planned.task)
-    check_used("model", record.model, planned.model)
-    protocol, learned = planned.protocol, record.model.kind == "learned"
-    if protocol_contents(record.protocol) != protocol_contents(protocol):
-        raise RequestError(f"its protocol differs from the registered {protocol.title}")
-    if learned and record.learning_rate not in protocol.learning_rates:
-        raise RequestError(f"learning rate {record.learning_rate} is not in {protocol.title}")
-    if not learned and record.seed:
-        raise RequestError("an exact model has nothing that a seed could change: seed 0 only")
-    told = record.code or {}
-    for role in sorted({*told, *planned.code}):
-        if told.get(role) != planned.code.get(role):
-            raise RequestError(f"its {role} was made by other code than the installed one")
-    if (record.train_id, record.test_id) != (planned.train_id, planned.test_id):
-        raise RequestError("its train_id or test_id is not that of the run that is planned here")
+def _check_code(record: AnyRecord, here: AnyRecord | Run) -> None:
+    """Refuse a record whose model or task came from code with other contents than here."""
+    for kind in ("model", "task"):
+        then, now = getattr(record, kind).source, getattr(here, kind).source
+        if contents(0, then) != contents(0, now):
+            raise RequestError(
+                f"its {kind}.source is {then.distribution}, with other contents than "
+                f"{now.distribution} here: run it again"
+            )
 
 
-def check_used(kind: str, used: ModelUsed | TaskUsed, here: ModelUsed | TaskUsed) -> None:
-    """Refuse a task or model that is not the one that is planned here.
+def _facts(run: Record | Run) -> dict[str, object]:
+    """Return what decides the numbers of a run, and its ids."""
+    return {
+        "model": _used(run.model),
+        "task": _used(run.task),
+        "protocol": json.loads(protocol_contents(run.protocol)[1]),
+        "learning_rate": run.learning_rate,
+        "seed": run.seed,
+        "code": run.code or {},
+        "train_id": run.train_id,
+        "test_id": run.test_id,
+    }
 
-    Raises:
-        RequestError: one line that says what differs.
-    """
-    if used.name != here.name:
-        raise RequestError(f"{kind} {used.name} is not in the full form, with its objective")
-    if used.version != here.version:
-        raise RequestError(
-            f"{kind} {used.name} is at version {here.version}, "
-            f"the record used version {used.version}"
-        )
-    if contents(used.version, used.source) != contents(here.version, here.source):
-        then, now = used.source.distribution, here.source.distribution
-        if then == now:
-            raise RequestError(f"{kind} {used.name}: {now} has changed since the record was made")
-        raise RequestError(f"{kind} {used.name} came from {then}, here it comes from {now}")
-    if _as_json(used.options) != _as_json(here.options):
-        raise RequestError(f"{kind} {used.name} has options that `--set` would not give it")
-    if isinstance(used, ModelUsed) and isinstance(here, ModelUsed) and used.kind != here.kind:
-        raise RequestError(f"model {used.name} is {here.kind}, not {used.kind}")
+
+def _verification_facts(record: VerificationRecord) -> dict[str, object]:
+    """Return what decides the strings of a verification, and its id."""
+    return {
+        "model": _used(record.model),
+        "task": _used(record.task),
+        "asked": record.asked.model_dump(mode="json"),
+        "verification_id": record.verification_id,
+    }
+
+
+def _used(used: ModelUsed | TaskUsed) -> dict[str, object]:
+    """Return what was used, but for its source (`_check_code`)."""
+    return used.model_dump(mode="json", exclude={"parameters", "source"})
 
 
 def missing_runs(records: Sequence[Record], protocol: Protocol) -> list[str]:

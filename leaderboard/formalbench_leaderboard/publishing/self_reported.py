@@ -23,7 +23,7 @@ from formalbench.task_handle import TaskHandle
 from tabulate import tabulate
 
 from formalbench_leaderboard.publishing.places import Contents, is_built_in, write_all
-from formalbench_leaderboard.publishing.untrusted_records import RefusedError
+from formalbench_leaderboard.publishing.untrusted_records import RefusedError, check_fields
 
 if TYPE_CHECKING:
     from formalbench.host import PluginHost
@@ -115,22 +115,23 @@ def _problems(record: EvaluatedRecord, host: PluginHost) -> Iterator[str]:
     except FormalbenchError as error:
         yield f"{named}: {error}"
         return
-    if record.protocol != handle.protocol:
-        yield f"{named}: its protocol is not {record.protocol.name} as it is here"
-    elif (
-        record.task != handle.used
-        or record.test.fingerprint != tests.fingerprint
-        or [*zip(record.test.cells.length, record.test.cells.strings, strict=True)]
-        != [(cell.last, cell.strings) for cell in tests.cells]
-    ):
-        yield f"{named}: it is not of the strings that are tested here"
-    elif any(
-        abs(told - known) > 1e-9
-        for told, known in zip(
-            (record.test.chance_constant, record.test.chance_length), chances, strict=True
-        )
-    ):
-        yield f"{named}: its chance level is not that of the task"
+    test = record.test
+    told = {
+        **{"task": record.task.model_dump(), "protocol": record.protocol.model_dump()},
+        "test.fingerprint": test.fingerprint,
+        "test.cells": [*zip(test.cells.length, test.cells.strings, strict=True)],
+        "test.chance": (test.chance_constant, test.chance_length),
+    }
+    here = {
+        **{"task": handle.used.model_dump(), "protocol": handle.protocol.model_dump()},
+        "test.fingerprint": tests.fingerprint,
+        "test.cells": [(cell.last, cell.strings) for cell in tests.cells],
+        "test.chance": chances,
+    }
+    try:
+        check_fields(told, here, within=1e-9)
+    except RequestError as error:
+        yield f"{named}: {error}"
 
 
 def reports_page(reports: Collection[EvaluatedRecord], records: Collection[Record]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.evaluated import EvaluatedRecord
@@ -60,6 +61,40 @@ def admitted(results: Path, admission: Admission) -> list[Found]:
     if refused := refused + disagreeing(found):
         raise RefusedError(refused)
     return found
+
+
+def check_fields(recorded: Any, here: Any, *, within: float = 0.0, field: str = "") -> None:
+    """Refuse a record in which a field has another value than here.
+
+    Args:
+        recorded: what the record says, as JSON has it.
+        here: what it should say.
+        within: by how much numbers that are not whole may differ, and by how much of themselves.
+        field: its name, with a dot before those of its parts.
+
+    Raises:
+        RequestError: one line that names the first such field and both values.
+    """
+    if recorded == here:
+        return
+    if isinstance(recorded, Mapping) and isinstance(here, Mapping):
+        for name in dict.fromkeys([*here, *recorded]):
+            part = f"{field}.{name}" if field else name
+            check_fields(
+                recorded.get(name, "absent"), here.get(name, "absent"), within=within, field=part
+            )
+    elif (
+        isinstance(recorded, list | tuple)
+        and isinstance(here, list | tuple)
+        and len(recorded) == len(here)
+    ):
+        for index, pair in enumerate(zip(recorded, here, strict=True)):
+            check_fields(*pair, within=within, field=f"{field}[{index}]")
+    elif isinstance(recorded, float) and isinstance(here, float):
+        if not math.isclose(recorded, here, rel_tol=within, abs_tol=within):
+            raise RequestError(f"its {field} is {recorded:.6g}, not {here:.6g}")
+    else:
+        raise RequestError(f"its {field} is {recorded!s:.40}, not {here!s:.40}")
 
 
 def naming(file: Path, error: FormalbenchError) -> str:

@@ -5,11 +5,12 @@ What it got right is its author's word until it is repeated.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.verification import Judged, VerificationRecord
+
+from formalbench_leaderboard.publishing.untrusted_records import check_fields
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -81,10 +82,11 @@ def check_verified(
     entry, _ = host.models.get(record.model.name)
     with host.blaming(entry.plugin):
         known = prepared(record, subject_of(record, host, processes))
-    _check_network(record, known)
     plan = known.plan
-    if (plan.exhaustive, plan.lengths) != (record.asked.exhaustive, record.asked.lengths):
-        raise RequestError("its model and its task have no strings of such lengths")
+    check_fields(_facts(record), _facts(known), field="model", within=1e-9)
+    asked = {"exhaustive": plan.exhaustive, "lengths": plan.lengths}
+    told = {name: getattr(record.asked, name) for name in asked}
+    check_fields(told, asked, field="asked")
     if sum(portion.size * max(1, portion.length) for portion in plan.portions) > MOST_SYMBOLS:
         raise RequestError("it judged more strings than anybody would judge again")
     _check_number("exhaustive", record.exhaustive, plan)
@@ -92,21 +94,14 @@ def check_verified(
     _check_break(record, plan)
 
 
-def _check_network(record: VerificationRecord, known: Verification) -> None:
-    for what, recorded, here in (
-        ("parameters", record.model.parameters, known.model.parameters),
-        ("depth", record.depth, known.depth),
-        ("width", record.width, known.width),
-        ("constants", sorted(record.constants), sorted(known.constants)),
-    ):
-        if recorded != here:
-            raise RequestError(f"{what}: it says {recorded}, the network built here {here}")
-    for name, value in known.constants.items():
-        if not math.isclose(record.constants[name], value, rel_tol=1e-9, abs_tol=1e-12):
-            raise RequestError(
-                f"constant {name}: it says {record.constants[name]:g}, the network built here "
-                f"{value:g}"
-            )
+def _facts(found: VerificationRecord | Verification) -> dict[str, object]:
+    """Return what is known of a network once it is built."""
+    return {
+        "parameters": found.model.parameters,
+        "depth": found.depth,
+        "width": found.width,
+        "constants": found.constants,
+    }
 
 
 def _check_number(kind: PortionKind, recorded: Judged | None, plan: VerificationPlan) -> None:

@@ -35,4 +35,4 @@ def test_records_of_plugins_that_are_not_at_hand(host, run, forge):
         for asked in (True, False):
             found = auditor.audit(file, asked=asked)
             assert found.verdict == "refused"
-            assert "came from mine.py" in found.reasons[0]
+            assert "its model.source is mine.py, with other contents" in found.reasons[0]
