@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from built_records import (
     build_record,
 )
 from formalbench import builtin
+from formalbench.contracts.cells import Sums
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.network import Traits
 from formalbench.contracts.record import Record
@@ -41,6 +42,22 @@ from typer.testing import CliRunner, Result
 @pytest.fixture
 def make_record() -> MakeRecord:
     return build_record
+
+
+@pytest.fixture
+def make_text() -> MakeRecord:
+    """Make records of a task for language models, with a perplexity at each length."""
+
+    def make(model: str, perplexity: Sequence[float], task: str = "words", **keys: Any) -> Record:
+        right, kept = [75] * len(perplexity), {"fingerprint": "0" * 64, **keys}
+        record = build_record(model, f"{task}:classify", accuracy=right, **kept)
+        assert record.test is not None
+        cells, count = record.test.cells, (100,) * len(perplexity)
+        sums = Sums(total=tuple(100.0 * one for one in perplexity), count=count)
+        cells = cells.model_copy(update={"metrics": {**cells.metrics, "perplexity": sums}})
+        return record.model_copy(update={"test": record.test.model_copy(update={"cells": cells})})
+
+    return make
 
 
 @pytest.fixture

@@ -24,69 +24,37 @@ def test_rate_is_chosen_by_validation_never_by_test(make_record):
     assert result_of(runs).mean == 0.5
 
 
-def test_rate_is_chosen_by_the_mean_over_seeds(make_record):
+DIVERGED = {"status": "diverged", "validation": 1.0}
+STOPPED = {"training": {**TO_ITS_END, "ended": "stopped"}}
+RATES = {
+    "the mean over seeds": ((1.0, 0.2), (0.7, 0.7), False),
+    "a tie goes to lower bits": (({"bits": 0.1},), ({"bits": 0.2},), True),
+    "then to the smaller rate": ((1.0,), (1.0,), False),
+    "a rate that diverges": ((DIVERGED,), (0.4,), False),
+    "a test that diverges": (({**DIVERGED, "training": TO_ITS_END},), (0.4,), True),
+    "a training that was stopped": (({**DIVERGED, **STOPPED},), (0.4,), False),
+    "the seeds that all have": ((None, 0.9), (0.5, 0.95, 0.5), False),
+    "seeds that failed": (
+        ({"status": "diverged"}, 0.9, {"status": "diverged"}),
+        (0.5, 0.95),
+        False,
+    ),
+    "a failed seed has no validation": ((1.0, {"status": "timeout"}), (0.6, 0.6), False),
+    "no common seed: more seeds": ((*(None,) * 7, 1.0), (0.6, 0.6), False),
+}
+
+
+@pytest.mark.parametrize("reason", RATES)
+def test_rate_is_chosen_by(make_record, reason):
+    """The runs of a seed each at two rates: a validation, or what else is special of them."""
+    first, second, chosen = RATES[reason]
     runs = [
-        make_record(rate=0.001, validation=1.0, seed=0),
-        make_record(rate=0.001, validation=0.2, seed=1),
-        make_record(rate=0.0003, validation=0.7, seed=0),
-        make_record(rate=0.0003, validation=0.7, seed=1),
+        make_record(rate=rate, seed=seed, **(run if isinstance(run, dict) else {"validation": run}))
+        for rate, seeds in ((0.001, first), (0.0003, second))
+        for seed, run in enumerate(seeds)
+        if run is not None
     ]
-    assert selected_rate(runs) == 0.0003
-
-
-def test_ties_go_to_lower_bits_then_to_the_smaller_rate(make_record):
-    worse, better = make_record(rate=0.0003, bits=0.2), make_record(rate=0.001, bits=0.1)
-    assert selected_rate([worse, better]) == 0.001
-    assert selected_rate([make_record(rate=0.001), make_record(rate=0.0003)]) == 0.0003
-
-
-def test_a_rate_that_diverges_is_not_chosen_for_its_validation(make_record):
-    runs = [
-        make_record(rate=0.001, status="diverged", validation=1.0),
-        make_record(rate=0.0003, validation=0.4),
-    ]
-    assert selected_rate(runs) == 0.0003
-
-
-def test_what_becomes_of_a_test_chooses_no_rate(make_record):
-    runs = [
-        make_record(rate=0.001, status="diverged", validation=1.0, training=TO_ITS_END),
-        make_record(rate=0.0003, validation=0.4),
-    ]
-    assert selected_rate(runs) == 0.001
-    cut_short = {**TO_ITS_END, "ended": "stopped"}
-    stopped = make_record(rate=0.001, status="diverged", validation=1.0, training=cut_short)
-    assert selected_rate([stopped, runs[1]]) == 0.0003
-
-
-def test_rates_are_compared_on_the_seeds_all_of_them_have(make_record):
-    lucky = [make_record(rate=0.001, validation=0.9, seed=1)]
-    runs = [
-        *(make_record(rate=0.0003, validation=v, seed=i) for i, v in enumerate((0.5, 0.95, 0.5))),
-        *lucky,
-    ]
-    assert selected_rate(runs) == 0.0003
-    failed = [make_record(rate=0.001, status="diverged", seed=seed) for seed in (0, 2)]
-    assert selected_rate([*runs, *failed]) == 0.0003
-
-
-def test_a_failed_seed_counts_as_no_validation_at_all(make_record):
-    runs = [
-        make_record(rate=0.001, validation=1.0, seed=0),
-        make_record(rate=0.001, status="timeout", seed=1),
-        make_record(rate=0.0003, validation=0.6, seed=0),
-        make_record(rate=0.0003, validation=0.6, seed=1),
-    ]
-    assert selected_rate(runs) == 0.0003
-
-
-def test_without_a_common_seed_the_rate_with_more_seeds_is_chosen(make_record):
-    runs = [
-        make_record(rate=0.001, validation=1.0, seed=7),
-        make_record(rate=0.0003, validation=0.6, seed=0),
-        make_record(rate=0.0003, validation=0.6, seed=1),
-    ]
-    assert selected_rate(runs) == 0.0003
+    assert selected_rate(runs) == (0.001 if chosen else 0.0003)
 
 
 def test_enormous_cross_entropies_do_no_harm(make_record):

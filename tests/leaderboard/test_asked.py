@@ -7,6 +7,7 @@ import re
 import shlex
 
 import pytest
+from built_records import write_all
 from formalbench.contracts.errors import RequestError
 from formalbench.store import Store, default_results
 
@@ -17,8 +18,7 @@ def published(repository, make_runs):
     store = Store(repository / "leaderboard" / "results")
     for model, accuracy in (("regulargpt", 0.99), ("rnn", 0.9), ("lstm", 0.6)):
         for task in ("parity", "first", "tomita-3"):
-            for record in make_runs(model, task=f"{task}:classify", accuracy=accuracy):
-                store.write(record)
+            write_all(store, make_runs(model, task=f"{task}:classify", accuracy=accuracy))
     return store.path
 
 
@@ -27,8 +27,7 @@ def mine(tmp_path, make_runs):
     """Run a model of one's own on one task of the suite, and on one that is not in it."""
     store = Store(tmp_path / "mine")
     for task in ("parity", "even-pairs"):
-        for record in make_runs("newcomer", task=f"{task}:classify", accuracy=0.95):
-            store.write(record)
+        write_all(store, make_runs("newcomer", task=f"{task}:classify", accuracy=0.95))
     return store.path
 
 
@@ -55,10 +54,8 @@ def test_my_rows_are_marked_under_the_protocol_that_i_ran_alone(
 ):
     """Rows of one name on another board, or without any folder named."""
     store = Store(tmp_path / "mine")
-    for record in make_runs("rnn", task="parity:classify", protocol=protocol | {"name": "own"}):
-        store.write(record)
-    for record in make_runs("newcomer", task="parity:classify"):
-        store.write(record)
+    write_all(store, make_runs("rnn", task="parity:classify", protocol=protocol | {"name": "own"}))
+    write_all(store, make_runs("newcomer", task="parity:classify"))
     for protocol_name, marked in (("own", True), ("quick", False)):
         shown = invoke("--results", store.path, "--protocol", protocol_name)
         rows = [line for line in lines_of(shown, "rnn") if line[0] != "!"]
@@ -68,8 +65,7 @@ def test_my_rows_are_marked_under_the_protocol_that_i_ran_alone(
 
 
 def test_my_own_results_are_marked_too(invoke, published, make_runs):
-    for record in make_runs("newcomer", task="parity:classify"):
-        Store(default_results()).write(record)
+    write_all(Store(default_results()), make_runs("newcomer", task="parity:classify"))
     (row, *_) = lines_of(invoke(), "newcomer")
     assert row[2] == "(yours)"
 
@@ -102,8 +98,7 @@ def test_what_is_written_for_others_has_the_named_folders_alone(invoke, publishe
 
 def test_own_tasks_alone_are_a_table_of_what_there_is(invoke, published, tmp_path, make_runs):
     store = Store(tmp_path / "own-task")
-    for record in make_runs("newcomer", task="even-pairs:classify", accuracy=0.95):
-        store.write(record)
+    write_all(store, make_runs("newcomer", task="even-pairs:classify", accuracy=0.95))
     shown = invoke("--results", store.path)
     row, note = lines_of(shown, "newcomer")
     assert note[0] == "!"
@@ -184,8 +179,7 @@ def test_versions_of_a_protocol_are_named_once_by_the_command_that_shows_them_al
 ):
     for version in (1, 2, 3):
         used = protocol | {"version": version}
-        for record in make_runs("rnn", task="parity:classify", protocol=used):
-            Store(published).write(record)
+        write_all(Store(published), make_runs("rnn", task="parity:classify", protocol=used))
     (other,) = [line for line in invoke().stdout.splitlines() if line.startswith("  protocol ")]
     name, command = re.split("  +", other.strip())
     assert name == "protocol quick (versions 1, 2, 3)"
@@ -199,8 +193,10 @@ def test_one_board_on_one_screen_and_the_commands_that_show_the_others(
 ):
     for number in range(60):
         Store(published).write(make_record(f"model-{number:02}", "parity:classify"))
-    for record in make_runs("rnn", task="parity:classify", protocol=protocol | {"name": "other"}):
-        Store(published).write(record)
+    write_all(
+        Store(published),
+        make_runs("rnn", task="parity:classify", protocol=protocol | {"name": "other"}),
+    )
     shown = invoke().stdout.splitlines()
     assert len(shown) <= 60
     assert sum("model-" in line for line in shown) > 20

@@ -199,8 +199,22 @@ def results(repository: Path, make_record) -> Path:
     return folder
 
 
-def test_the_command_shows_a_table_and_a_verdict(invoke, results):
-    done = invoke("lstm", "rnn", "--results", results, command="compare")
+@pytest.fixture
+def comparing(invoke, results):
+    """Compare models of the folder; with ``--json``, return the comparisons."""
+
+    def run(*words):
+        done = invoke(*words, "--results", results, command="compare")
+        if "--json" not in words:
+            return done
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)["comparisons"]
+
+    return run
+
+
+def test_the_command_shows_a_table_and_a_verdict(comparing):
+    done = comparing("lstm", "rnn")
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
     assert "A: lstm, protocol quick (version 1)" in lines
@@ -208,15 +222,11 @@ def test_the_command_shows_a_table_and_a_verdict(invoke, results):
     assert "A, lstm, is significantly better over these 2 tasks." in done.output
 
 
-def test_three_models_are_compared_pair_by_pair(invoke, results):
-    done = invoke("lstm", "rnn", "lstm[chunk=3]", "--results", results, "--json", command="compare")
-    pairs = [
-        (one["a"]["model"], one["b"]["model"]) for one in json.loads(done.stdout)["comparisons"]
-    ]
+def test_three_models_are_compared_pair_by_pair(comparing):
     names = ("lstm", "rnn", "lstm[chunk=3]")
+    pairs = [(one["a"]["model"], one["b"]["model"]) for one in comparing(*names, "--json")]
     assert pairs == [(names[0], names[1]), (names[0], names[2]), (names[1], names[2])]
-    shown = invoke("lstm", "rnn", "lstm[chunk=3]", "--results", results, command="compare").output
-    assert shown.count("A − B: difference of the test accuracies") == 1
+    assert comparing(*names).output.count("A − B: difference of the test accuracies") == 1
 
 
 @pytest.mark.parametrize("level", [0.99, 0.97, 0.94, 0.6])
@@ -257,46 +267,19 @@ def test_nothing_is_wider_than_a_terminal_and_nothing_is_cut(make_record):
     assert any(f"{low} … {high}" in line for line in lines)
 
 
-def test_the_command_as_data(invoke, results):
-    done = invoke(
-        "lstm",
-        "lstm[chunk=3]",
-        "--results",
-        results,
-        "--task",
-        "parity",
-        "--json",
-        command="compare",
-    )
-    (found,) = json.loads(done.stdout)["comparisons"]
-    assert (found["a"], found["b"]["model"]) == (
-        {"model": "lstm", "protocol": "quick", "version": 1},
-        "lstm[chunk=3]",
-    )
+def test_the_command_as_data(comparing):
+    (found,) = comparing("lstm", "lstm[chunk=3]", "--task", "parity", "--json")
+    assert found["a"] == {"model": "lstm", "protocol": "quick", "version": 1}
+    assert found["b"]["model"] == "lstm[chunk=3]"
     assert [(line["task"], line["difference"], line["better"]) for line in found["tasks"]] == [
         ("parity", 0.0, None)
     ]
     assert found["differs"] == [{"name": "option chunk", "a": "2", "b": "3"}]
     assert found["mean"]["tasks"] == 1
-
-
-def test_two_protocols_are_compared_if_they_are_named(invoke, results):
-    done = invoke(
-        "lstm",
-        "transformer",
-        "--results",
-        results,
-        "--protocol",
-        "quick,slow",
-        "--json",
-        command="compare",
-    )
-    assert done.exit_code == 0, done.output
-    (found,) = json.loads(done.stdout)["comparisons"]
+    (found,) = comparing("lstm", "transformer", "--protocol", "quick,slow", "--json")
     assert found["b"]["protocol"] == "slow"
-    assert {"name": "protocol", "a": "quick (version 1)", "b": "slow (version 1)"} in found[
-        "differs"
-    ]
+    protocols = {"name": "protocol", "a": "quick (version 1)", "b": "slow (version 1)"}
+    assert protocols in found["differs"]
 
 
 @pytest.mark.parametrize(
@@ -326,35 +309,33 @@ def test_two_protocols_are_compared_if_they_are_named(invoke, results):
         ),
     ],
 )
-def test_a_slip_of_the_pen_is_one_line(invoke, results, arguments, said):
-    done = invoke(*arguments, "--results", results, command="compare")
+def test_a_slip_of_the_pen_is_one_line(comparing, arguments, said):
+    done = comparing(*arguments)
     assert said in str(done.exception)
     assert getattr(done.exception, "exit_code", None) == 2
 
 
-def test_models_of_one_name_are_told_apart_by_their_source(invoke, results, make_record):
+def test_models_of_one_name_are_told_apart_by_their_source(comparing, results, make_record):
     Store(results).write(make_record("lstm", distribution="elsewhere"))
-    done = invoke("lstm", "rnn", "--results", results, command="compare")
-    assert "did you mean lstm (elsewhere) or lstm (formalbench)?" in str(done.exception)
-    done = invoke("lstm (formalbench)", "lstm (elsewhere)", "--results", results, command="compare")
+    told = str(comparing("lstm", "rnn").exception)
+    assert "did you mean lstm (elsewhere) or lstm (formalbench)?" in told
+    done = comparing("lstm (formalbench)", "lstm (elsewhere)")
     assert done.exit_code == 0, done.output
 
 
 @pytest.mark.parametrize("name", ["[bold]x[/bold]", "a\x1b[31mb", "x" * 200, "a\u202eb"])
-def test_hostile_names_are_text(invoke, results, make_record, name):
+def test_hostile_names_are_text(comparing, results, make_record, name):
     Store(results).write(make_record("rnn", hardware=name))
     Store(results).write(make_record(name, hardware=name))
-    done = invoke(name, "rnn", "--results", results, command="compare")
+    done = comparing(name, "rnn")
     assert done.exit_code == 0, done.output
-    assert "\x1b" not in done.output
-    assert "\u202e" not in done.output
+    assert not {"\x1b", "\u202e"} & set(done.output)
 
 
-def test_from_python_it_is_a_table_with_the_same_numbers(invoke, results, host, monkeypatch):
+def test_from_python_it_is_a_table_with_the_same_numbers(comparing, results, host, monkeypatch):
     monkeypatch.setattr("formalbench.api.load_plugins", lambda plugins: host)
     frame = formalbench.compare("rnn", "lstm", results=results)
-    done = invoke("rnn", "lstm", "--results", results, "--json", command="compare")
-    (told,) = json.loads(done.stdout)["comparisons"]
+    (told,) = comparing("rnn", "lstm", "--json")
     assert frame["task"].tolist() == [on["task"] for on in told["tasks"]]
     names = {"a": "rnn", "b": "lstm", None: None}
     assert frame["better"].tolist() == [names[on["better"]] for on in told["tasks"]]

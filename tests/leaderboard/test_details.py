@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from built_records import build_document
 from formalbench.contracts.published import PublishedTable
-from formalbench.documents.reproduction import Document, TableCell
+from formalbench.documents.reproduction import TableCell
 from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
 from formalbench_leaderboard.page.descriptions import MOST_LINKED, details
@@ -71,26 +72,7 @@ def test_what_reproductions_found_on_a_task_is_told_with_its_verdict(
         TableCell(row="RNN", column="parity", paper="50.0", ours="99.0", verdict="differs"),
         TableCell(row="parity-like", column="first", paper="1", ours="2", verdict="differs"),
     ]
-    document = Document(
-        reproduction="table",
-        title="A table",
-        source="A paper",
-        about="",
-        command="formalbench reproduce table",
-        scale="quick",
-        reduced="",
-        date="2026-11-22",
-        seconds=1.0,
-        took="",
-        environments=(),
-        records=0,
-        figure=False,
-        holds=False,
-        cells=tuple(cells),
-        claims=(),
-        remarks=(),
-        data=(),
-    )
+    document = build_document(cells, reproduction="table", title="A table", source="A paper")
     folder = repository / "leaderboard" / "reproductions"
     folder.mkdir(parents=True)
     (folder / "table.json").write_text(document.model_dump_json())

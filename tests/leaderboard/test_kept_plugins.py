@@ -11,6 +11,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from built_records import write_all
 from formalbench import RequestError
 from formalbench.host import LocalPlugin
 from formalbench.host.plugin import SESSION, content_hash
@@ -274,8 +275,7 @@ def test_a_row_without_a_rank_names_the_plugin_that_is_missing(host, make_runs):
 
 
 def test_special_files_in_the_clone_are_found_and_not_read(invoke, repository, make_runs):
-    for record in make_runs():
-        Store(repository.parent / "own").write(record)
+    write_all(Store(repository.parent / "own"), make_runs())
     invoke("publish")
     assert invoke("render").exit_code == 0
     folder = repository / "leaderboard"
@@ -296,8 +296,7 @@ def test_special_files_in_the_clone_are_found_and_not_read(invoke, repository, m
 
 
 def test_output_does_not_replace_a_device(invoke, repository, make_runs, tmp_path):
-    for record in make_runs():
-        Store(tmp_path / "mine").write(record)
+    write_all(Store(tmp_path / "mine"), make_runs())
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path in (pipe, "/dev/null", "/dev/stdout"):

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 from built_maps import HOSTILE, SVG, drawn, large, mapped, told_by, verified
+from built_records import write_all
 from formalbench.documents.text import harmless
 from formalbench.store import Store
 from formalbench_leaderboard.charts.language_map import NOTHING, sentences
@@ -97,8 +98,7 @@ def test_a_large_map_stays_small_and_within_its_frame(frame, models, tasks):
 
 def test_the_command_writes_one_file(invoke, repository, make_runs, tmp_path):
     store = Store(tmp_path / "more")
-    for record in [*make_runs("rnn"), *make_runs("lstm", task="first:classify")]:
-        store.write(record)
+    write_all(store, [*make_runs("rnn"), *make_runs("lstm", task="first:classify")])
     told = ("--results", store.path, "--format")
     root = ElementTree.fromstring(invoke(*told, "map").stdout)
     assert told_by(root, "model") == ["lstm", "rnn"]

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from built_maps import HOSTILE, KNOWN, SVG, large, mapped
+from built_records import write_all
 from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
 from formalbench_leaderboard.charts.language_map import language_map, sentences
@@ -65,8 +66,7 @@ def test_a_page_of_much_has_the_wide_map_alone():
 
 def test_the_front_page_shows_the_right_one_of_its_files(invoke, repository, make_runs, tmp_path):
     store = Store(tmp_path / "more")
-    for record in make_runs("rnn"):
-        store.write(record)
+    write_all(store, make_runs("rnn"))
     assert invoke("publish", "--results", store.path).exit_code == 0
     assert invoke("render").exit_code == 0
     front = (repository / "leaderboard" / "README.md").read_text(encoding="utf-8")

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from urllib.parse import unquote
 
 import pytest
-from built_records import build_record
-from formalbench.documents.reproduction import Document, TableCell
+from built_records import build_document, build_record, write_all
+from formalbench.documents.reproduction import TableCell
 from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
 from formalbench.store.records import PUBLISHED_RESULTS
@@ -34,8 +34,7 @@ def pages(records, host, files=()):
 @pytest.fixture
 def clone(tmp_path, many_records, host):
     store = Store(tmp_path / "mine")
-    for record in many_records:
-        store.write(record)
+    write_all(store, many_records)
     repository = tmp_path / "clone"
     publish(store.path, repository, host)
     render(repository, host)
@@ -208,26 +207,7 @@ def document(title, source="A paper"):
     """Return what a reproduction found: one cell holds and two do not, no claim was looked at."""
     said = {"row": "a", "column": "b", "paper": "1", "ours": "2"}
     cells = [TableCell(**said, verdict=verdict) for verdict in ("holds", "differs", "differs")]
-    return Document(
-        reproduction="chi-table2",
-        title=title,
-        source=source,
-        about="",
-        command="",
-        scale="quick",
-        reduced="",
-        date="2026-11-20",
-        seconds=1.0,
-        took="",
-        environments=(),
-        records=0,
-        figure=False,
-        holds=True,
-        cells=tuple(cells),
-        claims=(),
-        remarks=(),
-        data=(),
-    )
+    return build_document(cells, reproduction="chi-table2", title=title, source=source)
 
 
 @pytest.mark.slow

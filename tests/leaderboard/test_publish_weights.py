@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 
 import pytest
+from built_records import weights_of, with_weights, write_all
 from formalbench.store import Store, weights_path
 from formalbench.store.archive import Archive, write_archive
 from formalbench_leaderboard.publishing import places, publish
+from formalbench_leaderboard.publishing.weights import keeps_weights
 
 PUBLISHED = ("leaderboard", "results")
-
-
-def weights_of(record):
-    """Return something that stands for the weights of a run."""
-    return f"weights of {record.test_id}".encode()
-
-
-def with_weights(record):
-    digest = hashlib.sha256(weights_of(record)).hexdigest()
-    return record.model_copy(update={"weights": digest})
 
 
 @pytest.fixture
@@ -31,11 +24,6 @@ def own(repository):
 @pytest.fixture
 def published(repository):
     return Store(repository.joinpath(*PUBLISHED))
-
-
-def write_all(store, records):
-    for record in records:
-        store.write(record, weights_of(record) if record.weights else None)
 
 
 @pytest.fixture
@@ -89,22 +77,13 @@ def test_the_archive_goes_where_it_is_asked_to(invoke, own, repository, make_run
     assert not list(repository.glob("*.tar"))
 
 
-def test_every_standard_run_keeps_its_weights(make_record, protocol):
-    from formalbench_leaderboard.publishing.weights import keeps_weights
-
+def test_which_runs_keep_their_weights_does_not_depend_on_their_results(make_record, protocol):
     standard = protocol | {"name": "standard"}
-    for seed in range(3):
-        record = make_record(seed=seed)
-        assert not keeps_weights(record)  # it names none
-        assert keeps_weights(with_weights(record)) == (seed == 0)
-        assert keeps_weights(with_weights(make_record(seed=seed, protocol=standard)))
-
-
-def test_which_runs_keep_them_does_not_hang_on_their_results(make_record):
-    from formalbench_leaderboard.publishing.weights import keeps_weights
-
-    for accuracy in (0.0, 0.5, 1.0):
-        assert keeps_weights(with_weights(make_record(accuracy=accuracy, validation=accuracy)))
+    for seed, share in itertools.product(range(3), (0.0, 0.5, 1.0)):
+        keys = {"seed": seed, "accuracy": share, "validation": share}
+        assert not keeps_weights(make_record(**keys))  # it names none
+        assert keeps_weights(with_weights(make_record(**keys))) == (seed == 0)
+        assert keeps_weights(with_weights(make_record(**keys, protocol=standard)))
 
 
 @pytest.mark.parametrize("fault", ["missing", "other", "link", "large"])

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from built_records import build_record
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.identity import ids_of
@@ -19,6 +20,27 @@ from formalbench.host.options import option_facts
 from formalbench.statistics.records import run_of
 from formalbench.store import Store, weights_path
 from formalbench.store.record_file import read_packed, written
+
+REWRITTEN = """
+transformer | parity:classify |  | causal=false
+transformer-logn | first:classify | width=16 | width=16, causal=false
+transformer | parity:classify | causal=true, positions=rope | positions=rope
+transformer | flip-flop:tag | positions=rope | positions=rope
+transformer | flip-flop:tag | causal=true, positions=rope | positions=rope
+transformer | reverse-string:transduce |  | causal=false
+rnn | parity:classify |  |
+minlstm | parity:classify |  | normalised=true
+stack-attention | dyck-1:classify | cell=8 | cell=8, push=sigmoid
+gated-deltanet | first:classify |  | heads=1
+gated-deltanet | first:classify | heads=4 |
+gated-deltanet | first:classify | heads=2 | heads=2
+rwkv-7 | first:classify |  | shell=shared, initial=torch, rank=16
+rwkv-7 | first:classify | rank=32, heads=4 | shell=shared, initial=torch, heads=4
+transformer | flip-flop:tag | positions=fire | positions=fire, threshold=512
+transformer | parity:classify | causal=true, positions=t5 | positions=t5, shared_positions=false
+transformer | flip-flop:tag | positions=kerple-log | positions=kerple-log, shared_positions=false
+"""
+"""Models, tasks, their options in older records, and the same with today's defaults."""
 
 SCRIPT = Path(__file__).parents[2] / "leaderboard" / "rewrite_defaults.py"
 
@@ -57,61 +79,10 @@ def apart_from_names(record):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model", "task", "before", "after"),
-    [
-        ("transformer", "parity:classify", {}, {"causal": False}),
-        ("transformer-logn", "first:classify", {"width": 16}, {"width": 16, "causal": False}),
-        (
-            "transformer",
-            "parity:classify",
-            {"causal": True, "positions": "rope"},
-            {"positions": "rope"},
-        ),
-        ("transformer", "flip-flop:tag", {"positions": "rope"}, {"positions": "rope"}),
-        (
-            "transformer",
-            "flip-flop:tag",
-            {"causal": True, "positions": "rope"},
-            {"positions": "rope"},
-        ),
-        ("transformer", "reverse-string:transduce", {}, {"causal": False}),
-        ("rnn", "parity:classify", {}, {}),
-        ("minlstm", "parity:classify", {}, {"normalised": True}),
-        ("stack-attention", "dyck-1:classify", {"cell": 8}, {"cell": 8, "push": "sigmoid"}),
-        ("gated-deltanet", "first:classify", {}, {"heads": 1}),
-        ("gated-deltanet", "first:classify", {"heads": 4}, {}),
-        ("gated-deltanet", "first:classify", {"heads": 2}, {"heads": 2}),
-        ("rwkv-7", "first:classify", {}, {"shell": "shared", "initial": "torch", "rank": 16}),
-        (
-            "rwkv-7",
-            "first:classify",
-            {"rank": 32, "heads": 4},
-            {"shell": "shared", "initial": "torch", "heads": 4},
-        ),
-        (
-            "transformer",
-            "flip-flop:tag",
-            {"positions": "fire"},
-            {"positions": "fire", "threshold": 512},
-        ),
-        (
-            "transformer",
-            "parity:classify",
-            {"causal": True, "positions": "t5"},
-            {"positions": "t5", "shared_positions": False},
-        ),
-        (
-            "transformer",
-            "flip-flop:tag",
-            {"positions": "kerple-log"},
-            {"positions": "kerple-log", "shared_positions": False},
-        ),
-    ],
-)
-def test_a_record_names_its_old_value_and_not_todays_default(
-    script, host, model, task, before, after
-):
+@pytest.mark.parametrize("line", REWRITTEN.strip().splitlines())
+def test_a_record_names_its_old_value_and_not_todays_default(script, host, line):
+    model, task, *options = (part.strip() for part in line.split("|"))
+    before, after = (yaml.safe_load(f"{{{one.replace('=', ': ')}}}") for one in options)
     old, done = made(before, task, model), set()
     new = script.rewritten(old, host, done)
     assert new.model.options == after

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from built_records import write_all
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Training
 from formalbench.contracts.verification import parse_any
@@ -73,8 +74,7 @@ def test_the_package_carries_published_records():
 
 def test_render_rebuilds_it_and_check_compares_it(tmp_path, host, make_runs):
     store = Store(tmp_path / "mine")
-    for record in make_runs():
-        store.write(record)
+    write_all(store, make_runs())
     clone = tmp_path / "clone"
     publish(store.path, clone, host)
     render(clone, host)

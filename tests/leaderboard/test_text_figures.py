@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from formalbench.contracts.cells import Sums
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest, make_plan
@@ -22,25 +21,6 @@ from formalbench_leaderboard.renderers import renderer
 
 NOTHING = Definitions({}, {})
 HOSTILE = ["$\\frac{$", "_hidden", "a\n\u202eb", "模型 🙂", "x" * 190, "<script>x</script>"]
-
-
-@pytest.fixture
-def make_text(make_record):
-    """Make records of a task for language models, with a perplexity at each length."""
-
-    def made(model, perplexity, seed=0, task="words"):
-        right = [75] * len(perplexity)
-        record = make_record(
-            model, f"{task}:classify", accuracy=right, seed=seed, fingerprint="0" * 64
-        )
-        cells = record.test.cells
-        entropy = Sums(total=(1000,) * len(right), count=(100,) * len(right))
-        sums = Sums(total=tuple(100.0 * one for one in perplexity), count=(100,) * len(right))
-        metrics = {"cross-entropy": entropy, "perplexity": sums}
-        cells = cells.model_copy(update={"metrics": metrics, "window": 1})
-        return record.model_copy(update={"test": record.test.model_copy(update={"cells": cells})})
-
-    return made
 
 
 @pytest.fixture

@@ -7,10 +7,8 @@ from types import ModuleType
 import pytest
 from formalbench import Theory
 from formalbench.cache import package_digest
-from formalbench.contracts.specs import display
 from formalbench.host import Plugin, PluginHost
 from formalbench.statistics.build import View, build_page
-from formalbench.statistics.result import Prediction
 from formalbench.store import Store
 from formalbench_leaderboard.board.sources import Held, in_class, suite_view
 from formalbench_leaderboard.board.theory import Predictions, theory_here
@@ -90,18 +88,6 @@ def test_published_numbers_are_parted_likewise(real):
 
 def predicted(host, model, task):
     return Predictions(host, lambda name: theory_here(host, name)).of(model, task)
-
-
-def test_what_theorems_say_of_a_model(real):
-    can = Prediction("can", "gru-finite-precision", "theorem")
-    assert predicted(real, "gru[width=8]", "parity:classify") == can  # its size is not stated
-    masked = display("transformer", {"positions": "none", "causal": True})
-    cannot = Prediction("cannot", "c-rasp-experiments", "experiment")
-    assert predicted(real, masked, "parity:classify") == cannot
-    for model in (masked, "gru"):  # no language to recognise
-        assert predicted(real, model, "reverse-string:transduce") is None
-    assert predicted(real, "gru", "no-such-task:classify") is None
-    assert predicted(real, "no-such-model", "parity:classify") is None
 
 
 def test_a_strangers_network_is_not_built(tmp_path):

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import pytest
+from built_records import write_all
 from formalbench.store import Store
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="merging takes git")
@@ -35,8 +36,7 @@ def git(tmp_path, monkeypatch):
 def main(invoke, repository, make_runs, git):
     """Make the main branch: a few results are published and rendered."""
     git(repository.parent, "init", "--quiet", "--initial-branch", "main", repository)
-    for record in make_runs("rnn"):
-        Store(repository.parent / "first").write(record)
+    write_all(Store(repository.parent / "first"), make_runs("rnn"))
     assert invoke("publish", "--results", repository.parent / "first").exit_code == 0
     assert invoke("render").exit_code == 0
     git(repository, "add", ".")
@@ -51,8 +51,7 @@ def test_their_branches_merge(invoke, main, make_runs, git, tmp_path, monkeypatc
         clone, own = tmp_path / f"clone-{model}", Store(tmp_path / f"own-{model}")
         git(tmp_path, "clone", "--quiet", main, clone)
         for task in ("parity", "first"):
-            for record in make_runs(model, task=f"{task}:classify"):
-                own.write(record)
+            write_all(own, make_runs(model, task=f"{task}:classify"))
         monkeypatch.chdir(clone)
         assert invoke("publish", "--results", own.path).exit_code == 0
         assert invoke("check").exit_code == 0

@@ -10,6 +10,7 @@ import zlib
 from html.parser import HTMLParser
 
 import pytest
+from built_records import write_all
 from formalbench.documents.text import harmless
 from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
@@ -272,8 +273,7 @@ def test_prose_escapes_what_is_no_html():
 
 def test_the_command_writes_the_folder(invoke, tmp_path, many_records):
     store = Store(tmp_path / "mine")
-    for record in many_records:
-        store.write(record)
+    write_all(store, many_records)
     folder = tmp_path / "a" / "page"
     arguments = ("--results", store.path, "--format", "html", "--output", folder)
     done = invoke(*arguments)

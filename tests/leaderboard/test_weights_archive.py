@@ -12,6 +12,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from built_records import weights_of, with_weights
 from formalbench.contracts.errors import RequestError
 from formalbench.files import replacing
 from formalbench.store import Store, weights_path
@@ -19,18 +20,10 @@ from formalbench.store import archive as module
 from formalbench.store.archive import INDEX, Archive, write_archive
 
 
-def weights_of(record):
-    """Return something that stands for the weights of a run."""
-    return f"weights of {record.test_id}".encode()
-
-
 @pytest.fixture
 def runs(make_runs):
     """Six runs that name weights."""
-    return [
-        run.model_copy(update={"weights": hashlib.sha256(weights_of(run)).hexdigest()})
-        for run in make_runs()
-    ]
+    return [*map(with_weights, make_runs())]
 
 
 @pytest.fixture
