@@ -48,6 +48,7 @@ from formalbench_leaderboard.publishing.test_check import (
     ExpectedTest,
     check_selected,
     check_test,
+    check_verified,
     expected_test,
     with_metrics,
 )
@@ -212,8 +213,6 @@ class Admission:
         Raises:
             RequestError: one line that says why.
         """
-        from formalbench_leaderboard.publishing.verification_check import check_verified
-
         check_texts(record)
         foreign = self._foreign(record)
         if "task" in foreign and self._processes is not None:

@@ -1,6 +1,6 @@
-"""A record's test, computed again: strings, counts, chance levels.
+"""A record's test or verification, planned and drawn again: strings, counts, chance, network.
 
-Their strings are drawn again from task and protocol.
+What a network got right is its author's word until it is tested or verified again.
 
 A right answer has the largest of K probabilities, so at least 1/K: it costs at most log2 K bits, as
 much as an answer of a network that knows nothing. A wrong one has at most 1/2: it costs at least
@@ -19,6 +19,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
 from formalbench.contracts.record import Selected, TestResult
+from formalbench.contracts.verification import Judged, VerificationRecord
 from formalbench.metrics.accuracy import Accuracy, StringAccuracy
 
 from formalbench_leaderboard.publishing.untrusted_records import check_fields
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol
     from formalbench.contracts.task import Task
     from formalbench.evaluation.evaluate import CellScore
+    from formalbench.host.host import PluginHost
+    from formalbench.verification.plan import PortionKind, VerificationPlan
+    from formalbench.verification.verify import Subject, Verification
+    from torch import nn
+
+    from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
 
 
 _CHANCE_ERROR = 1e-6
@@ -215,3 +222,114 @@ def _check_sums(
         raise RequestError(f"its {what} has more strings wrong than its cross-entropy can pay for")
     if not wrong and bits > most * (1 + _ROUNDING) + 0.001:
         raise RequestError(f"its {what} has nothing wrong, and its cross-entropy is that of errors")
+
+
+MOST_SYMBOLS = 1 << 33
+"""Of all strings of a verification together: days, in place of the minutes that an audit takes."""
+
+
+def subject_of(
+    record: VerificationRecord,
+    host: PluginHost,
+    processes: PluginProcesses | None = None,
+    device: str = "cpu",
+) -> Subject:
+    """Return what a record says was verified, as it is here.
+
+    Args:
+        record: of the verification.
+        host: the plugins.
+        processes: where the model's code runs; None if it may run here.
+        device: ``cpu`` or ``cuda:i``.
+    """
+    from formalbench.verification.verify import Subject
+
+    entry, _, _ = host.task_entry(record.task.name)
+    model, task = record.model, host.task(record.task.name, record.task.options)
+
+    def build() -> nn.Module:
+        if processes is not None:
+            return processes.network(record, task, device)
+        network: nn.Module = host.network(model.name, task, model.options)
+        return network
+
+    return Subject(model, build, record.task, task, lambda: host.blaming(entry.plugin))
+
+
+def prepared(record: VerificationRecord, subject: Subject) -> Verification:
+    """Build the network of a verification and plan its strings again; none is judged yet.
+
+    Raises:
+        RequestError: one line, if it could not have been asked for.
+    """
+    from formalbench.store.weights import bounded
+    from formalbench.verification.plan import VerificationRequest
+    from formalbench.verification.verify import prepare
+
+    asked = record.asked
+    request = VerificationRequest(
+        asked.exhaustive or 0, asked.lengths or None, asked.count, asked.seed
+    )
+    with bounded(record.model.name):
+        return prepare(subject, request, record.dtype if record.break_length is None else "all")
+
+
+def check_verified(
+    record: VerificationRecord, host: PluginHost, processes: PluginProcesses | None = None
+) -> None:
+    """Refuse a verification that its model, its task and its request cannot give.
+
+    Raises:
+        RequestError: one line that says why.
+    """
+    entry, _ = host.models.get(record.model.name)
+    with host.blaming(entry.plugin):
+        known = prepared(record, subject_of(record, host, processes))
+    plan = known.plan
+    check_fields(_network_facts(record), _network_facts(known), field="model", within=1e-9)
+    asked = {"exhaustive": plan.exhaustive, "lengths": plan.lengths}
+    told = {name: getattr(record.asked, name) for name in asked}
+    check_fields(told, asked, field="asked")
+    if sum(portion.size * max(1, portion.length) for portion in plan.portions) > MOST_SYMBOLS:
+        raise RequestError("it judged more strings than anybody would judge again")
+    _check_number("exhaustive", record.exhaustive, plan)
+    _check_number("adversarial", record.adversarial, plan)
+    _check_break(record, plan)
+
+
+def _network_facts(found: VerificationRecord | Verification) -> dict[str, object]:
+    """Return what is known of a network once it is built."""
+    return {
+        "parameters": found.model.parameters,
+        "depth": found.depth,
+        "width": found.width,
+        "constants": found.constants,
+    }
+
+
+def _check_number(kind: PortionKind, recorded: Judged | None, plan: VerificationPlan) -> None:
+    """Refuse more strings than there are; how many there are at least, an audit counts."""
+    most = sum(portion.size for portion in plan.portions if portion.kind == kind)
+    if recorded is not None and recorded.strings > most:
+        raise RequestError(f"it judged {recorded.strings:,} {kind} strings, and there are {most:,}")
+
+
+def _check_break(record: VerificationRecord, plan: VerificationPlan) -> None:
+    """Refuse break lengths that were not tested, or that its own errors contradict."""
+    from formalbench.verification.judge import DTYPES
+
+    recorded = record.break_length
+    if recorded is None:
+        return
+    if set(recorded) != set(DTYPES):
+        raise RequestError("it does not say how far each precision goes")
+    tested = {portion.length for portion in plan.portions if portion.size}
+    if set(recorded.values()) - {None} - tested:
+        raise RequestError("it says that a precision goes up to a length that was not tested")
+    errors = zip(record.asked.lengths, record.by_length.errors, strict=True)
+    wrong = min((length for length, error in errors if error), default=None)
+    own = recorded[record.dtype]
+    if (not record.errors and own != max(tested, default=None)) or (
+        wrong is not None and own is not None and own >= wrong
+    ):
+        raise RequestError(f"it says that {record.dtype} goes up to {own}, and its errors do not")
