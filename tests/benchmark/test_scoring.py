@@ -207,9 +207,9 @@ def test_a_report_in_a_notebook_and_as_a_figure(load):
     report = fb.evaluate(parity, load("parity"), name="<me>")
     assert "&lt;me&gt; on parity: accuracy 100.0%" in report._repr_html_()
     assert report._repr_html_().count("<tr") == 6
-    pytest.importorskip("matplotlib")
-    axes = report.plot()
-    assert axes.lines[0].get_xdata().tolist() == report.frame["length"].tolist()
+    pytest.importorskip("altair")
+    shown = report.plot().to_json()
+    assert all(f'"x": {float(length)}' in shown for length in report.frame["length"])
 
 
 def export(cli, folder, name, *more):

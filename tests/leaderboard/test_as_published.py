@@ -10,14 +10,15 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from formalbench.cli.main import run_command_line
-from formalbench.documents.charts import colour_of, styled
+from formalbench.documents.charts import GREY, colour_of
+from formalbench.documents.figures import Figure, Panel, picture
 from formalbench.documents.text import percent, ranks
 from formalbench.host import PluginHost
 from formalbench.statistics.board import Page
@@ -37,9 +38,6 @@ from formalbench_leaderboard.renderers.render import kept_records, linked_files,
 from formalbench_leaderboard.renderers.site import Site
 from formalbench_leaderboard.renderers.site_data import lay_out
 from formalbench_leaderboard.renderers.terminal import print_page
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.legend import Legend
 from rich.console import Console
 
 REPOSITORY = Path(__file__).parents[2]
@@ -108,13 +106,12 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
     pages = {FRONT: front_page(site)} | evidence_pages.pages(site.evidence, site.links)
     pages |= {one.path: suite_page(one, site) for one in site.suites}
     pages |= {one.path: model_page(one, site) for one in site.models}
-    with styled():
-        figures = {
-            drawing.name: drawing.draw()
-            for suite in site.suites
-            for board in suite.board.boards
-            for drawing in drawings(board, suite.name)
-        }
+    figures = {
+        drawing.name: drawing.draw()
+        for suite in site.suites
+        for board in suite.board.boards
+        for drawing in drawings(board, suite.name)
+    }
     # The view of the commands has the same boards as the site's: see the test of the order.
     page = replace(site.everything, title=suite_view(host, "default").title)
     shown = map_here(page, host, "default", list(held.values()))
@@ -173,41 +170,37 @@ def test_no_page_shows_a_python_value_that_is_no_number(published):
     assert [(path, line) for path, line in found if NO_NUMBER.search(line)] == []
 
 
-def texts_of(figure: Figure) -> list[str]:
-    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
-
-
 def test_no_figure_shows_one_either(published):
     assert len(published.figures) >= 8
     for name, figure in published.figures.items():
-        texts = texts_of(figure)
+        texts = re.findall(r"<text[^>]*>([^<]*)<", picture(figure, "svg").decode())
         assert len(texts) > 10, name
         assert [text for text in texts if NO_NUMBER.search(text)] == [], name
 
 
-def drawn(axes: Axes) -> Iterator[tuple[str, str]]:
-    """Return the models that have a line or a point in a panel, with their colours."""
-    for line in axes.lines:
-        kind, _, model = str(line.get_label()).partition(" ")
-        if kind == "model":
-            yield model, str(line.get_color())
-    for container in axes.containers:
-        yield str(container.get_label()), str(container.lines[0].get_color())
+def drawn(panel: Panel) -> list[str]:
+    """Return the colours of the models that have a line or a point in a panel."""
+    return [one.color for one in panel.lines if len(one.x) and one.color != GREY]
 
 
 def test_no_panel_is_empty(published):
     for name, figure in published.figures.items():
-        panels = [axes for axes in figure.axes if axes.get_visible()]
-        assert panels, name
-        assert [axes.get_title(loc="left") for axes in panels if not list(drawn(axes))] == [], name
+        assert figure.panels, name
+        assert [panel.title for panel in figure.panels if not drawn(panel)] == [], name
+
+
+def test_a_panel_has_at_most_eight_lines(published):
+    for name, figure in published.figures.items():
+        if name.endswith("-length"):
+            assert max(len(drawn(panel)) for panel in figure.panels) <= 8, name
 
 
 def test_a_model_has_one_colour(published):
     found: dict[str, set[str]] = {}
-    for figure in published.figures.values():
-        for axes in figure.axes:
-            for model, colour in drawn(axes):
-                found.setdefault(model, set()).add(colour)
+    for name, figure in published.figures.items():
+        for one in figure.panels[0].lines if name.endswith("-length") else ():
+            if one.label:
+                found.setdefault(one.label.partition(" (")[0], set()).add(one.color)
     for board in published.data["boards"]:
         for row in board["rows"]:
             found.setdefault(row["model"], set()).add(row["colour"])
@@ -292,14 +285,13 @@ def test_no_name_is_broken_at_80_columns(published):
 def test_a_figure_names_the_ranks_of_the_board(published):
     suite = next(suite for suite in published.site.suites if suite.name == "default")
     named = {
-        "".join(text.get_text().split())  # long names have two lines
+        one.label
         for name, figure in published.figures.items()
         if name.startswith("default-") and name.endswith("-length")
-        for legend in figure.findobj(Legend)
-        for text in legend.get_texts()
+        for one in figure.panels[0].lines
     }
     ranked = [row for board in suite.board.boards for row in board.rows if row.rank is not None]
     assert any(row.rank_low != row.rank_high for row in ranked)
     for row in ranked:
-        told = f"{ranks(row.rank_low, row.rank_high)}{row.model}{percent(row.score)}"
-        assert "".join(told.split()) in named
+        told = f"{row.model} ({ranks(row.rank_low, row.rank_high)}, {percent(row.score)})"
+        assert told in named

@@ -89,26 +89,15 @@ def test_there_is_a_figure_of_each_measure_drawn_alike_each_time(
 def test_the_axis_is_of_the_measure_and_says_its_direction(make_text, make_pairs):
     lines = [make_text("rnn", (8, 9, 10, 12)), make_text("lstm", (8, 9, 100, 1e9))]
     shown = board([*lines, make_pairs("rnn", (60, 20))], "words", "pairs")
-    (axes,) = length_charts.draw_text(shown, OF_LANGUAGE_MODELS).subfigs[0].axes
-    assert axes.get_yscale() == "log"
-    assert axes.get_ylabel() == "perplexity (log scale)\nless is better"
-    low, high = axes.get_ylim()
+    (panel,) = length_charts.text_chart(shown, OF_LANGUAGE_MODELS).panels
+    assert (panel.log, panel.y) == ("y", "perplexity (log scale), less is better")
+    low, high = panel.ylim
     assert low < 8
     assert 12 < high < 1e6  # what is far worse leaves the panel
-    (axes,) = length_charts.draw_text(shown, BLEU).subfigs[0].axes
-    assert axes.get_yscale() == "linear"
-    assert axes.get_ylabel() == "BLEU (%)\nmore is better"
-    assert axes.get_ylim()[0] == 0
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["up-to-9", "over-9"]
-
-
-@pytest.mark.parametrize(
-    ("low", "high"), [(8, 12), (2.1, 2.2), (1, 1e6), (1e-300, 1e-296), (1.0, 3)]
-)
-def test_ticks_are_a_few_round_numbers(low, high):
-    found = length_charts.ticks(low, high)
-    assert 2 <= len(found) <= 9
-    assert all(low <= value <= high for value in found)
+    (panel,) = length_charts.text_chart(shown, BLEU).panels
+    assert (panel.log, panel.y) == ("", "BLEU (%), more is better")
+    assert panel.ylim[0] == 0
+    assert panel.xticks == {0: "up-to-9", 1: "over-9"}
 
 
 PROTOCOL = """
@@ -139,9 +128,9 @@ def test_a_trained_text_is_drawn_at_the_lengths_that_it_was_tested_at(tmp_path, 
     assert line.length == (32, 64, 128, 256, 512)
     assert (line.low > 1).all()
     assert (line.low <= line.mean).all()
-    (axes,) = length_charts.draw_text(shown, OF_LANGUAGE_MODELS).subfigs[0].axes
-    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-    assert axes.get_xticks().tolist() == [32, 64, 128, 256, 512]
+    (panel,) = length_charts.text_chart(shown, OF_LANGUAGE_MODELS).panels
+    assert panel.log == "xy"
+    assert list(panel.xticks) == [32, 64, 128, 256, 512]
 
 
 @pytest.mark.parametrize(

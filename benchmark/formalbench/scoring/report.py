@@ -16,7 +16,7 @@ from formalbench.statistics.records import LEARNED, task_title
 from formalbench.store import Store
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import VConcatChart
 
 SUMMARY = ("task", "accuracy", "chance", "shortcut", "validation", "learned", "extrapolated",
            "horizon")  # fmt: skip
@@ -119,31 +119,35 @@ class Report:
         """
         return Store(Path(folder)).write_evaluated(self.record)
 
-    def plot(self, axes: Axes | None = None) -> Axes:
+    def plot(self) -> VConcatChart:
         """Draw the accuracy at each length, with its interval and chance.
 
-        Args:
-            axes: of matplotlib, to draw on; None for new ones.
+        Returns:
+            A chart of Altair: a notebook shows it, ``chart.save("parity.svg")`` writes it.
 
         Raises:
-            MissingPackageError: if matplotlib (the extra ``figures``) is not installed.
+            MissingPackageError: if altair (the extra ``figures``) is not installed.
         """
         from formalbench.contracts.errors import need_package
 
-        need_package("Report.plot", "matplotlib", "figures")
-        from matplotlib.figure import Figure
+        need_package("Report.plot", "altair", "figures")
+        from formalbench.documents.charts import GREY, colour_of
+        from formalbench.documents.figures import Figure, Panel, Series, chart
 
-        if axes is None:
-            axes = Figure(figsize=(7, 3), layout="constrained").subplots()
-        frame = self.frame
-        (line,) = axes.plot(frame["length"], frame["accuracy"], ".-", label=self.name)
-        axes.fill_between(
-            frame["length"], frame["low"], frame["high"], alpha=0.2, color=line.get_color()
+        frame = 100 * self.frame[["accuracy", "low", "high", "chance"]]
+        length = self.frame["length"].tolist()
+        columns = {name: frame[name].tolist() for name in frame}
+        accuracy = Series(
+            length,
+            columns["accuracy"],
+            colour_of(self.name),
+            self.name,
+            "o-",
+            bars=(length, columns["low"], columns["high"]),
         )
-        axes.plot(frame["length"], frame["chance"], ":", color="grey", label="chance")
-        axes.set(xlabel="string length", ylabel="accuracy", ylim=(-0.03, 1.03), title=self.task)
-        axes.legend()
-        return axes
+        level = Series(length, columns["chance"], GREY, "chance", "--")
+        panel = Panel([level, accuracy], self.task, "test length", "accuracy (%)", ylim=(0, 103))
+        return chart(Figure([[panel]], size=(480, 190)))
 
     def to_data(self) -> dict[str, Any]:
         """Return it as ``formalbench score --json`` prints it."""

@@ -1,98 +1,22 @@
-"""The figures of a board, as files, and scores against training time, parameters and state.
-
-The same data do not always draw the same bytes: a layout is solved for, and its last digits, and
-the names made of them, can differ; another version of the library says so in the file.
-"""
+"""The figures of a board, as files, and scores beside training time, parameters and state."""
 
 from __future__ import annotations
 
-import itertools
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
-from formalbench.documents.charts import INK, Kind, picture, styled
+from formalbench.documents.charts import colour_of
+from formalbench.documents.figures import Figure, Kind, Panel, Series, picture
 from formalbench.statistics.board import Board, Page, Row
-from formalbench.statistics.records import grouped_by
 from formalbench.store import safe_name
 
 from formalbench_leaderboard.board.tables import TRAINING_COST, training_seconds
-from formalbench_leaderboard.charts.length_charts import label, mark_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.text import Annotation
-    from matplotlib.transforms import Bbox
-
-
-TOLERANCE = 0.05
-"""By how much a number may differ: in an SVG, points, of which 72 are an inch."""
-
-
-_MADE_BY = re.compile(r"<dc:title>Matplotlib v[^<]*</dc:title>")
-
-
-_NAME = re.compile(r'(?<=["#])[A-Za-z][A-Za-z0-9_]*?[0-9a-f]{10}(?=[")])')
-"""What a clip, a marker or a collection is called: after a hash of its numbers."""
-
-
-_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)")
-
-
-def shows_the_same(one: bytes, other: bytes) -> bool:
-    """Say whether two figures differ in nothing but the last digits of their numbers.
-
-    Every sign of both files is compared, so that nothing can hide in either.
-    """
-    if one == other:
-        return True
-    try:
-        parts, others = (_parts(svg.decode()) for svg in (one, other))
-    except UnicodeDecodeError:
-        return False
-    pairs = itertools.zip_longest(parts, others, fillvalue="")
-    return all(a == b or (place % 2 == 1 and _near(a, b)) for place, (a, b) in enumerate(pairs))
-
-
-def _parts(svg: str) -> list[str]:
-    """Cut a figure into text, number, text, …, with what it calls its parts counted instead."""
-    names: dict[str, str] = {}
-
-    def counted(match: re.Match[str]) -> str:
-        return names.setdefault(match[0], f"name-{len(names)}")
-
-    return _NUMBER.split(_NAME.sub(counted, _MADE_BY.sub("", svg)))
-
-
-def _near(one: str, other: str) -> bool:
-    """Compare two numbers; whole ones are colours and letters, too, and must be the same."""
-    if not one or not other or "." not in one + other:
-        return False
-    return math.isclose(float(one), float(other), rel_tol=0.0, abs_tol=TOLERANCE)
-
-
-_SIZE = (7.6, 4.9)
-
-
-_TEXT = 8.5
-
-
-_HEIGHTS = (0, *(sign * step for step in range(5, 120, 5) for sign in (1, -1)))
-
-
-_OFFSETS = tuple((side, float(up)) for up in _HEIGHTS for side in (9.0, -9.0))
-"""From a point to its name, in points of type, the nearest first."""
-
-
-_FAR = 9
-"""From here on a line leads from the name to the point."""
+from formalbench_leaderboard.charts.length_charts import MOST_LINES, label
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,50 +45,47 @@ def points(board: Board, x: Callable[[Row], float | None]) -> list[ScorePoint]:
     return found
 
 
-def draw(panels: Mapping[str, Sequence[ScorePoint]]) -> Figure:
-    """Draw scores against what stands on the axis of each panel, by its label; log scales.
+def score_chart(panels: Mapping[str, Sequence[ScorePoint]]) -> Figure:
+    """Draw a line for each model: its score, and beside it a panel for each measure, log scale.
 
-    Models that differ in their width alone are joined by a line.
+    Args:
+        panels: the models with a measure, by its label. A model without one has no point there.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+    first = {point.row.model: point for shown in panels.values() for point in shown}
+    points = sorted(first.values(), key=lambda point: point.score)
+    place = {point.row.model: at for at, point in enumerate(points)}
+    names: dict[float, str] = {at: label(model) for model, at in place.items()}
+    ends = -0.6, len(points) - 0.4
 
-    width, height = _SIZE
-    figure = Figure(figsize=(width, height * len(panels)), layout="constrained")
-    every = figure.subplots(len(panels), squeeze=False)[:, 0]
-    for axes, (words, shown) in zip(every, panels.items(), strict=True):
-        for place, point in enumerate(shown):
-            mark = mark_of(_but_width(point.row.model))
-            axes.errorbar(
-                point.x,
-                point.score,
-                yerr=[[point.score - point.low], [point.high - point.score]],
-                color=mark.colour,
-                marker=mark.marker,
-                markersize=7.5,
-                markeredgecolor="white",
-                markeredgewidth=0.7,
-                elinewidth=1.3,
-                zorder=3 + len(shown) - place,
-                label=point.row.model,
+    def dots(shown: Sequence[ScorePoint], x: Callable[[ScorePoint], float]) -> list[Series]:
+        """One for each model; those that differ in their width alone have one colour."""
+        return [
+            Series(
+                [x(point)],
+                [place[point.row.model]],
+                colour_of(_but_width(point.row.model)),
+                style="o",
+                size=9,
             )
-        for model, widths in grouped_by(lambda point: _but_width(point.row.model), shown).items():
-            widths.sort(key=lambda point: point.x)
-            ends = [[point.x for point in widths], [point.score for point in widths]]
-            axes.plot(*ends, color=mark_of(model).colour, linewidth=1.3, zorder=2)
-        axes.set_xscale("log")
-        least, most = (pick(point.x for point in shown) for pick in (min, max))
-        axes.set_xlim(least / 1.5, most * 1.5 * (most / least) ** 0.3)
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_ylim(min(-3.0, *(point.low - 3 for point in shown)), 104)
-        axes.set_xlabel(words)
-        axes.set_ylabel("score (scaled accuracy, %)")
-    figure.draw_without_rendering()  # so that places on the page are known
-    for axes, shown in zip(every, panels.values(), strict=True):
-        _name(axes, shown)
-    return figure
+            for point in shown
+        ]
+
+    bars = [
+        Series([point.low, point.high], [at, at], colour_of(_but_width(point.row.model)))
+        for at, point in enumerate(points)
+    ]
+    score = Panel(
+        [*bars, *dots(points, lambda point: point.score)],
+        x="score (scaled accuracy, %)",
+        xlim=(min(0.0, *(point.low for point in points)), 102),
+        ylim=ends,
+        yticks=names,
+    )
+    others = [
+        Panel(dots(shown, lambda point: point.x), x=words, log="x", ylim=ends, yticks=names)
+        for words, shown in panels.items()
+    ]
+    return Figure([[score, *others]], size=(250 if len(panels) < 2 else 200, 20 * len(points) + 10))
 
 
 def _but_width(model: str) -> str:
@@ -174,70 +95,23 @@ def _but_width(model: str) -> str:
     return f"{name}[{', '.join(kept)}]" if kept else name
 
 
-def _name(axes: Axes, every: Sequence[ScorePoint]) -> None:
-    """Write each model's name beside its point, where it covers no point, bar or name."""
-    from matplotlib.text import Text
-    from matplotlib.transforms import Bbox
-
-    reach = 5 * axes.figure.dpi / 72
-    taken = []
-    for point in every:
-        (x, low), (_, high), (_, middle) = axes.transData.transform(
-            [(point.x, y) for y in (point.low, point.high, point.score)]
-        )
-        taken.append(Bbox.from_extents(x - 2, low, x + 2, high))
-        taken.append(Bbox.from_extents(x - reach, middle - reach, x + reach, middle + reach))
-    for point in every:
-        for offset in _OFFSETS:
-            text = _written(axes, point, offset)
-            text.get_window_extent()  # settles where the words are
-            box = Text.get_window_extent(text)  # of them, without the line
-            if _inside(box, axes) and not any(box.overlaps(other) for other in taken):
-                break
-            if offset is not _OFFSETS[-1]:
-                text.remove()
-        taken.append(box)
-
-
-def _inside(box: Bbox, axes: Axes) -> bool:
-    frame = axes.bbox
-    return all(frame.contains(*corner) for corner in (box.p0, box.p1))
-
-
-def _written(axes: Axes, point: ScorePoint, offset: tuple[float, float]) -> Annotation:
-    right, up = offset
-    line = {"arrowstyle": "-", "color": "#9aa2ae", "linewidth": 0.7, "shrinkB": 4}
-    text = axes.annotate(
-        label(point.row.model),
-        (point.x, point.score),
-        offset,
-        textcoords="offset points",
-        ha="left" if right > 0 else "right",
-        va="center",
-        fontsize=_TEXT,
-        color=INK,
-        parse_math=False,
-        arrowprops=line if abs(up) > _FAR else None,
-    )
-    text.set_in_layout(False)  # the places of all other things are settled
-    return text
-
-
 LENGTH_CAPTION = (
     "Mean accuracy over the seeds against the length of the test strings. Bars span the 95 % "
-    "Wilson intervals of all seeds; the dotted line is chance. Models whose training lengths no "
-    "seed learned have no line; tasks without a line have no panel."
+    "Wilson intervals of all seeds; the dashed grey line is chance. Models whose training lengths "
+    f"no seed learned have no line, nor have those below the {MOST_LINES} highest on the board; "
+    "tasks without a line have no panel."
 )
 
 
 TEXT_CAPTION = (
     "{measure} against the length of the texts or for each part: the mean over the seeds that "
-    "finished. Bars span the lowest and the highest seed. Each panel has its own axis."
+    "finished. Bars span the lowest and the highest seed. Each panel has its own axis. Only the "
+    "eight highest models have lines."
 )
 
 
 COST_CAPTION = (
-    f"Score against the cost of training: {TRAINING_COST}, averaged over seeds and tasks. Bars are "
+    f"Score and cost of training: {TRAINING_COST}, averaged over seeds and tasks. Bars are "
     "the 95 % intervals of the scores. A model that was not timed on every task has no cost. The "
     "times come from different machines under different loads: compare orders of magnitude only."
 )
@@ -248,14 +122,11 @@ STATE_LENGTH = 40
 
 
 SIZE_CAPTION = (
-    "Score against the number of parameters (the greatest over the tasks) and against the size of "
+    "Score, number of parameters (the greatest over the tasks) and size of "
     f"the state: the numbers that a model keeps of a string of {STATE_LENGTH} symbols in order to "
-    "read the next one (of a transformer, all keys and values). Bars, the score's 95 % interval; a "
-    "line joins models that differ in their width alone."
+    "read the next one (of a transformer, all keys and values). Bars are the 95 % "
+    "intervals of the scores; models that differ in their width alone have one colour."
 )
-
-
-_CREATOR = re.compile(rb"Matplotlib v([^,<]+),")
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +166,9 @@ def drawings(
     if length_charts.panels(board):
         one = f"{about}: accuracy against length"
         found.append(
-            Drawing(f"{name}-length", one, LENGTH_CAPTION, lambda: length_charts.draw(board))
+            Drawing(
+                f"{name}-length", one, LENGTH_CAPTION, lambda: length_charts.length_chart(board)
+            )
         )
     for measure in length_charts.measures(board):
         one = f"{about}: {measure.heading} against length"
@@ -304,21 +177,21 @@ def drawings(
                 f"{name}-{measure.name}",
                 one,
                 TEXT_CAPTION.format(measure=_capital(measure.title)),
-                partial(length_charts.draw_text, board, measure),
+                partial(length_charts.text_chart, board, measure),
             )
         )
     timed = points(board, lambda row: training_seconds(row, board))
     if len(timed) > 1:
         one = f"{about}: score against training cost"
         panels = {f"{TRAINING_COST} (log scale; machines differ)": timed}
-        found.append(Drawing(f"{name}-cost", one, COST_CAPTION, partial(draw, panels)))
+        found.append(Drawing(f"{name}-cost", one, COST_CAPTION, partial(score_chart, panels)))
     sizes = {
         "parameters (log scale)": points(board, lambda row: row.parameters[1]),
         f"numbers kept after {STATE_LENGTH} symbols (log scale)": points(board, state),
     }
     if all(len(shown) > 1 for shown in sizes.values()):
         one = f"{about}: score against size"
-        found.append(Drawing(f"{name}-size", one, SIZE_CAPTION, partial(draw, sizes)))
+        found.append(Drawing(f"{name}-size", one, SIZE_CAPTION, partial(score_chart, sizes)))
     return found
 
 
@@ -326,8 +199,13 @@ def _capital(title: str) -> str:
     return title[:1].upper() + title[1:]
 
 
+_MADE_BY = re.compile(rb"<!-- vl-convert ([\w.]+) -->")
+
+
 def rendered(drawing: Drawing, kind: Kind) -> bytes:
     """Draw a figure: the same bytes each time, with one version of the library.
+
+    An SVG names the version, see `drawn_by`.
 
     Args:
         drawing: the figure.
@@ -336,26 +214,32 @@ def rendered(drawing: Drawing, kind: Kind) -> bytes:
     Raises:
         RequestError: if the library is not installed.
     """
-    if installed_version() is None:
-        raise RequestError("figures need matplotlib: pip install 'formalbench[figures]'")
-    # An SVG keeps the library's version, by which `drawn_by` knows it; no day.
-    left_out = {"Date": None} if kind == "svg" else {"Software": None}
-    with styled():
-        return picture(drawing.draw(), kind, **left_out)
+    version = installed_version()
+    if version is None:
+        raise RequestError("figures need altair and vl-convert: pip install 'formalbench[figures]'")
+    found = picture(drawing.draw(), kind)
+    made_by = f"<!-- vl-convert {version} --></svg>".encode()
+    return found.replace(b"</svg>", made_by) if kind == "svg" else found
+
+
+def shows_the_same(one: bytes, other: bytes) -> bool:
+    """Say whether two figures differ in nothing but the version of the library that drew them."""
+    return _MADE_BY.sub(b"", one) == _MADE_BY.sub(b"", other)
 
 
 def installed_version() -> str | None:
     """Return the version of the library that draws; None if it is not installed."""
     try:
-        return metadata.version("matplotlib")
+        metadata.version("altair")
+        return metadata.version("vl-convert-python")
     except metadata.PackageNotFoundError:
         return None
 
 
 def drawn_by(svg: bytes) -> str | None:
     """Return the version of the library that drew a figure; None if it does not say."""
-    found = _CREATOR.search(svg)
-    return None if found is None else found[1].decode("ascii", "replace")
+    found = _MADE_BY.search(svg)
+    return None if found is None else found[1].decode()
 
 
 def write_figures(

@@ -10,71 +10,43 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from formalbench.documents.charts import GREY, colour_of
+from formalbench.documents.figures import Figure, Panel, Series
 from formalbench.documents.text import harmless, percent, ranks
 from formalbench.statistics.board import Board, Row
 from formalbench.statistics.intervals import Draws
 from formalbench.statistics.length_profile import TextLine, curve_of, text_line
 from formalbench.statistics.result import Result, ShownBy, TaskFacts, telling_cells
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+MOST_LINES = 8
+"""Of a panel: the models that stand highest on the board."""
 
-
-_MARKERS = "osD^vPX*<>h"
-
-
-Dashes = Literal["-"] | tuple[int, tuple[float, ...]]
-
-
-_LINES: tuple[Dashes, ...] = ((0, (5, 1.5)), (0, (2, 1.2)))
-"""Of models with options; the others have a whole line."""
-
+_MARKERS = "osD^v<>P"
 
 _LONGEST = 48
 
+_POINTS = 46
+"""Of a line, at most; of more lengths, neighbours share one."""
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """How a model looks."""
-
-    colour: str
-    marker: str
-    line: Dashes
+_PANEL = (245, 150)
 
 
-def mark_of(model: str) -> Mark:
-    """Return the colour, marker and dash of a model; they are the same in every figure.
+def style_of(model: str) -> str:
+    """Return the marker and the line of a model, the same in every figure.
 
-    Args:
-        model: its name, with the options set.
+    A model with options set may have a dashed line.
     """
     marker, line = sha256(model.encode()).digest()[3:5]
-    return Mark(
-        colour_of(model),
-        _MARKERS[marker % len(_MARKERS)],
-        _LINES[line % len(_LINES)] if "[" in model else "-",
-    )
+    dashed = "[" in model and line % 2
+    return _MARKERS[marker % len(_MARKERS)] + ("--" if dashed else "-")
 
 
 def label(text: str) -> str:
     """Return a name as a figure shows it."""
     clean = harmless(text)
     return clean if len(clean) <= _LONGEST else f"{clean[: _LONGEST - 1]}…"
-
-
-_POINTS = 46
-"""Of a line, at most; of more lengths, neighbours share one."""
-
-
-_PANEL = (3.5, 2.5)
-
-
-_LEGEND_ROW = 0.23
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,50 +90,38 @@ def line(result: Result, facts: TaskFacts) -> MeanLine | None:
     return MeanLine(curve.length, 100 * mean_L, 100 * curve.low, 100 * curve.high)
 
 
-def draw(board: Board) -> Figure:
-    """Draw the figure."""
+def length_chart(board: Board) -> Figure:
+    """Draw accuracy against length, a panel for each task."""
     tasks = [(facts, lines(board, facts)) for facts in panels(board)]
-    figure, every, bottom = laid_out(len(tasks), len(board.rows), sharey=True)
-    across = columns_of(len(tasks))
-    for axes, (facts, found) in zip(every, tasks, strict=True):
-        _panel(axes, facts, board.rows, found)
-    every[0].set_ylim(_bottom(tasks), 103)
-    for place, axes in enumerate(every):
-        if place % across == 0:
-            axes.set_ylabel("accuracy (%)")
-        if place + across >= len(tasks):
-            axes.set_xlabel("test length")
-    legend(bottom, board.rows, across)
-    return figure
+    rows = [row for row in board.rows if any(row.model in found for _, found in tasks)]
+    rows = rows[:MOST_LINES]
+    ends = _bottom(tasks), 103.0
+    across = _columns(len(tasks))
+    drawn = [
+        Panel(
+            [
+                *(_legend(rows, scores=True) if not place else ()),
+                *_chance(facts),
+                *_series(found, rows),
+            ],
+            label(facts.title),
+            "test length" if place + across >= len(tasks) else "",
+            "" if place % across else "accuracy (%)",
+            ylim=ends,
+        )
+        for place, (facts, found) in enumerate(tasks)
+    ]
+    return Figure(_grid(drawn), share=False, size=_PANEL, legend="model (rank, score)")
 
 
-def columns_of(panels: int) -> int:
+def _columns(panels: int) -> int:
     """Return how many panels stand beside each other."""
     return min(panels, 4 if panels > 9 else 3)
 
 
-def laid_out(panels: int, models: int, *, sharey: bool) -> tuple[Figure, list[Axes], object]:
-    """Return a figure, its panels, and the part below them for the legend.
-
-    Args:
-        panels: how many.
-        models: how many the legend names.
-        sharey: whether the panels have one axis of values.
-    """
-    from matplotlib.figure import Figure
-
-    across = columns_of(panels)
-    down = -(-panels // across)
-    room = (-(-models // _columns(across)) + 1.5) * _LEGEND_ROW
-    height = down * _PANEL[1] + room
-    figure = Figure(figsize=(across * _PANEL[0], height), layout="constrained")
-    top, bottom = figure.subfigures(
-        2, 1, squeeze=False, height_ratios=[down * _PANEL[1], room]
-    ).ravel()
-    every = top.subplots(down, across, squeeze=False, sharey=sharey).ravel()
-    for axes in every[panels:]:
-        axes.set_visible(False)
-    return figure, list(every[:panels]), bottom
+def _grid(panels: Sequence[Panel]) -> list[Sequence[Panel]]:
+    across = _columns(len(panels))
+    return [panels[at : at + across] for at in range(0, len(panels), across)]
 
 
 def _bottom(tasks: Sequence[tuple[TaskFacts, Mapping[str, MeanLine]]]) -> float:
@@ -171,126 +131,58 @@ def _bottom(tasks: Sequence[tuple[TaskFacts, Mapping[str, MeanLine]]]) -> float:
     return max(-3.0, 10 * math.floor((least - 5) / 10))
 
 
-def _columns(across: int) -> int:
-    return max(1, min(3, across))
+def _legend(rows: Sequence[Row], *, scores: bool) -> list[Series]:
+    """Return a series without points for each model, in the order of the board."""
+    return [
+        Series((), (), colour_of(row.model), _name(row) if scores else label(row.model),
+               style_of(row.model))
+        for row in rows
+    ]  # fmt: skip
 
 
-def _panel(
-    axes: Axes, facts: TaskFacts, rows: Sequence[Row], found: Mapping[str, MeanLine]
-) -> None:
-    axes.set_title(label(facts.title), parse_math=False)
-    _chance(axes, facts)
-    count = len(rows)
-    for place, row in enumerate(rows):
-        if row.model in found:  # the better ones lie on top
-            plot(axes, found[row.model], row.model, place, above=3 + count - place)
-    axes.margins(x=0.02)
+def _name(row: Row) -> str:
+    """Return a model with its rank and score, if it has these."""
+    if row.score is None:
+        return label(row.model)
+    return f"{label(row.model)} ({ranks(row.rank_low, row.rank_high)}, {percent(row.score)})"
 
 
-def plot(axes: Axes, found: MeanLine, model: str, place: int, above: int) -> None:
-    """Draw the line of one model, its markers apart from those of the others.
-
-    Args:
-        axes: of the panel.
-        found: what it is.
-        model: its name, by which it looks.
-        place: of the model among the others.
-        above: which lines it lies on.
-    """
-    every, mark = max(1, len(found.length) // 5), mark_of(model)
-    marked = slice(place % every, None, every)
-    axes.vlines(
-        found.length[marked],
-        found.low[marked],
-        found.high[marked],
-        color=mark.colour,
-        linewidth=1.0,
-        alpha=0.45,
-        zorder=2,
-    )
-    look = _look(mark, size=4.5)
-    axes.plot(
-        found.length, found.mean, **look, markevery=marked, zorder=above, label=f"model {model}"
-    )
+def _series(found: Mapping[str, MeanLine], rows: Sequence[Row]) -> list[Series]:
+    """Return the lines of models, the best last and so on top, their markers apart."""
+    drawn = []
+    for place, row in reversed([*enumerate(rows)]):
+        if (one := found.get(row.model)) is not None:
+            step = max(1, len(one.length) // 5)
+            at = slice(place % step, None, step)
+            drawn.append(
+                Series(
+                    one.length.tolist(),
+                    one.mean.tolist(),
+                    colour_of(row.model),
+                    style=style_of(row.model),
+                    width=1.6,
+                    bars=(one.length[at].tolist(), one.low[at].tolist(), one.high[at].tolist()),
+                    every=(step, place % step),
+                )
+            )
+    return drawn
 
 
-def _look(mark: Mark, size: float) -> dict[str, Any]:
-    """Return how a line looks, and the markers on it."""
-    return {
-        "color": mark.colour,
-        "linestyle": mark.line,
-        "linewidth": 1.5,
-        "marker": mark.marker,
-        "markersize": size,
-        "markeredgecolor": "white",
-        "markeredgewidth": 0.5,
-    }
-
-
-def _chance(axes: Axes, facts: TaskFacts) -> None:
-    """Draw the chance level: a line across, if it is the same at every length that tells."""
-    known = facts.telling
-    levels = {chance for _, chance in known} or {1.0}
-    look: dict[str, Any] = {"color": GREY, "linestyle": ":", "linewidth": 1.2, "zorder": 1}
-    if len(levels) == 1:
-        axes.axhline(100 * levels.pop(), **look)
-    else:
-        axes.plot([length for length, _ in known], [100 * chance for _, chance in known], **look)
-
-
-def legend(
-    figure: object,
-    rows: Sequence[Row],
-    across: int,
-    *,
-    scores: bool = True,
-) -> None:
-    """Name the models below the panels.
-
-    Args:
-        figure: the part for it.
-        rows: the models.
-        across: panels beside each other.
-        scores: whether rank and score stand beside the names.
-    """
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], **_look(mark_of(row.model), size=5.5)) for row in rows]
-    names = [_told(row) if scores else label(row.model) for row in rows]
-    found = figure.legend(  # type: ignore[attr-defined]
-        handles,
-        names,
-        loc="upper center",
-        ncols=_columns(across),
-        handlelength=3.2,
-        columnspacing=2.4,
-    )
-    title = "rank, model, score" if scores else "model"
-    found.set_title(title, prop={"size": 8.5, "weight": "bold"})
-    for text in found.get_texts():
-        text.set_parse_math(False)
-
-
-def _told(row: Row) -> str:
-    score = "" if row.score is None else f"   {percent(row.score)}"
-    return f"{ranks(row.rank_low, row.rank_high)}   {label(row.model)}{score}"
+def _chance(facts: TaskFacts) -> list[Series]:
+    """Return the chance level at the lengths that tell, or at 1."""
+    known = facts.telling or [(length, 1.0) for length in facts.lengths]
+    x, y = zip(*known, strict=True)
+    return [Series(x, [100 * chance for chance in y], GREY, style="--", width=1.0)]
 
 
 _MOST = 1e4
 """Times the least perplexity of a panel: what is worse leaves it, and does not squash the rest."""
 
-
 _PART = 14
 """Letters of the name of a part; the rest is cut off."""
 
-
 _MOST_PARTS = 8
 """Or lengths, whose names stand below a panel."""
-
-
-_LETTERS = 30
-"""Of these names that fit beside each other."""
-
 
 Lines = dict[str, TextLine]
 
@@ -317,53 +209,55 @@ def text_panels(board: Board, measure: ShownBy) -> list[tuple[TaskFacts, Lines]]
     return found
 
 
-def draw_text(board: Board, measure: ShownBy) -> Figure:
-    """Draw the figure of a measure."""
+def text_chart(board: Board, measure: ShownBy) -> Figure:
+    """Draw a measure of texts against length, or for each part, a panel for each task."""
     tasks = text_panels(board, measure)
-    shown = [row for row in board.rows if any(row.model in lines for _, lines in tasks)]
-    figure, every, below = laid_out(len(tasks), len(shown), sharey=False)
-    across = columns_of(len(tasks))
-    for place, (axes, (facts, lines)) in enumerate(zip(every, tasks, strict=True)):
-        _text_panel(axes, facts, lines)
-        if place % across == 0:
-            axes.set_ylabel(axis_label(measure))
-    legend(below, shown, across, scores=False)
-    return figure
+    rows = [row for row in board.rows if any(row.model in lines for _, lines in tasks)]
+    rows = rows[:MOST_LINES]
+    across = _columns(len(tasks))
+    drawn = [
+        _text_panel(facts, lines, rows, first=not place, outer=not place % across)
+        for place, (facts, lines) in enumerate(tasks)
+    ]
+    return Figure(_grid(drawn), share=False, size=_PANEL, legend="model")
 
 
 def axis_label(measure: ShownBy) -> str:
     """Return what an axis of values says: the measure, its unit and its direction."""
     unit = "%" if measure.share else "log scale"
-    return f"{measure.heading} ({unit})\n{'less' if measure.less else 'more'} is better"
+    return f"{measure.heading} ({unit}), {'less' if measure.less else 'more'} is better"
 
 
-def _text_panel(axes: Axes, facts: TaskFacts, lines: Lines) -> None:
-    axes.set_title(label(facts.title), parse_math=False)
-    parts = list(dict.fromkeys(name for line in lines.values() for name in line.names))
+def _text_panel(
+    facts: TaskFacts, lines: Lines, rows: Sequence[Row], *, first: bool, outer: bool
+) -> Panel:
     share = facts.measure.share
-    if not share:
-        _log_axis(axes, list(lines.values()))
-    top = np.inf if share else 10 * axes.get_ylim()[1]  # so far a line that leaves the panel goes
-    for place, (model, line) in enumerate(lines.items()):
-        at = [parts.index(name) for name in line.names] or line.length
-        values = ((100.0 if share else 1.0) * one for one in (line.mean, line.low, line.high))
-        found = MeanLine(np.array(at, dtype=float), *(one.clip(max=top) for one in values))
-        plot(axes, found, model, place, above=3 + len(lines) - place)
-    if parts:
-        shown = range(0, len(parts), -(-len(parts) // _MOST_PARTS))
-        names = [_short(parts[at]) for at in shown]
-        axes.set_xticks(shown, names, rotation=20 if sum(map(len, names)) > _LETTERS else 0)
-        axes.set_xlim(-0.3, len(parts) - 0.7)
-        for text in axes.get_xticklabels():
-            text.set_parse_math(False)
-    else:
-        axes.set_xlabel("test length")
-        axes.margins(x=0.02)
-        lengths = sorted({length for line in lines.values() for length in line.length})
-        if grows_by_factors(lengths):
-            _log_lengths(axes, lengths)
-    if share:
-        axes.set_ylim(bottom=0)
+    parts = list(dict.fromkeys(name for line in lines.values() for name in line.names))
+    ends = (0.0, None) if share else _log_ends(list(lines.values()))
+    factor, top = (100.0, np.inf) if share else (1.0, 10 * (ends[1] or 1.0))
+    found = {
+        model: MeanLine(
+            np.array([parts.index(name) for name in line.names] or line.length, dtype=float),
+            *((factor * one).clip(max=top) for one in (line.mean, line.low, line.high)),
+        )
+        for model, line in lines.items()
+    }
+    lengths = sorted({length for line in lines.values() for length in line.length})
+    factors = not parts and grows_by_factors(lengths)
+    named = range(0, len(parts), -(-len(parts) // _MOST_PARTS)) if parts else ()
+    ticks: dict[float, str] = {at: _short(parts[at]) for at in named}
+    if factors:
+        ticks = {n: f"{n:g}" for n in lengths[:: -(-len(lengths) // _MOST_PARTS)]}
+    return Panel(
+        [*(_legend(rows, scores=False) if first else ()), *_series(found, rows)],
+        label(facts.title),
+        "" if parts else "test length",
+        axis_label(facts.measure) if outer else "",
+        xlim=(-0.3, len(parts) - 0.7) if parts else None,
+        ylim=ends,
+        log="x" * factors + "y" * (not share),
+        xticks=ticks,
+    )
 
 
 def grows_by_factors(lengths: Sequence[int]) -> bool:
@@ -371,43 +265,13 @@ def grows_by_factors(lengths: Sequence[int]) -> bool:
     return len(lengths) > 2 and all(0 < 1.5 * a <= b for a, b in pairwise(lengths))
 
 
-def _log_lengths(axes: Axes, lengths: Sequence[int]) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
-
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(FixedLocator(lengths[:: -(-len(lengths) // _MOST_PARTS)]))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.xaxis.set_minor_locator(NullLocator())
-
-
 def _short(part: str) -> str:
     return part if len(part) <= _PART else f"{part[: _PART - 1]}…"
 
 
-def _log_axis(axes: Axes, lines: Sequence[TextLine]) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
-
+def _log_ends(lines: Sequence[TextLine]) -> tuple[float, float]:
+    """Return the ends of a logarithmic axis of values."""
     least = min(float(line.low.min()) for line in lines)
     most = min(max(float(line.high.max()) for line in lines), _MOST * least)
-    axes.set_yscale("log")
-    low, high = (least / 1.05, most * 1.05) if most < 2 * least else (least / 1.2, most * 1.2)
-    axes.set_ylim(low, high)
-    axes.yaxis.set_major_locator(FixedLocator(ticks(low, high)))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.4g}"))
-    axes.yaxis.set_minor_locator(NullLocator())
-
-
-def ticks(low: float, high: float) -> list[float]:
-    """Return round numbers between two, a few: of a logarithmic axis."""
-    from matplotlib.ticker import MaxNLocator
-
-    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
-    round_ones = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
-    found = [value for value in round_ones if low <= value <= high]
-    if len(found) > 2:
-        return found if len(found) <= 9 else [value for value in found if _is_power(value)]
-    return [float(value) for value in MaxNLocator(4).tick_values(low, high) if low <= value <= high]
-
-
-def _is_power(value: float) -> bool:
-    return f"{value:e}".startswith("1.0")
+    margin = 1.05 if most < 2 * least else 1.2
+    return least / margin, most * margin

@@ -308,7 +308,7 @@ def render(
     """Render the pages, figures and snapshot of the records.
 
     This runs on the main branch after every merge. A pull request contains only records. Files
-    in the leaderboard's folders that no record produces are deleted. Figures need matplotlib
+    in the leaderboard's folders that no record produces are deleted. Figures need Altair
     (`pip install 'formalbench[figures]'`).
 
     \b
@@ -384,7 +384,7 @@ def _print_stale(repository: Path, stale: Sequence[Path]) -> None:
 def _print_uncompared(figures: Sequence[Path]) -> None:
     """Say that figures could not be compared, and what would draw them."""
     typer.echo(
-        f"{plural(len(figures), 'figure')} not compared: matplotlib is not installed "
+        f"{plural(len(figures), 'figure')} not compared: Altair is not installed "
         "(pip install 'formalbench[figures]')",
         err=True,
     )
@@ -396,7 +396,7 @@ def _print_versions(repository: Path, stale: Sequence[Path]) -> None:
     from formalbench_leaderboard.renderers.render import others_draw
 
     if others := sorted(others_draw(repository, stale)):
-        line = f"some figures were made with matplotlib {', '.join(others)}; installed is "
+        line = f"some figures were made with vl-convert {', '.join(others)}; installed is "
         line += f"{installed_version()}; the right version is in locks/test.txt"
         typer.echo(harmless(line), err=True)
 

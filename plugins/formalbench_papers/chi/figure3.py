@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,20 +18,16 @@ from formalbench.contracts.example import Batch
 from formalbench.contracts.network import Traceable
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
+from formalbench.documents.figures import Figure, Panel, Series
 from formalbench.documents.text import plural
 from scipy.cluster.vq import ClusterError, kmeans2
 from scipy.spatial.distance import cdist
 from torch import nn
 
-from formalbench_papers.framework.claims import value_range
-from formalbench_papers.framework.figures import Panel, Series, draw
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 from formalbench_papers.chi import SOURCE
 from formalbench_papers.chi.models import QUICK_PROTOCOL, REGULARGPT
 from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of_networks, trained
-from formalbench_papers.framework.claims import Claim, Findings, Row, across
+from formalbench_papers.framework.claims import Claim, Findings, Row, across, value_range
 from formalbench_papers.framework.curves import random_strings
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.index import experiment
@@ -405,4 +401,4 @@ def _draw(rows: Sequence[Row]) -> Figure:
         )
         for one in LANGUAGES
     ]
-    return draw([panels], share=False)
+    return Figure([panels], share=False)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,19 +33,15 @@ from formalbench.contracts.network import traits_of
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.documents.charts import BLUES, GREY, ORANGE
+from formalbench.documents.figures import Figure, Panel, Series
 from formalbench.documents.text import plural
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from formalbench_papers.framework.claims import value_range
-from formalbench_papers.framework.figures import Panel, Series, draw
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 from formalbench_papers.chi import SOURCE
 from formalbench_papers.chi.models import QUICK_PROTOCOL, REGULARGPT, TRANSFORMER
 from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of_networks, trained
-from formalbench_papers.framework.claims import Claim, Findings, Row, across
+from formalbench_papers.framework.claims import Claim, Findings, Row, across, value_range
 from formalbench_papers.framework.curves import random_strings
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.framework.tables import PaperModel
@@ -373,7 +369,7 @@ def _rows(fields: dict[str, list[Field]]) -> list[Row]:
 
 
 def _draw(fields: dict[str, list[Field]]) -> Figure:
-    return draw([[_panel(panel, fields[panel.title]) for panel in PANELS]])
+    return Figure([[_panel(panel, fields[panel.title]) for panel in PANELS]])
 
 
 def _panel(panel: FieldLanguage, fields: Sequence[Field]) -> Panel:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from formalbench.documents.charts import BLUES, GREY
+from formalbench.documents.figures import Figure, Panel, Series
 from formalbench.documents.text import plural
 
-from formalbench_papers.framework.figures import Panel, Series, draw
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 from formalbench_papers.chi import SOURCE
 from formalbench_papers.chi.figure4 import Field, diagonal, measure_field
 from formalbench_papers.chi.table3 import CORPORA, LENGTHS, wanted_runs
@@ -121,4 +118,4 @@ def _draw(fields: Sequence[Field]) -> Figure:
         xlim=(0, LENGTH),
         ylim=(0, 1.02),
     )
-    return draw([[panel]])
+    return Figure([[panel]])

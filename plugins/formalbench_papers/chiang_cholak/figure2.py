@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from formalbench.documents.charts import BLUES, INK, RED
+from formalbench.documents.figures import Figure, Panel, Series
 
-from formalbench_papers.framework.figures import Panel, Series, draw
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 from formalbench_papers.chiang_cholak import SOURCE
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings
@@ -164,4 +160,4 @@ def _draw(curves: Curves) -> Figure:
         )
         for one in LANGUAGES
     ]
-    return draw([panels])
+    return Figure([panels])

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from formalbench.contracts.config import Value
 from formalbench.contracts.example import Example
 from formalbench.contracts.task import Task
 from formalbench.documents.charts import BLUES, GREEN, INK, ORANGE, RED
+from formalbench.documents.figures import Figure, Panel, Series
 from formalbench.documents.text import percent, plural
 from formalbench.statistics.intervals import Measured
 from torch import nn
 
-from formalbench_papers.framework.figures import Panel, Series, draw
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 from formalbench_papers.chiang_cholak import SOURCE
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings, across, below
@@ -354,7 +351,7 @@ def _draw(sweep: Sweep, courses: Sequence[Course]) -> Figure:
     above = panels(lambda one: one.mean_bits, y="cross-entropy (bits)", level=1.0)
     below = panels(lambda one: one.accuracy, y="accuracy", level=0.5, ylim=(-0.03, 1.06))
     entry = r"entry $[\overline{W}^{1,1,V}]_{6,2}$"
-    return draw(
+    return Figure(
         [
             [
                 replace(above[0], title="One entry varied, ε = 0"),

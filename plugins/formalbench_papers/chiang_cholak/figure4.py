@@ -6,18 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.record import Curve
 from formalbench.documents.charts import BLUES
+from formalbench.documents.figures import Figure, Panel, Series
 from formalbench.documents.text import percent, plural
 
-from formalbench_papers.framework.figures import Panel, Series, draw
-from formalbench_papers.framework.runs import records_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 from formalbench_papers.chiang_cholak import SOURCE
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
@@ -34,7 +29,7 @@ from formalbench_papers.framework.claims import (
     learned_reach,
     rises,
 )
-from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.runs import Got, Wanted, records_of
 from formalbench_papers.framework.scores import Score
 from formalbench_papers.index import experiment
 
@@ -498,4 +493,4 @@ def _draw(means: Mapping[Key, Mean]) -> Figure:
             ylim=(0.45, 1.02) if what == "accuracy" else (0, None),
         )
 
-    return draw([[panel(kind, *one) for kind in OPTIONS] for one in _PANELS])
+    return Figure([[panel(kind, *one) for kind in OPTIONS] for one in _PANELS])

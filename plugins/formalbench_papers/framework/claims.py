@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from statistics import fmean, variance
 from typing import TYPE_CHECKING, Literal
 
+from formalbench.documents.figures import Figure
 from formalbench.documents.reproduction import Answer, Claim, TableCell, all_hold
 from formalbench.documents.text import percent, plural
 from scipy.stats import t
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import Record
-    from matplotlib.figure import Figure
 
     from formalbench_papers.framework.scores import Score
 

@@ -259,7 +259,7 @@ def _can_draw(chosen: ReproductionSpec) -> bool:
 
     try:
         if chosen.figure:
-            need_package("the figure", "matplotlib", "figures")
+            need_package("the figure", "altair", "figures")
     except MissingPackageError as error:
         typer.echo(f"formalbench: no figure is written: {error}", err=True)
         return False

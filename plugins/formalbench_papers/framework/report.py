@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import ReproductionSpec
 from formalbench.device import describe_environment
-from formalbench.documents.charts import picture, styled
+from formalbench.documents.figures import picture
 from formalbench.documents.markup import Markdown
 from formalbench.documents.reproduction import (
     NOT_RUN,
@@ -288,10 +288,9 @@ def write_all(
         write_atomically(kept, written(records))
         paths.append(kept)
     if told.figure and findings.draw is not None:
-        with styled():
-            figure = findings.draw()
-            write_atomically(png, picture(figure, "png", Software=None))
-            write_atomically(svg, picture(figure, "svg", Date=None, Creator=None))
+        figure = findings.draw()
+        write_atomically(png, picture(figure, "png"))
+        write_atomically(svg, picture(figure, "svg"))
         paths += [png, svg]
     return [*paths, *write_page(folder, told)]
 

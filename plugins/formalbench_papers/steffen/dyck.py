@@ -15,14 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.config import Value
 from formalbench.documents.charts import BLUES, RED
+from formalbench.documents.figures import Figure, Panel, Series
 from formalbench.documents.text import percent
 from formalbench.statistics.intervals import wilson
 
-from formalbench_papers.framework.figures import Panel, Series, draw
-from formalbench_papers.framework.runs import records_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
     Answer,
@@ -36,6 +32,7 @@ from formalbench_papers.framework.claims import (
     higher,
     rises,
 )
+from formalbench_papers.framework.runs import records_of
 from formalbench_papers.framework.scores import TOLERANCE, Score
 from formalbench_papers.index import experiment
 from formalbench_papers.steffen import SOURCE
@@ -473,4 +470,4 @@ def draw_points(
         panel(task, 0, x="string length n", y="accuracy", level=0.5, ylim=(-0.03, 1.05))
         for task in titles
     ]
-    return draw([bits, accuracy])
+    return Figure([bits, accuracy])

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from formalbench.documents.charts import BLUES, GREEN, GREY, INK, RED
+from formalbench.documents.figures import Figure, Panel, Series
 
-from formalbench_papers.framework.figures import Panel, Series, draw
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings
 from formalbench_papers.framework.curves import (
@@ -122,7 +117,7 @@ def _claims_on(language: str, curves: Curves) -> list[Claim]:
 
 
 def _draw(curves: Curves) -> Figure:
-    return draw(
+    return Figure(
         [[_panel(one.title, normed, curves) for normed in (False, True)] for one in LANGUAGES]
     )
 

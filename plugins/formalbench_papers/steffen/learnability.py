@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import numpy as np
 from formalbench.contracts.config import Value
 from formalbench.contracts.example import Example
 from formalbench.contracts.task import Task
 from formalbench.documents.charts import BLUES, RED
+from formalbench.documents.figures import Figure
 from formalbench.documents.text import percent
 from formalbench.statistics.intervals import Measured
 from torch import nn
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
     Answer,

@@ -14,13 +14,13 @@ from typing import TypeVar
 from formalbench.contracts.config import Value
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.record import Record
+from formalbench.documents.figures import Series
 from formalbench.documents.text import percent
 from formalbench.metrics.close_brackets import MACRO, MICRO
 from formalbench.statistics.intervals import Measured
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Row, at_least, every, higher
-from formalbench_papers.framework.figures import Series
 from formalbench_papers.framework.runs import Got, Wanted, records_of
 from formalbench_papers.framework.scores import Score, score_of
 

@@ -8,24 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.record import Record
 from formalbench.contracts.source import HasBrackets
 from formalbench.documents.charts import BLUES, GREEN, GREY, ORANGE
+from formalbench.documents.figures import Figure, Panel, Series
 from formalbench.documents.text import percent, plural
 from formalbench.evaluation.cells import test_set
 from formalbench.evaluation.evaluate import CellScore
 from formalbench.metrics.close_brackets import MICRO, CloseBrackets
 
-from formalbench_papers.framework.bench import NoWeightsError, score_again
-from formalbench_papers.framework.figures import Panel, Series, draw
-from formalbench_papers.yao.close_brackets import BUDGET, FIGURE_4, QUICK, lines_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.bench import Bench, NoWeightsError, score_again
 from formalbench_papers.framework.claims import (
     Answer,
     Claim,
@@ -41,13 +35,17 @@ from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.index import experiment
 from formalbench_papers.yao import SOURCE
 from formalbench_papers.yao.close_brackets import (
+    BUDGET,
+    FIGURE_4,
     NEAR_PERFECT,
     PAPER,
+    QUICK,
     REDUCED,
     REMARKS,
     Lead,
     Trials,
     failed,
+    lines_of,
     records,
     similar_by_distance,
     told,
@@ -345,7 +343,7 @@ def _draw(found: ByPositions, placed: Placed) -> Figure:
         along += lines_of([at + STRETCH / 2 for at in firsts], parts, name, color)
     ticks: dict[float, str] = {i: str(number) for i, number in enumerate(layers)}
     y, ylim = "close-bracket accuracy (%)", (0.0, 103.0)
-    return draw(
+    return Figure(
         [
             [
                 Panel(left, "(a) test: longer strings", "layers", y, ylim=ylim, xticks=ticks),

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from formalbench.documents.charts import BLUES, RED
+from formalbench.documents.figures import Figure, Panel, Series
 from formalbench.documents.text import percent
 
-from formalbench_papers.framework.figures import Panel, Series, draw
-from formalbench_papers.yao.close_brackets import BUDGET, FIGURE_4, QUICK, QUICK_LSTM, lines_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings, TableCell, at_most, every
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.index import experiment
 from formalbench_papers.yao import SOURCE
 from formalbench_papers.yao.close_brackets import (
+    BUDGET,
+    FIGURE_4,
     PAPER,
+    QUICK,
+    QUICK_LSTM,
     REDUCED,
     REMARKS,
     Lead,
     Trials,
     failed,
+    lines_of,
     records,
     similar_by_distance,
     told,
@@ -166,7 +167,7 @@ def _draw(found: ByModel) -> Figure:
         "xticks": {width: str(width) for width in widths},
     }
     y = "close-bracket accuracy (%)"
-    return draw(
+    return Figure(
         [
             [
                 Panel(left, "(b) validation", y=y, **facts),

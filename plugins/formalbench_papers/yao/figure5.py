@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from formalbench.documents.charts import BLUES, GREEN, RED
+from formalbench.documents.figures import Figure, Panel, Series
 from formalbench.documents.text import percent, plural
 
-from formalbench_papers.framework.figures import Panel, Series, draw
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
     Answer,
@@ -288,4 +285,4 @@ def _draw(best: Best) -> Figure:
         )
 
     types = sorted({k for _, k, _ in best})
-    return draw([[panel(split, k) for k in types] for split in SPLITS])
+    return Figure([[panel(split, k) for k in types] for split in SPLITS])

@@ -5,20 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.record import Record
 from formalbench.documents.charts import BLUES, RED
+from formalbench.documents.figures import Figure, Panel, Series
 
-from formalbench_papers.framework.figures import Panel, Series, draw
-from formalbench_papers.framework.runs import records_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, Row, TableCell, across
-from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.runs import Got, Wanted, records_of
 from formalbench_papers.framework.tables import text_task
 from formalbench_papers.index import experiment
 from formalbench_papers.yao import SOURCE
@@ -245,7 +240,7 @@ def draw_losses(found: Curves, colors: Mapping[str, str]) -> Figure:
         for name, color in colors.items()
         for curve in found.get(name, ())
     ]
-    return draw([[Panel(lines, x="steps", y="held-out loss (nats)")]])
+    return Figure([[Panel(lines, x="steps", y="held-out loss (nats)")]])
 
 
 REMARKS = (

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from formalbench.contracts.config import Value
 from formalbench.documents.charts import BLUES, GREEN, RED
+from formalbench.documents.figures import Figure
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, Row, across
 from formalbench_papers.framework.runs import Wanted, records_of

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from formalbench.contracts.config import Value
 from formalbench.documents.charts import BLUES, GREY
+from formalbench.documents.figures import Figure, Panel, Series
 from formalbench.documents.text import percent
 from formalbench.metrics.close_brackets import MICRO
 
-from formalbench_papers.framework.figures import Panel, Series, draw
-from formalbench_papers.yao.close_brackets import BUDGET, FIGURE_4, QUICK, QUICK_LSTM
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, at_least, opposite
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.index import experiment
 from formalbench_papers.yao import SOURCE
 from formalbench_papers.yao.close_brackets import (
+    BUDGET,
+    FIGURE_4,
     NEAR_PERFECT,
     PAPER,
+    QUICK,
+    QUICK_LSTM,
     REDUCED,
     REMARKS,
     Trials,
@@ -168,4 +168,4 @@ def _draw(found: Found) -> Figure:
 
     lines = [*dots("validation", BLUES[2], "o"), *dots("test", GREY, "s")]
     panel = Panel(lines, x="close-bracket accuracy (%)", yticks=dict(enumerate(names)))
-    return draw([[panel]])
+    return Figure([[panel]])

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from formalbench.contracts.config import Value
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.documents.charts import BLUES, GREY, INK, RED
+from formalbench.documents.figures import Figure, Panel, Series
 
-from formalbench_papers.framework.figures import Panel, Series, draw
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings
 from formalbench_papers.framework.curves import MeasuredAt, measure, random_strings, spread_lengths
@@ -215,4 +211,4 @@ def _draw(found: Sequence[Break]) -> Figure:
         y="string length",
         log="y",
     )
-    return draw([[panel]])
+    return Figure([[panel]])

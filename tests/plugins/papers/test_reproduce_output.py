@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from formalbench.cli.main import run_command_line
 from formalbench.contracts.specs import ReproductionSpec
+from formalbench.documents.figures import Figure, Panel, Series
 from formalbench_papers.framework.claims import Claim, Findings, TableCell
 from formalbench_papers.framework.report import (
     Circumstances,
@@ -26,11 +27,7 @@ HOW = Circumstances("quick", 12.3, "2026-11-20", "cpu, a machine; torch 2.13.0")
 
 
 def draw():
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(2, 1))
-    figure.subplots().plot([1, 2], [1, 2])
-    return figure
+    return Figure([[Panel([Series([1, 2], [1, 2], "#123456")])]])
 
 
 def toy(*holds) -> ReproductionSpec:
@@ -170,7 +167,7 @@ def test_numbers_that_json_lacks_are_null():
 def test_a_table_needs_nothing_that_draws(capsys, tmp_path, monkeypatch, announce):
     table = replace(toy(True), figure=False, factory=lambda bench: hostile())
     announce(table)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "altair", None)
     code, _, err = run(capsys, "reproduce", "toy", "--output", tmp_path)
     assert code == 0, err
     assert sorted(file.suffix for file in tmp_path.iterdir()) == [".csv", ".json", ".md"]
@@ -178,11 +175,11 @@ def test_a_table_needs_nothing_that_draws(capsys, tmp_path, monkeypatch, announc
 
 def test_without_what_draws_there_is_all_but_the_figure(capsys, tmp_path, monkeypatch, announce):
     announce(toy(True))
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "altair", None)
     code, _, err = run(capsys, "reproduce", "toy", "--output", tmp_path)
     assert code == 0, err
     assert err.splitlines() == [
-        "formalbench: no figure is written: the figure needs the package matplotlib: "
+        "formalbench: no figure is written: the figure needs the package altair: "
         "pip install 'formalbench[figures]'"
     ]
     assert sorted(file.suffix for file in tmp_path.iterdir()) == [".csv", ".json", ".md"]
