@@ -83,7 +83,8 @@ def check_verified(
         known = prepared(record, subject_of(record, host, processes))
     _check_network(record, known)
     plan = known.plan
-    if (plan.exhaustive, plan.lengths) != (record.asked.exhaustive, record.asked.lengths):
+    asked = plan.asked
+    if (asked.exhaustive, asked.lengths) != (record.asked.exhaustive, record.asked.lengths):
         raise RequestError("its model and its task have no strings of such lengths")
     if sum(portion.size * max(1, portion.length) for portion in plan.portions) > MOST_SYMBOLS:
         raise RequestError("it judged more strings than anybody would judge again")
