@@ -10,7 +10,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.device import choose_device, choose_devices
 from formalbench.evaluation.cells import test_set as draw_test_set  # not a test
 from formalbench.host import PluginHost
-from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.plan import RunOptions, RunRequest, make_plan
 from formalbench.running.session import execute
 from formalbench.store import Store
 
@@ -333,7 +333,7 @@ def test_a_changed_plugin_stops_the_workers_with_its_reason(tiny, odd_models, wr
     plan = make_plan(host, request)
     path.write_text(path.read_text() + "\n# changed\n")
     with pytest.raises(RequestError, match="changed while it was in use"):
-        execute(host, plan, Store(results), "cpu", jobs=2)
+        execute(host, plan, Store(results), RunOptions(jobs=2))
 
 
 @pytest.mark.parametrize("asked", ["auto", "cpu"])

@@ -11,7 +11,7 @@ from formalbench.contracts.record import parse_record
 from formalbench.evaluation.cells import test_set as draw_test_set  # not a test
 from formalbench.evaluation.evaluate import evaluate
 from formalbench.host import PluginHost
-from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.plan import RunOptions, RunRequest, make_plan
 from formalbench.running.session import execute
 from formalbench.store import Store, weights_path
 from formalbench.store.weights import MAX_BUILT, MAX_BYTES, load_network, pack
@@ -31,7 +31,7 @@ def kept(odd_host, results):
     def run(model="bag", seeds=1, jobs=1):
         plan = make_plan(odd_host, RunRequest((model,), ("parity",), protocol="tiny", seeds=seeds))
         store = Store(results)
-        records = execute(odd_host, plan, store, "cpu", jobs)
+        records = execute(odd_host, plan, store, RunOptions(jobs=jobs))
         return [(record, weights_path(store.path_of(record))) for record in records]
 
     return run

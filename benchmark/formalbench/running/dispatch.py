@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, replace
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +18,12 @@ from formalbench.contracts.errors import (
     RequestError,
     UnwritableError,
 )
-from formalbench.contracts.hooks import DetachedExecutor, JobsLeft, Progress, Workplace
+from formalbench.contracts.hooks import DetachedExecutor, Progress, Workplace
 from formalbench.device import usable_cores
 from formalbench.host import PluginHost
 from formalbench.host.host import load
 from formalbench.host.options import make_config
-from formalbench.running.plan import Run, RunKey, does_for, key_of
+from formalbench.running.plan import Run, RunKey, RunOptions, does_for, key_of
 from formalbench.running.progress import Follower
 from formalbench.running.run_record import RunFailure, plain_line
 from formalbench.running.sandbox import Preflight
@@ -33,7 +32,6 @@ from formalbench.running.worker import sharing, work
 from formalbench.store import Store
 
 if TYPE_CHECKING:
-    from formalbench.contracts.config import Value
     from formalbench.contracts.record import Record, Status
     from formalbench.host import Plugin
 
@@ -78,26 +76,13 @@ TRIES = 2
 """How often a unit is tried whose worker is lost."""
 
 
-@dataclass(frozen=True)
-class Execution:
-    """How a plan is carried out; `formalbench.running.session.execute` says what each means."""
-
-    devices: tuple[str, ...]
-    jobs: int
-    threads: int
-    executor: str
-    options: Mapping[str, Value]
-    fail_fast: bool
-    debug: bool
-
-
 class Dispatcher:
     """Hands the runs of a plan over as units, and takes what comes of them.
 
     Args:
         host: the plugins.
         store: where records go.
-        how: where, and by what.
+        options: where, and by what.
         cohorts: the runs of each model on each task.
         first: what `least_of` says of the first of them.
         preflight: says it of the others.
@@ -107,19 +92,19 @@ class Dispatcher:
         self,
         host: PluginHost,
         store: Store,
-        how: Execution,
+        options: RunOptions,
         cohorts: Sequence[tuple[Run, ...]],
         first: int | None,
         preflight: Preflight,
     ) -> None:
         own_commit()  # before anything runs, as `_fail` may need it hours later
-        self.host, self.store, self.how = host, store, how
+        self.host, self.store, self.options = host, store, options
+        self.jobs = options.jobs or 1
         self.cohorts, self.first, self.preflight = cohorts, first, preflight
-        self.workplace = Workplace(how.devices, how.jobs, store.path.resolve())
+        self.workplace = Workplace(options.devices, self.jobs, store.path.resolve())
         self.results: dict[RunKey, Record] = {}
         self.started: set[RunKey] = set()
         self.stopped = False
-        self.breakable = False  # whether one lost process has taken all of an executor down
         self.units = self._units()
         self.waiting: list[tuple[Unit, int]] = []
         self.running: dict[Future[list[str]], tuple[Attempt, Follower]] = {}
@@ -135,29 +120,22 @@ class Dispatcher:
                     self._wait()
         except KeyboardInterrupt:
             if isinstance(self.executor, DetachedExecutor) and (left := self.executor.detach()):
-                raise JobsLeft(left, self.executor.cancel_left) from None
+                jobs = "1 job is" if left == 1 else f"{left} jobs are"
+                ends = f"; to cancel: {end}" if (end := self.executor.cancel_command) else ""
+                self.host.warn(f"{jobs} left; the same command finds them again{ends}")
             raise
         finally:
             # Ends what is in flight at once, if anything is: it is lost, as by any kill.
-            self._shut_down()
+            with self.host.blaming(self.provider):
+                self.executor.shutdown(wait=False, cancel_futures=True)
         return self.results
 
-    def _shut_down(self) -> None:
-        with self.host.blaming(self.provider):
-            takes = signature(self.executor.shutdown).parameters
-            if "cancel_futures" in takes or any(p.kind is p.VAR_KEYWORD for p in takes.values()):
-                self.executor.shutdown(wait=False, cancel_futures=True)
-                return
-            for future in self.running:  # several libraries' executors are as before Python 3.9
-                future.cancel()
-            self.executor.shutdown(wait=False)
-
     def _make_executor(self) -> tuple[Executor, Plugin]:
-        name = self.how.executor or ("serial" if self._can_be_here() else "local")
+        name = self.options.executor or ("serial" if self._can_be_here() else "local")
         entry, _ = self.host.executors.get(name)
         if name == "local" and (begun := self.preflight.hand_over()):
             return begun, entry.plugin
-        config = make_config(entry.spec, self.how.options)
+        config = make_config(entry.spec, self.options.config)
         arguments: list[Any] = [self.workplace, *([] if config is None else [config])]
         with self.host.blaming(entry.plugin):
             made = load(entry.spec.factory)(*arguments)
@@ -169,7 +147,7 @@ class Dispatcher:
         """Say whether this process may do it: one thing at a time, and by no stranger's code."""
         if self.host.runs_local_code() or any(cohort[0].strangers for cohort in self.cohorts):
             return False
-        return self.how.jobs == 1 or (len(self.cohorts) == 1 and len(self._parts_of_first()) == 1)
+        return self.jobs == 1 or (len(self.cohorts) == 1 and len(self._parts_of_first()) == 1)
 
     # From runs to units.
 
@@ -179,7 +157,7 @@ class Dispatcher:
     def _units(self) -> Iterator[Unit]:
         """Make units when their turn comes, so that one network is built at a time."""
         device = self.workplace.device
-        cores = max(self.how.threads, usable_cores() // self.how.jobs) if device == "cpu" else 1
+        cores = max(self.options.threads, usable_cores() // self.jobs) if device == "cpu" else 1
         for index, cohort in enumerate(self.cohorts):
             try:
                 least = self._least_of(cohort) if index else self.first
@@ -195,9 +173,9 @@ class Dispatcher:
                     store=self.store.path.resolve(),
                     plugins=plugins_of(self.host, part[0]),
                     device=device,
-                    threads=self.how.threads,
+                    threads=self.options.threads,
                     cores=cores,
-                    debug=self.how.debug,
+                    debug=self.options.debug,
                 )
 
     def _as_held(self, part: tuple[Run, ...]) -> list[tuple[Run, ...]]:
@@ -217,9 +195,8 @@ class Dispatcher:
         """Return a unit to hand over, and for the how-manieth time; None if there is none now."""
         if self.stopped:
             return None
-        for index, (unit, number) in enumerate(self.waiting):
-            alone = self.breakable and number > 1
-            if not self._trains_now(unit) and not (alone and self.running):
+        for index, (unit, _) in enumerate(self.waiting):
+            if not self._trains_now(unit):
                 return self.waiting.pop(index)
         for unit in self.units:
             if not self._trains_now(unit):
@@ -235,12 +212,12 @@ class Dispatcher:
     def _hand_over(self) -> bool:
         """Hand units over until as many as wanted are at work; say whether any was."""
         before = self.handed
-        while self._has_room() and (following := self._next()):
+        while len(self.running) < self.jobs and (following := self._next()):
             unit, number = following
             self.handed += 1
             path = self._progress_file(unit)
             # Ours begin at once; another's may wait for its turn before they do.
-            begun = time.monotonic() if self.how.executor in ("", "local") else None
+            begun = time.monotonic() if self.options.executor in ("", "local") else None
             attempt = Attempt(unit, number, begun)
             follower = Follower(path, partial(self._hear, attempt))
             self.running[self._submit(replace(unit, progress=path))] = attempt, follower
@@ -251,18 +228,12 @@ class Dispatcher:
             return self.executor.progress_file(unit.names)
         return Path(self.folder) / f"{self.handed}.jsonl"
 
-    def _has_room(self) -> bool:
-        """Say whether another unit may begin; none beside a second try that could break all."""
-        retried = any(attempt.number > 1 for attempt, _ in self.running.values())
-        return len(self.running) < self.how.jobs and not (self.breakable and retried)
-
     def _submit(self, unit: Unit) -> Future[list[str]]:
         with self.host.blaming(self.provider):
             try:
                 return self.executor.submit(work, unit)
             except BrokenExecutor:  # a library's pool takes nothing more once a process of it died
-                self.breakable = True
-                self._shut_down()
+                self.executor.shutdown(wait=False, cancel_futures=True)
                 self.executor, self.provider = self._make_executor()
                 return self.executor.submit(work, unit)
 
@@ -366,7 +337,7 @@ class Dispatcher:
         from formalbench.running.run_record import RunResult
 
         for run in runs:
-            result = RunResult(run, self.how.devices[0])
+            result = RunResult(run, self.options.devices[0])
             result.fail(RunFailure(status, plain_line(message)))
             record, _ = result.outcome()
             self.store.write(record)
@@ -375,5 +346,5 @@ class Dispatcher:
     def _tell(self, run: Run, record: Record) -> None:
         self.results[key_of(run)] = record
         self.host.notify("formalbench_run_finished", run=run.info, record=record)
-        if self.how.fail_fast and record.status != "finished":
+        if self.options.fail_fast and record.status != "finished":
             self.stopped = True
