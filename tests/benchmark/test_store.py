@@ -107,21 +107,6 @@ def test_the_old_file_stands_until_the_new_one_is_whole(tmp_path, monkeypatch):
     assert path.read_text() == "new"
 
 
-def test_a_half_written_file_is_no_record(results, monkeypatch):
-    store = Store(results)
-    store.write(make())
-    during = []
-    real = os.fsync
-
-    def watching(descriptor):
-        during.append(len(store.records()))
-        real(descriptor)
-
-    monkeypatch.setattr(os, "fsync", watching)
-    store.write(make(test_id="1" * 16))
-    assert during == [1]
-
-
 @pytest.mark.parametrize("contents", [b"", b'{"schema_version": 2, "run', b"\xff", b"[]"])
 def test_a_file_that_is_no_record_is_one_line_with_its_name(results, contents):
     store = Store(results)
@@ -203,11 +188,6 @@ def test_a_results_folder_that_is_a_file(tmp_path):
     for place in ("file", "file/below"):
         with pytest.raises(RequestError, match="cannot be written"):
             Store(tmp_path / place).check_writable()
-
-
-def test_a_writability_check_leaves_nothing(results):
-    Store(results).check_writable()
-    assert files(results) == []
 
 
 def test_the_default_folder(tmp_path, monkeypatch):

@@ -187,30 +187,6 @@ def test_a_result_may_come_late(make, cluster):
     assert future.result(PATIENCE) == "done"
 
 
-def test_a_queue_that_does_not_answer_says_nothing_of_a_job(make, cluster):
-    future = make().submit(len, Piece(("a",)))
-    until(lambda: cluster.queue)
-    cluster.silent = True
-    cluster.queue.clear()
-    ask_again(cluster)
-    assert not future.done()
-    cluster.silent = False
-    with pytest.raises(JobLostError):
-        future.result(PATIENCE)
-
-
-def test_units_wait_for_a_controller_that_does_not_answer(make, cluster):
-    executor = make()
-    cluster.silent, cluster.refusal = True, "Unable to contact slurm controller"
-    future = executor.submit(len, Piece(("a",)))
-    ask_again(cluster)
-    assert not future.done()
-    cluster.silent, cluster.refusal = False, None
-    until(lambda: cluster.queue)
-    cluster.finish("1_0")
-    assert future.result(PATIENCE) == "done"
-
-
 def test_what_the_cluster_refuses_is_said(make, cluster):
     cluster.refusal = "executor slurm: Invalid account"
     with pytest.raises(RequestError, match="Invalid account"):
