@@ -1,12 +1,19 @@
 """The store: files written whole or not at all, and never outside their folder."""
 
+import gc
 import os
 from pathlib import Path
 
 import pytest
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.reading import MAX_BYTES
-from formalbench.store import Store, default_results, read_record, write_atomically
+from formalbench.store import (
+    Store,
+    default_results,
+    read_record,
+    without_collection,
+    write_atomically,
+)
 from made_records import make
 
 
@@ -253,3 +260,16 @@ def test_what_a_killed_process_left_is_swept_and_what_another_writes_is_not(resu
     Store(results).check_writable()
     assert not old.exists()
     assert new.exists()
+
+
+def test_the_collector_works_again_after_reading(tmp_path):
+    assert gc.isenabled()
+    (tmp_path / "bad.json").write_text("{")
+    with pytest.raises(RequestError):
+        Store(tmp_path).files()
+    assert gc.isenabled()
+    with without_collection():
+        with without_collection():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
