@@ -23,7 +23,7 @@ from functools import partial
 from multiprocessing import connection, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 from formalbench.contracts import errors
@@ -126,15 +126,15 @@ class WorkerProcess:
             self._process, self._channel, self._home, self._heard = process, mine, home, False
         theirs.close()
 
-    def call(
+    def ask(
         self,
         function: Callable[..., Any],
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] = MappingProxyType({}),
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
         most: int = MAX_BYTES,
         report: Report | None = None,
     ) -> Any:
-        """Return what a function answers there: bytes, or what JSON can hold.
+        """Return what a function answers in the process there is: bytes, or what JSON can hold.
 
         Args:
             function: found by its module's name.
@@ -148,10 +148,9 @@ class WorkerProcess:
             Exception: what the function raises, see `_ERRORS`; or if it cannot be sent.
         """
         request = pickle.dumps((function, tuple(args), dict(kwargs), report is not None))
-        self.start(_home_of(args))
         channel, process = self._channel, self._process
         try:
-            if channel is None or process is None:  # killed by another thread just now
+            if channel is None or process is None:  # ended since it was started
                 raise EOFError
             channel.send_bytes(request)
             reports = 0
@@ -170,7 +169,7 @@ class WorkerProcess:
         raise WorkerLostError(problem)
 
     def kill(self) -> bool:
-        """End the process, if there is one; the next call starts another."""
+        """End the process, if there is one."""
         with self._lock:
             process, self._process, self._channel = self._process, None, None
         if process is None:
@@ -306,7 +305,7 @@ class LocalExecutor(Executor):
         try:
             worker.start(_home_of(what[1]))
             call.be_at(worker)
-            answer = worker.call(*what)
+            answer = worker.ask(*what)
         except Exception as error:  # noqa: BLE001  # it is the caller's
             call.be_at(None)
             call.set_exception(error)

@@ -72,17 +72,18 @@ class Sandbox:
         self.worker.kill()
 
     def ask(self, function: Callable[[Q, Report], Any], question: Q, most: int = MAX_BYTES) -> Any:
-        """Return what a function answers there; see `processes.WorkerProcess.call`.
+        """Return what a function answers there; see `processes.WorkerProcess.ask`.
 
         Raises:
             NoAnswerError: if there is no answer.
             Exception: what the function raises.
         """
+        home = getattr(question, "home", None)
+        self.worker.start(home)
         reports: list[str] = []
         try:
-            return self.worker.call(function, (question,), most=most, report=reports.append)
+            return self.worker.ask(function, (question,), {}, most, reports.append)
         except processes.WorkerLostError as error:
-            home = getattr(question, "home", None)
             self.lost[home] = NoAnswerError(str(error), reports)
             raise self.lost[home] from None
 
