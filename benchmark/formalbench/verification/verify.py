@@ -28,7 +28,7 @@ from formalbench.contracts.verification import (
     VerificationRecord,
     verifying,
 )
-from formalbench.device import describe_environment, own_numerics
+from formalbench.device import describe_environment, is_out_of_memory, own_numerics
 from formalbench.verification.judge import (
     DTYPES,
     ORACLE_STRINGS,
@@ -348,7 +348,7 @@ def _add(judge: Judge, portion: Portion, tally: Tally) -> Iterator[None]:
         try:
             _ask(judge, block_BN, tally, with_oracle=with_oracle)
         except (MemoryError, RuntimeError) as error:
-            if _is_out_of_memory(error):
+            if is_out_of_memory(error):
                 raise RequestError(
                     f"not enough memory for strings of length {portion.length}"
                 ) from None
@@ -382,11 +382,6 @@ def _like_a_run(device: str) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    known = isinstance(error, MemoryError | torch.cuda.OutOfMemoryError)
-    return known or "can't allocate memory" in str(error)
 
 
 def _constants(traits: Traits) -> dict[str, float]:
