@@ -82,7 +82,7 @@ def test_each_finite_cell_is_scored_and_the_others_are_marked(value, threads):
         tuple(Cell(n, n, (Example(strings[:, :n], strings[:, n - 1]),)) for n in (3, 5, 9))
     )
     network, cpu = Bursts(5, value), torch.device("cpu")
-    with pytest.raises(NotFiniteError, match="length 5"):
+    with pytest.raises(NotFiniteError, match="a logit at length 5 is not finite"):
         evaluate(network, task, cells, cpu, threads)
     scores = evaluate(network, task, cells, cpu, threads, by_cell=True)
     assert [score.finite for score in scores] == [True, False, True]
