@@ -15,7 +15,7 @@ from formalbench.training.configs import AdamConfig
 from formalbench.training.gradients import OneByOne, Program, Together, trains_together
 from formalbench.training.optimisers import Adam
 from formalbench.training.parameters import Rows, make_update, numbers_of_steps
-from formalbench.training.step import GraphedGroup, Group, Share, StepInputs
+from formalbench.training.step import GraphedGroup, Group, StepInputs
 from harness import Comparison, alternate, clock, compare, table
 
 MODELS = ("regulargpt", "transformer", "lstm", "rnn")
@@ -83,8 +83,8 @@ def make_step(
     group = kind(range(runs), made, rows, make_update(adam, 1.0, networks[0]))
     example = tensors(task.sample(task.stream("speed"), length, 128), device)
     ((rate, scalars),) = numbers_of_steps([[1e-3] * runs], 0, adam, rows.parameters)
-    share = Share(example.map(lambda part: part.expand(runs, *part.shape)))
-    inputs = StepInputs((share,), rate, scalars)
+    batch = example.map(lambda part: part.expand(runs, *part.shape))
+    inputs = StepInputs((batch,), rate, scalars)
     return partial(group.step, inputs, range(runs)), trains_together(networks, device)
 
 

@@ -17,7 +17,7 @@ from formalbench.host import PluginHost
 from formalbench.training.gradients import OneByOne
 from formalbench.training.parameters import Rows, make_update
 from formalbench.training.resolved_protocol import make_recipe
-from formalbench.training.step import Group, Share, StepInputs
+from formalbench.training.step import Group, StepInputs
 from harness import Comparison, compare
 
 LAYERS, HEADS = 4, 4
@@ -41,7 +41,7 @@ def ours(objective: str, width: int, example: Example) -> Callable[[], None]:
     rows = Rows.start(program.layout.stack([network]), optimiser)
     group = Group([0], program, rows, update)
     rate, scalars = torch.full((1, 1), 1e-3), torch.tensor(optimiser.scalars(1))
-    one = Share(example.map(lambda part: part[None]))
+    one = example.map(lambda part: part[None])
     return lambda: group.step(StepInputs((one,), rate, scalars), [0])
 
 

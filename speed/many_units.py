@@ -20,13 +20,12 @@ from pathlib import Path
 from formalbench.contracts.hooks import Workplace
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
-from formalbench.running.dispatch import Dispatcher, Execution
-from formalbench.running.plan import MAX_SEEDS, RunRequest, make_plan
+from formalbench.running.dispatch import Dispatcher
+from formalbench.running.plan import MAX_SEEDS, RunOptions, RunRequest, make_plan
 from formalbench.running.sandbox import Preflight
 from formalbench.running.session import execute
 from formalbench.store import Store
-from formalbench_executors.slurm import SlurmExecutor
-from formalbench_executors.slurm_config import SlurmConfig
+from formalbench_executors.slurm import SlurmConfig, SlurmExecutor
 from formalbench_executors.slurm_queue import result_name
 
 UNITS, WORKERS, LOSSES = 10_000, 200, 0.05
@@ -68,7 +67,7 @@ class SimulatedCluster:
     def find(self, name):
         return None  # nothing was submitted before
 
-    def alive(self, jobs):
+    def alive(self):
         with self._lock:
             return set(self.queue)
 
@@ -116,15 +115,15 @@ def simulate(units: int, workers: int, losses: float, place: Path) -> Simulated:
     request = RunRequest(("rnn",), ("parity",), "", "quick", units // rates, settings)
     plan = make_plan(host, request)
     first = replace(plan, runs=plan.runs[:1])
-    (template,) = execute(host, first, Store(place / "first"), "cpu", jobs=1)
+    (template,) = execute(host, first, Store(place / "first"), RunOptions(jobs=1))
     jobs = place / "jobs"
     jobs.mkdir()
     cluster = SimulatedCluster(jobs, store, template, workers, losses)
     config = SlurmConfig(poll=0.5, grace=0.0)
-    how = Execution(("cpu",), workers, 1, "slurm", {}, False, False)
+    options = RunOptions(jobs=workers, executor="slurm")
     cohorts = [(run,) for run in plan.runs]
     with Preflight(host, Workplace()) as preflight:
-        dispatcher = Dispatcher(host, store, how, cohorts, None, preflight)
+        dispatcher = Dispatcher(host, store, options, cohorts, None, preflight)
         entry, _ = host.executors.get("slurm")
         executor = SlurmExecutor(cluster, jobs, config)
         dispatcher._make_executor = lambda: (executor, entry.plugin)

@@ -23,7 +23,7 @@ WINGS = {
 }
 HOUSE = {"formalbench": ROOT / "benchmark", **WINGS}
 HEAVY = {"torch", "numpy", "pandas", "automata"}
-HEAVY |= {"distributed", "dask_jobqueue", "tensorboard", "wandb", "mlflow"}
+HEAVY |= {"distributed", "tensorboard", "wandb", "mlflow"}
 
 
 def modules(package: str) -> dict[str, Path]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
-from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.plan import RunOptions, RunRequest, make_plan
 from formalbench.running.session import execute
 from formalbench.store import Store
 
@@ -44,4 +44,4 @@ def train(host: PluginHost, folder: Path, runs: Iterable[Asked]) -> None:
         request = RunRequest(
             (model,), (task,), protocol=protocol, settings=parse_settings(settings)
         )
-        execute(host, make_plan(host, request), Store(folder), "cpu", jobs)
+        execute(host, make_plan(host, request), Store(folder), RunOptions(jobs=jobs))

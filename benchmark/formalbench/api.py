@@ -15,8 +15,8 @@ from formalbench.device import check_threads, wait_passively
 from formalbench.host import load_plugins
 from formalbench.host.options import settings_of
 from formalbench.host.plugin import SESSION
-from formalbench.running.plan import RunRequest, Seeds
-from formalbench.running.session import Manner, execute, run_session
+from formalbench.running.plan import RunOptions, RunRequest, Seeds
+from formalbench.running.session import execute, run_session
 from formalbench.store import Store, default_results
 from formalbench.store.records import PUBLISHED_RESULTS, repository_above
 from formalbench.task_handle import STANDARD
@@ -121,11 +121,11 @@ def run(
     chosen = settings_of(list((settings or {}).items()))
     request = RunRequest(names, tuple(tasks or ()), suite, protocol, seeds, chosen)
     store = Store(Path(results) if results else default_results())
-    manner = Manner(
+    options = RunOptions(
         *(device, jobs, threads, executor, fail_fast, debug), quiet=True, trackers=tuple(trackers)
     )
     shown = console(stderr=True).is_jupyter if progress is None else progress
-    records = run_session(host, request, store, manner, execute_live if shown else execute)
+    records = run_session(host, request, store, options, execute_live if shown else execute)
     return pd.DataFrame([_row(record) for record in records])
 
 

@@ -236,7 +236,7 @@ def formalbench_penalties() -> Iterable[PenaltySpec]:
     yield PenaltySpec(
         "l1",
         "sum of the absolute values of all parameters",
-        "formalbench.training.penalties:L1",
+        "formalbench.training.gradients:L1",
         "Tibshirani 1996",
     )
 

@@ -201,6 +201,14 @@ def keep_freed_memory() -> None:
     set_option(map_at_most, 0)
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Say whether an error is that there was not enough memory, of this machine or of a GPU."""
+    import torch
+
+    known = isinstance(error, MemoryError | torch.cuda.OutOfMemoryError)
+    return known or "can't allocate memory" in str(error)
+
+
 def describe_environment(
     device: str, source: str | None = None, packages: Mapping[str, str] = MappingProxyType({})
 ) -> Environment:

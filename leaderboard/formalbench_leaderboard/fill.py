@@ -9,27 +9,24 @@ import sys
 import threading
 import time
 from _thread import interrupt_main
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.hooks import JobsLeft
 from formalbench.contracts.record import Record
 from formalbench.documents.reproduction import UNFINISHED, Document, read_document
 from formalbench.documents.text import plural
 from formalbench.running.estimate import due, estimate
-from formalbench.running.plan import Run, RunKey, RunPlan, ends, key_of
-from formalbench.running.session import Manner, run_plan, workplace
+from formalbench.running.plan import Run, RunKey, RunOptions, RunPlan, ends, key_of
+from formalbench.running.session import on_devices
 from formalbench.statistics.selection import current_of
 from formalbench.store import Store
 from formalbench.store.record_file import read_packed
 from formalbench.store.records import PUBLISHED_RESULTS, REPRODUCTIONS
-from formalbench.ui.interrupt import settle
 from formalbench.ui.live import execute_live
 
 from formalbench_leaderboard.plan import CLAIM_DIFFERS, Plan, PlanEntry, runs_of, squeezed
@@ -208,9 +205,8 @@ def fill(
     host: PluginHost,
     lacking: Sequence[Missing],
     place: ResultFolders,
-    manner: Manner,
+    options: RunOptions,
     hours: float | None = None,
-    options: Mapping[str, Value] | None = None,
 ) -> list[str]:
     """Train what a plan lacks, in its order; a run that was begun goes on where it was saved.
 
@@ -218,9 +214,8 @@ def fill(
         host: the plugins.
         lacking: what `missing` says.
         place: where records go.
-        manner: how runs are carried out.
+        options: how runs are carried out.
         hours: after which it stops; None for no limit.
-        options: of the executor, those that differ from their defaults.
 
     Returns:
         A line with the number of runs that failed, if any did, and one for each reproduction.
@@ -238,15 +233,13 @@ def fill(
         with _interrupted_at(end):
             for is_page, entries in groupby(left, lambda one: one.reproduction is not None):
                 if not is_page:
-                    _train(host, runs_of([*entries]), place, manner, options or {})
+                    _train(host, runs_of([*entries]), place, options)
                     continue
                 for entry in entries:
-                    if line := _reproduce(host, entry, place, manner):
+                    if line := _reproduce(host, entry, place, options):
                         failed.append(line)
-    except KeyboardInterrupt as stop:
+    except KeyboardInterrupt:
         if end is None or time.monotonic() < end:
-            if isinstance(stop, JobsLeft):
-                settle(stop)
             raise
     asked = {key_of(run) for run in runs_of(left)}
     new = [
@@ -281,24 +274,25 @@ def _train(
     host: PluginHost,
     runs: Sequence[Run],
     place: ResultFolders,
-    manner: Manner,
-    options: Mapping[str, Value],
+    options: RunOptions,
 ) -> None:
     """Train the runs of entries as one plan, so that no core waits for the last of an entry."""
     done = results_of(runs, place.records())
     plan = RunPlan(tuple({key_of(run): run for run in runs}.values()))
-    run_plan(host, plan, Store(place.results), manner, done, execute_live, options)
+    execute_live(host, plan, Store(place.results), on_devices(host, options), done)
 
 
-def _reproduce(host: PluginHost, entry: PlanEntry, place: ResultFolders, manner: Manner) -> str:
+def _reproduce(
+    host: PluginHost, entry: PlanEntry, place: ResultFolders, options: RunOptions
+) -> str:
     """Carry out a reproduction in a process of its own; return a line if it fails."""
     assert entry.reproduction is not None
     name = entry.reproduction.name
     words = [sys.executable, "-m", "formalbench", "reproduce", name, "--scale", entry.scale]
     words += [word for point in entry.only for word in ("--only", point)]
     words += ["--results", str(place.results), "--output", str(place.pages)]
-    words += ["--device", manner.device]
-    words += ["--jobs", str(manner.jobs)] if manner.jobs is not None else []
+    words += ["--device", options.device]
+    words += ["--jobs", str(options.jobs)] if options.jobs is not None else []
     words += [word for plugin in host.locals() for word in ("--plugin", str(plugin.named))]
     print(f"entry {entry.number}: {entry.title}", file=sys.stderr, flush=True)
     # Ctrl-C reaches it once, from here. It inherits the lock of `make evidence`, if that called,
@@ -319,17 +313,3 @@ def _reproduce(host: PluginHost, entry: PlanEntry, place: ResultFolders, manner:
     if code in (0, CLAIM_DIFFERS):
         return ""
     return f"entry {entry.number}: reproduce {name} exited with {code}"
-
-
-def device_of(host: PluginHost, manner: Manner, options: Mapping[str, Value]) -> str:
-    """Return the device, or the first of them, that runs are carried out on.
-
-    Args:
-        host: the plugins.
-        manner: names the executor and the device.
-        options: of the executor, those that differ from their defaults.
-
-    Raises:
-        RequestError: for an unknown executor, or a device that is not there.
-    """
-    return workplace(host, manner, options)[0][0]

@@ -1,8 +1,7 @@
 """The executor ``dask``: units of work go to the workers of a Dask cluster.
 
-The cluster is one that runs already (its ``address``), processes of this machine, or jobs of a
-batch system, which `dask-jobqueue` submits. Workers need this formalbench and, by the same path,
-the folder of the results.
+The cluster is one that runs already (its ``address``), or processes of this machine. Workers need
+this formalbench and, by the same path, the folder of the results.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ import contextlib
 import logging
 import uuid
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future, wait
+from concurrent import futures
+from concurrent.futures import BrokenExecutor, Executor, Future
 from functools import partial
 from pathlib import Path
-from shutil import which
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.errors import RequestError, need_package
@@ -27,24 +26,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 P = ParamSpec("P")
 
-SUBMITTERS = {"slurm": "sbatch", "pbs": "qsub", "sge": "qsub", "lsf": "bsub"}
-"""What submits a job, for each batch system."""
-
 _PATIENCE = 10
 """Seconds that a scheduler has to answer."""
 
 
 class DaskConfig(Config):
-    """The options of the executor; of a batch system, ``jobqueue.yaml`` holds the others."""
+    """The options of the executor."""
 
     address: str = option("", "address of a running scheduler: tcp://host:8786")
-    cluster: Literal["local", "slurm", "pbs", "sge", "lsf"] = option(
-        "local", "what starts the workers if there is no address"
+    workers: int = option(
+        0, "workers on this machine if there is no address; 0 for --jobs", minimum=0, maximum=10_000
     )
-    workers: int = option(0, "number of workers; 0 for --jobs", minimum=0, maximum=10_000)
-    memory: str = option("4 GB", "memory of a batch job (one worker)")
-    queue: str = option("", "queue of the batch system; empty for its default")
-    walltime: str = option("", "time limit of a batch job: 02:00:00; empty for the default")
 
 
 class LostWorkerError(BrokenExecutor):
@@ -98,7 +90,7 @@ class DaskExecutor(Executor):
         if cancel_futures or not wait:
             self._client.cancel([*self._calls.values()], force=True)
         else:
-            _wait(self._calls)
+            futures.wait([*self._calls])
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
@@ -129,10 +121,6 @@ class _Call(Future[T]):
         return taken
 
 
-def _wait(calls: dict[_Call[Any], Any]) -> None:
-    wait([*calls])
-
-
 def _lost_or_own(error: BaseException) -> BaseException:
     from distributed import KilledWorker
 
@@ -152,12 +140,7 @@ def make(workplace: Workplace, config: DaskConfig) -> DaskExecutor:
         client = _connected(config.address)
         _check_seen(client, workplace.store)
         return DaskExecutor(client)
-    workers = config.workers or workplace.jobs
-    if config.cluster == "local":
-        cluster = _of_this_machine(workplace, workers)
-    else:
-        cluster = jobs_of(config)
-        cluster.scale(workers)
+    cluster = _of_this_machine(workplace, config.workers or workplace.jobs)
     return DaskExecutor(Client(cluster, set_as_default=False), cluster)
 
 
@@ -202,36 +185,6 @@ def _of_this_machine(workplace: Workplace, workers: int) -> Any:
         dashboard_address=":0",
         silence_logs=logging.CRITICAL,
     )
-
-
-def jobs_of(config: DaskConfig) -> Any:
-    """Return a cluster whose workers are jobs of a batch system, one thread each; none yet.
-
-    Raises:
-        RequestError: if that system is not to be found, or an option does not suit it.
-    """
-    submitter = SUBMITTERS[config.cluster]
-    if which(submitter) is None:
-        raise RequestError(
-            f"--executor dask: cluster={config.cluster} submits jobs with {submitter}, which is "
-            "not on this machine"
-        )
-    need_package(f"--set executor.cluster={config.cluster}", "dask_jobqueue", "dask")
-    import dask_jobqueue
-
-    kind = getattr(dask_jobqueue, f"{config.cluster.upper()}Cluster")
-    asked = {"queue": config.queue, "walltime": config.walltime}
-    set_ = {name: value for name, value in asked.items() if value}
-    try:
-        return kind(
-            cores=1,
-            processes=1,
-            memory=config.memory,
-            scheduler_options={"dashboard_address": ":0"},
-            **set_,
-        )
-    except ValueError as error:
-        raise RequestError(f"--executor dask: {' '.join(str(error).split())[:300]}") from None
 
 
 @contextlib.contextmanager

@@ -14,12 +14,12 @@ def formalbench_executors() -> Iterable[ExecutorSpec]:
         "slurm",
         "job arrays on a Slurm cluster",
         "formalbench_executors.slurm:make",
-        config="formalbench_executors.slurm_config:SlurmConfig",
-        workplace="formalbench_executors.slurm_config:workplace",
+        config="formalbench_executors.slurm:SlurmConfig",
+        workplace="formalbench_executors.slurm:workplace",
     )
     yield ExecutorSpec(
         "dask",
-        "a Dask cluster: a running one, processes of this machine, or jobs of a batch system",
+        "a Dask cluster: a running one, or processes of this machine",
         "formalbench_executors.dask:make",
         config="formalbench_executors.dask:DaskConfig",
     )

@@ -8,27 +8,22 @@ left the queue without a result is lost; so much is known without accounting.
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field, replace
-from itertools import islice
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from formalbench import RequestError, Workplace
-from formalbench.contracts.errors import need_package
-from formalbench.contracts.hooks import DetachedExecutor
-from formalbench.running.units import Unit
+from formalbench.contracts.config import Config, option
+from formalbench.contracts.errors import RequestError, need_package
+from formalbench.contracts.hooks import DetachedExecutor, Workplace
 
-from formalbench_executors.slurm_config import SlurmConfig
 from formalbench_executors.slurm_queue import (
     Answer,
-    Cluster,
     Job,
     Ledger,
-    LocalCluster,
     SlurmCluster,
     forget_files,
     key_of,
@@ -37,6 +32,61 @@ from formalbench_executors.slurm_queue import (
     private_folder,
     result_name,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from formalbench.running.units import Unit
+
+MOST_JOBS = 1000
+"""Jobs queued or running at a time, unless ``--jobs`` says otherwise."""
+
+TESTING = 60
+"""Minutes for loading and testing, beyond those that a protocol gives training."""
+
+UNLIMITED = 24 * 60
+"""Minutes for a unit whose protocol has no time limit."""
+
+
+class SlurmConfig(Config):
+    """What jobs ask of the cluster, and how they are followed."""
+
+    partition: str = option("", "partition of the jobs; empty for the cluster's default")
+    account: str = option("", "account that the time is charged to, if the cluster needs one")
+    qos: str = option("", "quality of service, if the cluster needs one")
+    constraint: str = option("", "required features of a node: a100")
+    gpus: int = option(
+        0, "GPUs per job: 1 to train on a GPU, 0 to train on the CPU", minimum=0, maximum=1
+    )
+    cpus: int = option(
+        1, "CPU cores per job; only testing uses more than one", minimum=1, maximum=256
+    )
+    memory: int = option(
+        0, "memory per job in GB; 0 for the partition's default", minimum=0, maximum=4096
+    )
+    minutes: int = option(
+        0, "time limit of a job; 0 for the protocol's limit plus one hour", minimum=0, maximum=43200
+    )
+    parallel: int = option(
+        256, "most jobs of an array that run at the same time", minimum=1, maximum=100000
+    )
+    poll: float = option(15.0, "seconds between two polls of the queue", minimum=0.1, maximum=600)
+    grace: float = option(
+        60.0, "seconds to wait for a result after its job left the queue", minimum=0, maximum=3600
+    )
+
+    def minutes_of(self, unit: Unit) -> int:
+        """Return the time limit of a unit's job, in minutes."""
+        if self.minutes:
+            return self.minutes
+        limit = unit.runs[0].protocol.time_limit
+        return UNLIMITED if limit is None else math.ceil(limit * len(unit.runs) / 60) + TESTING
+
+
+def workplace(config: SlurmConfig) -> Workplace:
+    """Return where units are worked on, and how many at a time."""
+    return Workplace(("cuda",) if config.gpus else ("cpu",), MOST_JOBS)
+
 
 QUIET = 1.0
 """Seconds in which nothing more is handed over, after which an array is submitted."""
@@ -66,62 +116,14 @@ class JobFuture(Future[Any]):
                 self.set_exception(error)
 
 
-@dataclass
-class Handed:
+@dataclass(eq=False)
+class _Handed:
     """A unit that was handed over and is not submitted yet."""
 
     future: JobFuture
     function: Callable[[Any], Any]
     unit: Unit
     since: float = field(default_factory=time.monotonic)
-
-
-class Waiting:
-    """The units that wait to be submitted; whoever uses it holds a lock."""
-
-    def __init__(self) -> None:
-        self._units: list[Handed] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._units)
-
-    def add(self, one: Handed) -> None:
-        """Have a unit wait."""
-        self._units.append(one)
-
-    def ready(self) -> list[Handed]:
-        """Return what is to be submitted now: all of it, or nothing yet."""
-        self._units = [one for one in self._units if not one.future.cancelled()]
-        now = time.monotonic()
-        if self._units and (
-            now - self._units[-1].since >= QUIET or now - self._units[0].since >= AT_MOST
-        ):
-            return [*self._units]
-        return []
-
-    def take_out(self, batch: Collection[Handed]) -> None:
-        """Have some wait no more."""
-        gone = set(map(id, batch))
-        self._units = [one for one in self._units if id(one) not in gone]
-
-    def clear(self) -> list[JobFuture]:
-        """Have none wait any more, and return their futures."""
-        futures = [one.future for one in self._units]
-        self._units = []
-        return futures
-
-
-def batches(
-    units: Collection[Handed], minutes_of: Callable[[Unit], int], size: int
-) -> Iterator[tuple[int, list[Handed]]]:
-    """Give the units that go into one array, which has one time limit, and that in minutes."""
-    groups: dict[int, list[Handed]] = {}
-    for one in units:
-        groups.setdefault(minutes_of(one.unit), []).append(one)
-    for minutes, group in groups.items():
-        rest = iter(group)
-        while batch := list(islice(rest, size)):
-            yield minutes, batch
 
 
 TICK = 0.2
@@ -156,18 +158,17 @@ class SlurmExecutor(DetachedExecutor):
         RequestError: if the cluster does not answer.
     """
 
-    def __init__(self, cluster: Cluster, folder: Path, config: SlurmConfig) -> None:
+    def __init__(self, cluster: SlurmCluster, folder: Path, config: SlurmConfig) -> None:
         self._cluster, self._folder, self._config = cluster, folder, config
         self._ledger = Ledger(folder)
-        self._waiting = Waiting()
+        self._waiting: list[_Handed] = []
         self._followed: dict[str, _Followed] = {}
-        self._left: list[str] = []
         self._lock = threading.RLock()
         self._closed = threading.Event()
         self._detached = False
         self._asked = self._looked = time.monotonic()
         self._ledger.settle(cluster.find)
-        alive = cluster.alive(self._ledger.submitted())
+        alive = cluster.alive()
         if alive is None:
             raise RequestError("executor slurm: squeue does not list the queued jobs")
         self._ledger.load(alive)
@@ -188,7 +189,7 @@ class SlurmExecutor(DetachedExecutor):
                 self._follow(job, future)
             else:
                 unit = replace(unit, cores=max(unit.threads, self._config.cpus))
-                self._waiting.add(Handed(future, fn, unit))
+                self._waiting.append(_Handed(future, fn, unit))
         return future
 
     def holder(self, run: str) -> str | None:
@@ -219,14 +220,12 @@ class SlurmExecutor(DetachedExecutor):
         self._detached = True
         self._close()
         with self._lock:
-            self._left = [*self._followed]
+            left = [*self._followed]
+        arrays = dict.fromkeys(job.partition("_")[0] for job in left)
+        self.cancel_command = f"scancel {' '.join(arrays)}"
         for future in self._give_up():
             future.cancel()
-        return len(self._left)
-
-    def cancel_left(self) -> None:
-        """Cancel the jobs that were left."""
-        self._cluster.cancel(self._left)
+        return len(left)
 
     def _busy(self) -> bool:
         with self._lock:
@@ -238,7 +237,8 @@ class SlurmExecutor(DetachedExecutor):
 
     def _give_up(self) -> list[JobFuture]:
         with self._lock:
-            futures = self._waiting.clear()
+            futures = [one.future for one in self._waiting]
+            self._waiting = []
             for followed in self._followed.values():
                 futures += followed.futures
             self._followed = {}
@@ -258,12 +258,21 @@ class SlurmExecutor(DetachedExecutor):
                     future.tell(error)
 
     def _submit_waiting(self) -> None:
+        """Submit what waits, once nothing more is handed over: arrays of equal time limits."""
+        now = time.monotonic()
         with self._lock:
-            ready = self._waiting.ready()
-        for minutes, batch in batches(ready, self._config.minutes_of, self._cluster.array):
-            self._submit_batch(batch, minutes)
+            self._waiting = [one for one in self._waiting if not one.future.cancelled()]
+            since = [one.since for one in self._waiting]
+        if not since or (now - since[-1] < QUIET and now - since[0] < AT_MOST):
+            return
+        groups: dict[int, list[_Handed]] = {}
+        for one in self._waiting[: len(since)]:
+            groups.setdefault(self._config.minutes_of(one.unit), []).append(one)
+        for minutes, group in groups.items():
+            for first in range(0, len(group), self._cluster.array):
+                self._submit_batch(group[first : first + self._cluster.array], minutes)
 
-    def _submit_batch(self, batch: list[Handed], minutes: int) -> None:
+    def _submit_batch(self, batch: list[_Handed], minutes: int) -> None:
         """Submit units as one array; while Slurm does not answer at all they go on waiting."""
         for one in batch:
             if one.unit.progress is not None:  # of an earlier job of the same runs
@@ -278,7 +287,7 @@ class SlurmExecutor(DetachedExecutor):
             ids = self._cluster.submit([(one.function, one.unit) for one in batch], minutes, name)
         except RequestError as error:
             self._ledger.withdraw(name)
-            if self._cluster.alive(()) is None:
+            if self._cluster.alive() is None:
                 for one in batch:
                     one.since = time.monotonic() + self._config.poll
             else:
@@ -294,13 +303,17 @@ class SlurmExecutor(DetachedExecutor):
             self._refuse(batch, error)
             return
         with self._lock:
-            self._waiting.take_out(batch)
+            self._take_out(batch)
             for job, one in zip(jobs, batch, strict=True):
                 self._follow(job, one.future)
 
-    def _refuse(self, batch: list[Handed], error: RequestError) -> None:
+    def _take_out(self, batch: list[_Handed]) -> None:
+        gone = set(batch)
+        self._waiting = [one for one in self._waiting if one not in gone]
+
+    def _refuse(self, batch: list[_Handed], error: RequestError) -> None:
         with self._lock:
-            self._waiting.take_out(batch)
+            self._take_out(batch)
         for one in batch:
             one.future.tell(error)
 
@@ -320,7 +333,7 @@ class SlurmExecutor(DetachedExecutor):
             return
         alive = None
         if now - self._asked >= self._config.poll:
-            alive = self._cluster.alive(followed)
+            alive = self._cluster.alive()
             self._asked = time.monotonic()
         self._looked = time.monotonic()
         there = {path.name for path in self._folder.iterdir()}
@@ -379,8 +392,7 @@ def make(workplace: Workplace, config: SlurmConfig) -> SlurmExecutor:
     need_package("--executor slurm", "submitit", "slurm")
     if workplace.store is None:
         raise RequestError("executor slurm needs a results folder that every node can read")
-    folder = private_folder(workplace.store, config.cluster)
-    kind = SlurmCluster if config.cluster == "slurm" else LocalCluster
-    cluster = kind(folder, config)
+    folder = private_folder(workplace.store, "slurm")
+    cluster = SlurmCluster(folder, config)
     make_private(folder)
     return SlurmExecutor(cluster, folder, config)

@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import os
-import pickle
 import re
 import shutil
 import signal
@@ -21,18 +20,17 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from formalbench import RequestError
-from formalbench.contracts.errors import nearest
-from formalbench.files import read_plain
-from formalbench.store import write_atomically
+from formalbench.contracts.errors import FormalbenchError, RequestError, nearest
+from formalbench.files import read_plain, write_atomically
+from formalbench.running.processes import no_interrupts
 
 if TYPE_CHECKING:
-    from formalbench_executors.slurm_config import SlurmConfig
+    from formalbench_executors.slurm import SlurmConfig
 
 
 Answer = tuple[bool, Any]
@@ -40,35 +38,17 @@ Answer = tuple[bool, Any]
 
 
 def carry_out(function: Callable[[Any], Any], unit: object) -> Answer:
-    """Do something, and return what came of it as what any process can read.
+    """Do something in a job, and return what came of it; what we raise is an answer, too.
 
-    An exception travels as it is, if it can: its kind says whose fault it was.
-    """
-    _work_to_the_end()
-    try:
-        return True, function(unit)
-    except Exception as error:  # noqa: BLE001  # it is the caller's
-        return False, _sendable(error)
-    except BaseException as error:  # noqa: BLE001  # of a plugin's own kind: the caller's, too
-        return False, RuntimeError(f"{type(error).__name__}: {error}")
-
-
-def _work_to_the_end() -> None:
-    """Let a job that is told its time is nearly up go on.
-
+    A job that is told that its time is nearly up goes on, and is killed if it does not make it:
     submitit would raise an exception wherever the unit is, which would pass for the model's own.
-    One that does not make it is killed, and so lost.
     """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGUSR2, signal.SIG_IGN)
-
-
-def _sendable(error: Exception) -> Exception:
     try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301  # our own
-    except Exception:  # noqa: BLE001  # whatever a plugin's exception does
-        return RuntimeError(f"{type(error).__name__}: {error}"[:1000])
-    return error
+        return True, function(unit)
+    except FormalbenchError as error:
+        return False, error
 
 
 PATIENCE = 60.0
@@ -85,37 +65,6 @@ OWN_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm", "/run")  # noqa: S108
 
 Call = tuple[Any, object]
 """A function, and the unit it is called with."""
-
-
-class Cluster(Protocol):
-    """Where jobs run."""
-
-    array: int
-    """How many units go into one submission."""
-
-    def submit(self, calls: Sequence[Call], minutes: int, name: str) -> list[str]:
-        """Submit units together under a name, and return the jobs' ids.
-
-        Raises:
-            RequestError: one line, if they are refused.
-        """
-
-    def find(self, name: str) -> str | None:
-        """Return the id of what was submitted under a name; None if it is not in the queue.
-
-        Raises:
-            RequestError: one line, if the queue does not answer.
-        """
-
-    def alive(self, jobs: Collection[str]) -> set[str] | None:
-        """Say which jobs are queued or running; None if it cannot be told now.
-
-        Args:
-            jobs: those that are asked about, at least.
-        """
-
-    def cancel(self, jobs: Sequence[str]) -> None:
-        """End jobs."""
 
 
 class SlurmCluster:
@@ -146,7 +95,11 @@ class SlurmCluster:
         self._limit = _partition_limit(config.partition)
 
     def submit(self, calls: Sequence[Call], minutes: int, name: str) -> list[str]:
-        """Submit units as one array."""
+        """Submit units as one array under a name, and return the jobs' ids.
+
+        Raises:
+            RequestError: one line, if they are refused.
+        """
         from submitit import SlurmExecutor as Submitter
         from submitit.core.utils import FailedJobError, FailedSubmissionError
 
@@ -154,7 +107,7 @@ class SlurmCluster:
         submitter.update_parameters(job_name=name, **self._parameters(minutes))
         functions, units = zip(*calls, strict=True)
         try:
-            with _no_interrupts():
+            with no_interrupts():  # a command that is interrupted would submit and not say what
                 jobs = submitter.map_array(carry_out, functions, units)
         except (FailedJobError, FailedSubmissionError, subprocess.SubprocessError) as error:
             raise RequestError(f"executor slurm: {_said(str(error))}") from None
@@ -182,32 +135,26 @@ class SlurmCluster:
             **{key: value for key, value in asked.items() if value},
         }
 
-    def alive(self, jobs: Collection[str]) -> set[str] | None:
-        """Ask the queue: all that is this user's, whatever is asked about."""
+    def alive(self) -> set[str] | None:
+        """Return which jobs of this user are queued or running; None if the queue does not say."""
         done = _slurm("squeue", "--me", "--noheader", "--array", "--format=%i")
         return None if done.returncode else set(done.stdout.split())
 
     def find(self, name: str) -> str | None:
-        """Ask the queue for this user's job of a name."""
+        """Return the id of what was submitted under a name; None if it is not in the queue.
+
+        Raises:
+            RequestError: one line, if the queue does not answer.
+        """
         done = _slurm("squeue", "--me", "--noheader", f"--name={name}", "--format=%F")
         if done.returncode:
             raise RequestError("executor slurm: Slurm does not say which jobs are queued")
         return next(iter(done.stdout.split()), None)
 
     def cancel(self, jobs: Sequence[str]) -> None:
-        """Have them cancelled; those that are over are none of Slurm's concern."""
+        """End jobs; those that are over are none of Slurm's concern."""
         for first in range(0, len(jobs), AT_ONCE):
             _slurm("scancel", *jobs[first : first + AT_ONCE])
-
-
-@contextlib.contextmanager
-def _no_interrupts() -> Iterator[None]:
-    """Keep Ctrl-C from the commands that are started: one would submit and not say what."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _slurm(*command: str) -> subprocess.CompletedProcess[str]:
@@ -266,56 +213,6 @@ def _said(error: str) -> str:
     """Return what a command of Slurm complained of, as one line."""
     lines = [line for line in error.splitlines() if "error:" in line] or error.splitlines()[-1:]
     return " ".join(line.partition("error:")[2].strip() or line.strip() for line in lines)
-
-
-class LocalCluster:
-    """Processes of this machine, started and watched over by submitit; the same files.
-
-    Args:
-        folder: where the files of jobs are.
-        config: what jobs ask for.
-    """
-
-    array = 1
-
-    def __init__(self, folder: Path, config: SlurmConfig) -> None:
-        self._folder, self._gpus = folder, config.gpus
-        self._started: dict[str, Any] = {}
-
-    def submit(self, calls: Sequence[Call], minutes: int, name: str) -> list[str]:
-        """Start a process for each; their names are their own."""
-        from submitit import LocalExecutor as Submitter
-
-        submitter = Submitter(self._folder)
-        submitter.update_parameters(timeout_min=minutes, gpus_per_node=self._gpus)
-        started = {
-            job.job_id: job for job in (submitter.submit(carry_out, *call) for call in calls)
-        }
-        self._started |= started
-        return list(started)
-
-    def alive(self, jobs: Collection[str]) -> set[str]:
-        """Look for their processes."""
-        return {job for job in jobs if self._is_alive(job)}
-
-    def find(self, name: str) -> str | None:
-        """Return None: processes have no names, and are done again."""
-        return None
-
-    def _is_alive(self, job: str) -> bool:
-        if started := self._started.get(job):
-            return not started.done()
-        try:
-            os.kill(int(job), 0)
-        except (ProcessLookupError, PermissionError):  # or its number is somebody else's now
-            return False
-        return True
-
-    def cancel(self, jobs: Sequence[str]) -> None:
-        """End what watches over them, which ends them."""
-        for job in jobs:
-            with contextlib.suppress(OSError):
-                os.kill(int(job), signal.SIGINT)
 
 
 MAX_BYTES = 64 << 20
@@ -429,7 +326,7 @@ class Ledger:
         """Find the jobs of submissions whose session was killed before it knew their ids.
 
         Args:
-            find: gives the id of a submission by its name, as `Cluster.find`.
+            find: gives the id of a submission by its name, as `SlurmCluster.find`.
 
         Raises:
             RequestError: if the queue does not answer.
@@ -447,10 +344,6 @@ class Ledger:
                     hand_over(self._folder, file.stem, jobs)
                 else:
                     time.sleep(0.5)
-
-    def submitted(self) -> set[str]:
-        """Return the ids of all jobs that earlier sessions submitted, alive or not."""
-        return {job.job_id for file in self._files() for job in _read(file)}
 
     def load(self, alive: Collection[str]) -> None:
         """Read what earlier sessions submitted and is alive; what is left of other jobs goes."""

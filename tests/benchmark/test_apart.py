@@ -72,7 +72,7 @@ def test_a_plugin_that_breaks_json_leaves_no_file_that_is_no_record(run, mine, r
     done = run("mine,gru", mine(called=broken))
     assert done.code == 1, done.err
     assert [status for status, _ in told(done).values()] == ["error", "finished"]
-    assert "no such record" in told(done)["mine"][1]
+    assert told(done)["mine"][1] == "RuntimeError: the worker wrote no record, twice"
     assert len(Store(results).records()) == 2
 
 

@@ -12,7 +12,6 @@ from formalbench.training.curriculum import (
     InterleavedStages,
     Staged,
     draw_length,
-    draw_mix,
 )
 
 
@@ -95,28 +94,11 @@ def test_the_first_lengths_under_quick(seed):
     stage = list(range(1, 41))
     drawn = [draw_length(protocol, stage, step, None, seed) for step in range(12)]
     assert drawn == FIRST[seed]
-    mixes = [draw_mix(protocol, stage, step, None, seed) for step in range(12)]
-    assert mixes == [((length, 128),) for length in drawn]
     borrowing = Protocol(name="mine", version=4, draws=protocol.key)
     assert [draw_length(borrowing, stage, step, None, seed) for step in range(12)] == drawn
 
 
-def test_strings_of_a_mixed_batch_each_have_a_length():
-    protocol = Protocol(name="p", version=1, batch=64, mixed_lengths=True)
-    mixes = [draw_mix(protocol, [1, 3, 5, 7], step) for step in range(100)]
-    assert mixes[7] == draw_mix(protocol, [1, 3, 5, 7], 7)
-    counts = Counter()
-    for mix in mixes:
-        assert [length for length, _ in mix] == sorted({length for length, _ in mix})
-        assert sum(count for _, count in mix) == 64
-        counts.update(dict(mix))
-    assert set(counts) == {1, 3, 5, 7}
-    assert min(counts.values()) > 1450  # of 6,400, 1,600 each
-
-
-def test_mixed_lengths_follow_their_weights():
-    protocol = Protocol(name="p", version=1, batch=100, mixed_lengths=True)
-    counts = Counter()
-    for step in range(50):
-        counts.update(dict(draw_mix(protocol, [2, 4], step, np.array([3.0, 1.0]))))
-    assert counts[2] == pytest.approx(3750, abs=150)
+def test_lengths_follow_their_weights():
+    protocol, weights = Protocol(name="p", version=1), np.array([3.0, 1.0])
+    counts = Counter(draw_length(protocol, [2, 4], step, weights) for step in range(2000))
+    assert counts[2] == pytest.approx(1500, abs=100)

@@ -25,10 +25,9 @@ def run(cli, tiny):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mixed", ["false", "true"])
 @pytest.mark.parametrize("model", ["lstm", "transformer", "regulargpt"])
-def test_every_string_of_the_test_is_used_once(run, model, mixed):
-    [record] = run(model, "--set", f"protocol.mixed_lengths={mixed}")
+def test_every_string_of_the_test_is_used_once(run, model):
+    [record] = run(model)
     cells = record["test"]["cells"]
     assert record["status"] == "finished"
     found = dict.fromkeys(("short", "long"), 0)

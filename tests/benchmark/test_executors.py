@@ -19,7 +19,7 @@ def fail(text):
     raise ValueError(text)
 
 
-def unpicklable():
+def no_json():
     return lambda: None
 
 
@@ -42,7 +42,7 @@ def test_processes_do_what_they_are_given(make):
     first, second = executor.submit(os.getpid), executor.submit(time.sleep, 0.1)
     assert first.result() != os.getpid()
     assert second.result() is None
-    with pytest.raises(ValueError, match="no"):
+    with pytest.raises(RuntimeError, match="ValueError: no"):
         executor.submit(fail, "no").result()
     assert executor.submit(pow, 2, exp=5).result() == 32
 
@@ -51,7 +51,7 @@ def test_a_process_that_is_lost_fails_what_it_did_and_nothing_else(make):
     executor = make(jobs=2)
     other = executor.submit(time.sleep, 1.0)
     lost = executor.submit(os._exit, 3)
-    with pytest.raises(BrokenExecutor, match="the worker process died"):
+    with pytest.raises(BrokenExecutor):
         lost.result()
     assert executor.submit(pow, 2, 5).result() == 32  # by another process
     assert other.result() is None
@@ -102,8 +102,8 @@ def test_what_cannot_be_sent_fails_by_itself(make):
     executor = make()
     with pytest.raises(Exception, match="pickle"):
         executor.submit(lambda: 1).result()
-    with pytest.raises(RuntimeError, match="lambda"):
-        executor.submit(unpicklable).result()
+    with pytest.raises(RuntimeError, match="function is not JSON"):
+        executor.submit(no_json).result()
     assert executor.submit(pow, 2, 5).result() == 32
 
 
@@ -311,50 +311,6 @@ def test_an_executor_that_fails_is_a_broken_plugin(run, results, write, method, 
     assert len(list(results.rglob("*.json"))) == (method == "shutdown")  # what was done is kept
 
 
-def test_a_pool_that_one_unit_breaks_twice_costs_no_other(run, write):
-    """With a process of it, a pool of the standard library loses all that is in flight."""
-    path = write(
-        "pool.py",
-        """
-        import threading
-        from concurrent.futures import BrokenExecutor, Executor, Future
-        from formalbench import ExecutorSpec, hookimpl
-
-        class Pool(Executor):
-            def __init__(self):
-                self.batch, self.broken = [], False
-
-            def submit(self, function, unit):
-                if self.broken:
-                    raise BrokenExecutor("a process died")
-                if not self.batch:
-                    threading.Timer(0.5, self.work).start()
-                self.batch.append((Future(), function, unit))
-                return self.batch[-1][0]
-
-            def work(self):
-                batch, self.batch = self.batch, []
-                self.broken = any(unit.runs[0].model.name == "dying" for _, _, unit in batch)
-                for future, function, unit in batch:
-                    if self.broken:
-                        future.set_exception(BrokenExecutor("a process died"))
-                    else:
-                        future.set_result(function(unit))
-
-        @hookimpl
-        def formalbench_executors():
-            yield ExecutorSpec("fragile", "breaks as a whole", lambda workplace: Pool())
-        """,
-    )
-    done = run(
-        *("--plugin", path, "--executor", "fragile", "--jobs", 2, "--seeds", 1, "--json"),
-        *("--model", "dying,bag"),
-    )
-    assert done.code == 1
-    assert [row["status"] for row in done.data] == ["error", "finished"]
-    assert done.data[0]["message"] == "the worker process died, twice"
-
-
 LAZY = """
     from concurrent.futures import Executor, Future
     from formalbench import ExecutorSpec, hookimpl
@@ -378,25 +334,3 @@ def test_an_executor_that_does_nothing_is_a_record_that_says_so(run, write):
     assert {row["message"] for row in done.data} == {
         "RuntimeError: the worker wrote no record, twice"
     }
-
-
-def test_an_executor_need_not_know_how_to_cancel(run, write):
-    """Dask's own and loky's take no ``cancel_futures``."""
-    path = write(
-        "plain.py",
-        """
-        from concurrent.futures import ThreadPoolExecutor
-        from formalbench import ExecutorSpec, hookimpl
-
-        class Plain(ThreadPoolExecutor):
-            def shutdown(self, wait=True):
-                super().shutdown(wait)
-
-        @hookimpl
-        def formalbench_executors():
-            yield ExecutorSpec("plain", "as before Python 3.9", lambda workplace: Plain(1))
-        """,
-    )
-    done = run("--plugin", path, "--executor", "plain", "--seeds", 1, "--json")
-    assert done.code == 0, done.err
-    assert done.data[0]["status"] == "finished"

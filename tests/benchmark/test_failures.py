@@ -128,18 +128,6 @@ def test_the_first_failure_can_end_a_session(run, results):
     assert [row["status"] for row in run(*command).data] == ["finished", "error", "finished"]
 
 
-def test_a_failed_run_is_done_again(run, results, write):
-    path = write("mine.py", MINE)
-    command = ("--model", "mine", "--task", "first", "--seeds", 1, "--plugin", path)
-    assert run(*command).code == 1
-    (before,) = results.rglob("*.json")
-    date = before.stat().st_mtime_ns
-    assert run(*command).code == 1
-    (after,) = results.rglob("*.json")
-    assert after == before
-    assert after.stat().st_mtime_ns > date
-
-
 def test_a_pairing_that_is_refused_at_once_is_a_bad_request(run, write, results):
     path = write("mine.py", MINE)
     done = run(
@@ -217,36 +205,6 @@ def test_what_is_not_finite_is_named(run, write, results):
     assert record.status == "diverged"
     assert "the odd at length" in record.message
     assert record.message.endswith("is not finite, step 20")
-
-
-SILENT = """
-    from formalbench.store import Store
-    from torch import nn
-
-    Store.write = lambda *arguments: None
-
-    class Silent(nn.Module):
-        def __init__(self, vocab_size: int, dim: int = 4):
-            super().__init__()
-            self.embedding = nn.Embedding(vocab_size, dim)
-
-        def forward(self, ids):
-            return self.embedding(ids)
-"""
-
-
-def test_a_plugin_that_breaks_writing_costs_its_own_runs_only(
-    cli, tiny, write, results, odd_models, monkeypatch
-):
-    monkeypatch.setattr(Store, "write", Store.write)  # undone here after the plugin changed it
-    path = write("silent.py", SILENT)
-    done = cli(
-        *("run", "--model", f"{path}:Silent,bag", "--task", "first", "--protocol", "tiny"),
-        *("--plugin", tiny, "--plugin", odd_models),
-    )
-    assert done.code == 1, done.err
-    (kept,) = {record.model.name for record in Store(results).records()}
-    assert kept == "bag"
 
 
 def test_a_dry_run_refuses_what_a_task_refuses(refused, write):

@@ -8,7 +8,6 @@ import pytest
 import torch
 from formalbench.contracts.example import tensors
 from formalbench.contracts.metric import add_up
-from formalbench.contracts.source import Stream
 from formalbench.metrics.close_brackets import CloseBrackets
 
 STRINGS = "close-bracket-string-accuracy"
@@ -160,12 +159,6 @@ def test_nothing_asked_is_no_accuracy(host):
     assert math.isnan(found[MACRO].mean)
 
 
-def test_distances_are_to_the_next_symbol(host):
-    task = host.task("dyck-2:generate")
-    example = task.examples(ids(task, "(()[])")[None])
-    assert known(example)[0, :, 1].tolist() == [0, 1, 1, 3, 1, 5, 0]
-
-
 def test_just_above_the_threshold(host):
     """Four to one is not confident, a little more is."""
     task = host.task("dyck-2:generate")
@@ -191,14 +184,6 @@ def test_margins_against_a_slow_reference(host):
     task, logits, example = drawn(host, "dyck-1", 6, 10)
     margins = task.objective.margin(logits, example, task.primary)
     assert margins.tolist() == [math.inf] * 10  # nothing to decide
-
-
-def test_confidence_in_a_wrong_close_is_wrong(host):
-    task = host.task("dyck-2:generate")
-    logits = torch.zeros(1, 3, 5)
-    logits[0, 1, 1] = 20.0
-    example = tensors(task.examples(ids(task, "[]")[None]))
-    assert task.primary.right(logits, example).tolist() == [False]
 
 
 def test_together_is_as_alone(host):
@@ -346,10 +331,3 @@ def test_models_train_and_are_tested_on_it(cli, tiny, results, model):
     assert record["task"]["name"] == "dyck-2-2:generate"
     assert record["test"]["metric"] == "close-bracket-string-accuracy"
     assert all(length % 2 == 0 for length in record["test"]["cells"]["length"])
-
-
-def test_training_strings_are_members(host):
-    task = host.task("dyck-2-3:generate")
-    example = task.sample(Stream("train"), 40, 16)
-    assert task.source.classify(example.inputs).all()
-    assert (example.targets.shape, known(example).shape) == ((16, 41), (16, 41, 2))

@@ -29,3 +29,11 @@ def test_a_run_in_training_shows_how_fast_it_is():
 def test_a_run_in_its_test_has_no_speed():
     row = next(line for line in shown(Progress("test", 50, 32)).splitlines() if "tiny" in line)
     assert row.split() == ["lstm", "tiny:causal-lm", "0", "test", "32"]
+
+
+def test_what_is_left_takes_as_long_as_what_is_done():
+    table = LiveTable(Console(file=io.StringIO(), width=120), total=5, finished=1)
+    table.formalbench_run_started(RUN)
+    assert table._left(10) == ""
+    table.formalbench_run_progress(RUN, Progress("train", 500, 32))
+    assert table._left(10) == ", about 1:10 left"  # half a run of four

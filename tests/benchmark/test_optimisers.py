@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from formalbench.contracts.network import ParameterGroup, Traits
-from formalbench.contracts.optimiser import Optimiser, clip
+from formalbench.contracts.optimiser import Optimiser
 from formalbench.contracts.protocol import Protocol
 from formalbench.training.configs import (
     AdamConfig,
@@ -24,7 +24,6 @@ from formalbench.training.optimisers import (
     Sgd,
     adam_in_one_pass,
     adam_plainly,
-    orthogonalised,
 )
 from formalbench.training.parameters import (
     Layout,
@@ -184,12 +183,6 @@ def test_adam_in_one_pass_is_the_plain_one(size, largest, worst, weight_decay):
     compare(chosen, fast if size == ONE_PASS else plain, rtol=0, atol=0)
 
 
-def test_a_gradient_is_clipped_run_by_run():
-    gradient = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
-    expected = torch.tensor([[0.6, 0.8], [0.3, 0.4]])
-    assert torch.allclose(clip(gradient, 1.0), expected, atol=1e-5)
-
-
 class SignDescent(Optimiser):
     """A stranger's: the least there can be."""
 
@@ -332,15 +325,6 @@ def test_muon_is_the_naive_one(groups, change):
     rows = Rows.start(layout.stack(networks), update.optimiser)
     follow(update, rows, layout, networks, naive)
     assert Muon(config).layout == ()  # the protocol's own is nobody's in particular
-
-
-@pytest.mark.parametrize("shape", [(4, 4), (3, 8), (8, 3)])
-def test_newton_and_schulz_make_a_matrix_orthogonal(shape):
-    torch.manual_seed(0)
-    found = orthogonalised(torch.randn(2, 3, *shape, dtype=torch.float64), 5)
-    values = torch.linalg.svdvals(found)
-    assert ((values > 0.3) & (values < 1.3)).all()
-    assert torch.equal(orthogonalised(torch.zeros(2, 3), 5), torch.zeros(2, 3))
 
 
 def test_muon_is_the_librarys_as_far_as_that_computes():

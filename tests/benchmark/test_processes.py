@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from formalbench.contracts.hooks import hookimpl
 from formalbench.host import PluginHost
-from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.plan import RunOptions, RunRequest, make_plan
 from formalbench.running.progress import Follower, ProgressFile
 from formalbench.running.session import execute
 from formalbench.store import Store
@@ -72,10 +72,10 @@ def numbers(record):
 def test_two_processes_give_the_numbers_of_one(tmp_path, tiny, odd_models):
     host = PluginHost.load([tiny, odd_models])
     plan = make_plan(host, RunRequest(("bag",), ("first", "parity"), protocol="tiny"))
-    alone = execute(host, plan, Store(tmp_path / "one"), "cpu", jobs=1)
+    alone = execute(host, plan, Store(tmp_path / "one"), RunOptions(jobs=1))
     listener = Listener()
     host.observe(listener, "listener")
-    shared = execute(host, plan, Store(tmp_path / "two"), "cpu", jobs=2)
+    shared = execute(host, plan, Store(tmp_path / "two"), RunOptions(jobs=2))
     assert [numbers(record) for record in shared] == [numbers(record) for record in alone]
     assert len(Store(tmp_path / "two").records()) == 4
     for run in plan.runs:
@@ -90,7 +90,7 @@ def test_a_worker_that_dies_twice_takes_only_its_own_run_down(tmp_path, tiny, od
     host.observe(listener, "listener")
     request = RunRequest(("dying", "bag"), ("first",), protocol="tiny", seeds=2)
     store = Store(tmp_path / "results")
-    records = execute(host, make_plan(host, request), store, "cpu", jobs=2)
+    records = execute(host, make_plan(host, request), store, RunOptions(jobs=2))
     told = [(record.model.name, record.status, record.message) for record in records]
     assert told == [
         *[("dying", "error", "the worker process died, twice")] * 2,
@@ -150,7 +150,7 @@ def test_a_worker_that_dies_once_costs_a_try(tmp_path, tiny, write, executor):
     host = PluginHost.load([tiny, write("once.py", DYING_ONCE), pool])
     request = RunRequest(("once",), ("first",), protocol="tiny", seeds=2)
     plan, store = make_plan(host, request), Store(tmp_path / "results")
-    records = execute(host, plan, store, "cpu", jobs=1, executor=executor)
+    records = execute(host, plan, store, RunOptions(jobs=1, executor=executor))
     assert [record.status for record in records] == ["finished"] * 2
 
 

@@ -179,7 +179,6 @@ def test_the_options_of_an_optimiser_are_written_out(protocols):
         ("decay.steps", "10", 10),
         ("decay.final", "0.25", 0.25),
         ("precision", "tf32", "tf32"),
-        ("mixed_lengths", "true", True),
         ("learning_rates", "0.5", (0.5,)),
         ("learning_rates", "0.5,0.25", (0.5, 0.25)),
         ("test.lengths", "7", 7),

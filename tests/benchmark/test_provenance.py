@@ -12,8 +12,8 @@ import pytest
 from formalbench import commit
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record, parse_record
+from formalbench.running.cohort import packages_of
 from formalbench.running.plan import key_of
-from formalbench.running.provenance import packages_of
 from formalbench.running.run_record import MAX_SIZE, _with_curve
 from formalbench.store import Store
 from formalbench.store.record_file import read_packed, written

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from formalbench.host import PluginHost
 from formalbench.running.estimate import due, estimate
-from formalbench.running.plan import RunRequest, key_of, make_plan
+from formalbench.running.plan import RunOptions, RunRequest, key_of, make_plan
 from formalbench.running.session import execute, finished
 from formalbench.store import Store
 
@@ -45,17 +45,17 @@ def cell(task, rate):
 
 def test_the_next_rate_is_tried_where_a_seed_did_not_learn(plan, tmp_path):
     host, made = plan("hard")
-    records = execute(host, made, Store(tmp_path / "hard"), jobs=1)
+    records = execute(host, made, Store(tmp_path / "hard"), RunOptions(jobs=1))
     assert len(records) == len(made.runs) == 2 * 3 * 2
     host, made = plan("easy")
-    records = execute(host, made, Store(tmp_path / "easy"), jobs=1)
+    records = execute(host, made, Store(tmp_path / "easy"), RunOptions(jobs=1))
     assert {record.learning_rate for record in records} == {0.001}
     assert len(records) == 2 * 2
 
 
 def test_what_is_due_follows_from_the_records(plan, tmp_path):
     host, made = plan("hard")
-    records = execute(host, made, Store(tmp_path / "store"), jobs=1)
+    records = execute(host, made, Store(tmp_path / "store"), RunOptions(jobs=1))
     every = {key_of(run): record for run, record in zip(made.runs, records, strict=True)}
 
     def after(*rates, perfect=()):
@@ -91,7 +91,7 @@ def test_what_failed_before_its_training_ended_says_nothing_of_its_rate(
 ):
     host, made = plan("hard")
     (run, *_) = made.runs
-    records = execute(host, made, Store(tmp_path / "store"), jobs=1)
+    records = execute(host, made, Store(tmp_path / "store"), RunOptions(jobs=1))
     every = {key_of(run): record for run, record in zip(made.runs, records, strict=True)}
     first = {key: one for key, one in every.items() if one.learning_rate == 0.001}
     stopped = first[key_of(run)].training.model_copy(update={"ended": "stopped"})
@@ -107,7 +107,7 @@ def test_an_estimate_counts_the_rates_that_are_due(plan, tmp_path):
     store = Store(tmp_path / "store")
     found = estimate(made, "cpu", {}, ())
     assert (found.runs, found.finished, len(found.units)) == (4, 0, 4)
-    execute(host, plan("easy")[1], store, jobs=1)
+    execute(host, plan("easy")[1], store, RunOptions(jobs=1))
     done = finished(plan("easy")[1], store)
     found = estimate(plan("easy")[1], "cpu", done, ())
     assert (found.runs, found.finished, len(found.units)) == (4, 4, 0)
@@ -115,9 +115,8 @@ def test_an_estimate_counts_the_rates_that_are_due(plan, tmp_path):
 
 def test_an_exact_model_has_no_rates(plan, tmp_path):
     host, made = plan("hard", models=("rejecting",))
-    assert [record.status for record in execute(host, made, Store(tmp_path / "store"), jobs=1)] == [
-        *("finished", "finished")
-    ]
+    records = execute(host, made, Store(tmp_path / "store"), RunOptions(jobs=1))
+    assert [record.status for record in records] == [*("finished", "finished")]
 
 
 def test_a_fallback_needs_to_know_where(tiny, write, refused):

@@ -183,6 +183,15 @@ def test_an_unknown_key_is_refused_anywhere(path):
         (("test", "cells", "metrics"), {"X Y": BITS}),
         (("test", "cells", "window"), 0),
         (("test", "cells", "answers"), [9, 20, 10]),
+        (("test", "cells", "correct"), [-1, 0, 0]),
+        (("test", "cells", "strings"), [10, 20, 2**53 + 1]),
+        (("test", "cells", "strings"), [10, 20, 10.5]),
+        (("test", "cells", "length"), [-1, 52, 60]),
+        (("test", "cells", "length"), [41, 52, 2**53 + 1]),
+        (("test", "cells", "length"), [41]),
+        (("protocol", "steps"), 1000.5),
+        (("protocol", "steps"), 1010),  # no multiple of evaluate_every
+        (("protocol", "schema_version"), "1"),
         (("selected", "correct"), 1025),
         (("place",), {"file": "x.py", "line": -1, "frames": []}),
         (("date",), "yesterday"),
@@ -191,8 +200,10 @@ def test_an_unknown_key_is_refused_anywhere(path):
     ids=str,
 )
 def test_what_cannot_be_is_refused(path, value):
-    message = problem(json.dumps(put(path, value)))
-    assert "not a valid record" in message
+    for _ in range(2):  # nothing is taken for what was read before
+        read(sample())
+        message = problem(json.dumps(put(path, value)))
+        assert "not a valid record" in message
 
 
 def test_a_record_without_cells_has_no_accuracy_to_compute():

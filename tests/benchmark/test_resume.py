@@ -18,7 +18,6 @@ from formalbench.training.run_state import (
     CurvePoint,
     Member,
     RunState,
-    Saved,
     saved_cohorts,
 )
 from formalbench.training.trainer import Cohort, _CohortTraining, train_cohort
@@ -179,7 +178,7 @@ class Annealed(RunState):
     """A run that has more to remember."""
 
     temperature: float = 1.0
-    noise: Saved = field(default_factory=lambda: torch.zeros(2))
+    noise: torch.Tensor = field(default_factory=lambda: torch.zeros(2))
     levels: list[int] = field(default_factory=list)
 
 

@@ -67,7 +67,7 @@ def trained_on(monkeypatch):
     real = trainer.TrainingData.take
 
     def hear(self, interval):
-        heard.extend((interval.seeds, mix) for mix in interval.mixes)
+        heard.extend((interval.seeds, length) for length, _ in interval.batches)
         return real(self, interval)
 
     monkeypatch.setattr(trainer.TrainingData, "take", hear)
@@ -95,22 +95,20 @@ class LongFirst(Sampler):
 
 def test_a_sampler_says_which_lengths_and_strings_come_next(train, trained_on):
     (done,) = train(UNIFORM, sampler=Rising())
-    assert [length for _, ((length, _),) in trained_on] == [1 + step // 3 for step in range(40)]
+    assert [length for _, length in trained_on] == [1 + step // 3 for step in range(40)]
     # 0 was never read.
     fresh = parameters(train(protocol(steps=20, decay={"steps": 20}), sampler=Rising())[0])
     assert torch.equal(parameters(done)[:8], fresh[:8])
     assert not torch.equal(parameters(done)[8:16], fresh[8:16])
 
 
-@pytest.mark.parametrize("mixed", [False, True])
-def test_runs_of_a_seed_share_a_samplers_strings(train, trained_on, mixed):
-    used = UNIFORM.model_copy(update={"mixed_lengths": mixed})
+def test_runs_of_a_seed_share_a_samplers_strings(train, trained_on):
     members = [Member(0.01, 0), Member(0.001, 0), Member(0.01, 1)]
-    together = train(used, members, Together, sampler=LongFirst())
-    drawn = [n for _, mix in trained_on for n, count in mix for _ in range(count)]
+    together = train(UNIFORM, members, Together, sampler=LongFirst())
+    drawn = [length for _, length in trained_on]
     assert 29 < np.mean(drawn) < 35  # 32.2 expected, 20.5 where all are alike
     for member, one in zip(members, together, strict=True):
-        (alone,) = train(used, [member], sampler=LongFirst())
+        (alone,) = train(UNIFORM, [member], sampler=LongFirst())
         torch.testing.assert_close(parameters(one), parameters(alone), rtol=0, atol=1e-9)
 
 

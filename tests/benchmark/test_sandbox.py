@@ -111,7 +111,7 @@ def test_what_is_no_answer_is_refused_and_a_pickle_is_not_read(sandbox, tmp_path
 @pytest.mark.slow
 def test_an_answer_that_does_not_come_or_does_not_end_is_not_waited_for(sandbox):
     sandbox.ask(answer, Question("say a"))
-    sandbox._limit = 2.0
+    sandbox.worker.limit = 2.0
     for text in ("hang", "half"):
         with pytest.raises(NoAnswerError):
             sandbox.ask(answer, Question(text))

@@ -10,7 +10,7 @@ from formalbench.cache import cache_folder
 from formalbench.files import unfinished_prefix
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
-from formalbench.running.plan import RunPlan, RunRequest, make_plan
+from formalbench.running.plan import RunOptions, RunPlan, RunRequest, make_plan
 from formalbench.running.progress import ProgressFile
 from formalbench.running.session import execute
 from formalbench.running.units import Unit, clean_cache
@@ -244,7 +244,7 @@ def test_a_kill_after_the_last_record_leaves_nothing(unit_of, monkeypatch):
     store = Store(unit.store)
     before = store.path_of(unit.runs[0]).stat().st_mtime_ns
     half = unfinished(cache_folder() / "progress")
-    execute(PluginHost.load(), RunPlan(unit.runs), store)  # as the same command does
+    execute(PluginHost.load(), RunPlan(unit.runs), store, RunOptions())  # as the same command does
     assert saved() == []
     assert not half.exists()
     assert store.path_of(unit.runs[0]).stat().st_mtime_ns == before

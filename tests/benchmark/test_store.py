@@ -1,12 +1,19 @@
 """The store: files written whole or not at all, and never outside their folder."""
 
+import gc
 import os
 from pathlib import Path
 
 import pytest
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.reading import MAX_BYTES
-from formalbench.store import Store, default_results, read_record, write_atomically
+from formalbench.store import (
+    Store,
+    default_results,
+    read_record,
+    without_collection,
+    write_atomically,
+)
 from made_records import make
 
 
@@ -107,21 +114,6 @@ def test_the_old_file_stands_until_the_new_one_is_whole(tmp_path, monkeypatch):
     assert path.read_text() == "new"
 
 
-def test_a_half_written_file_is_no_record(results, monkeypatch):
-    store = Store(results)
-    store.write(make())
-    during = []
-    real = os.fsync
-
-    def watching(descriptor):
-        during.append(len(store.records()))
-        real(descriptor)
-
-    monkeypatch.setattr(os, "fsync", watching)
-    store.write(make(test_id="1" * 16))
-    assert during == [1]
-
-
 @pytest.mark.parametrize("contents", [b"", b'{"schema_version": 2, "run', b"\xff", b"[]"])
 def test_a_file_that_is_no_record_is_one_line_with_its_name(results, contents):
     store = Store(results)
@@ -205,11 +197,6 @@ def test_a_results_folder_that_is_a_file(tmp_path):
             Store(tmp_path / place).check_writable()
 
 
-def test_a_writability_check_leaves_nothing(results):
-    Store(results).check_writable()
-    assert files(results) == []
-
-
 def test_the_default_folder(tmp_path, monkeypatch):
     assert default_results() == tmp_path / "results"
     monkeypatch.delenv("FORMALBENCH_RESULTS")
@@ -273,3 +260,16 @@ def test_what_a_killed_process_left_is_swept_and_what_another_writes_is_not(resu
     Store(results).check_writable()
     assert not old.exists()
     assert new.exists()
+
+
+def test_the_collector_works_again_after_reading(tmp_path):
+    assert gc.isenabled()
+    (tmp_path / "bad.json").write_text("{")
+    with pytest.raises(RequestError):
+        Store(tmp_path).files()
+    assert gc.isenabled()
+    with without_collection():
+        with without_collection():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()

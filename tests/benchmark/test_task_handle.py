@@ -16,7 +16,7 @@ from formalbench.contracts.example import Example
 from formalbench.evaluation.cells import Cell, TestSet, split_lengths, validation_set
 from formalbench.evaluation.cells import test_set as board_set
 from formalbench.task_handle import IGNORED, LabelledStrings
-from formalbench.training.curriculum import draw_mix
+from formalbench.training.curriculum import draw_length
 from formalbench.training.data import Interval, TrainingData
 from torch.utils.data import DataLoader
 
@@ -80,13 +80,13 @@ def test_training_batches_are_those_of_a_run_of_that_seed(host, name):
     protocol = host.protocol("standard")
     task = protocol.apply(host.task(name))
     lengths = split_lengths(task, "train")
-    mixes = tuple(draw_mix(protocol, lengths, batch, None, 7) for batch in range(20, 26))
-    interval = Interval(20, mixes, lengths[-1], (7,))
+    drawn = [draw_length(protocol, lengths, batch, None, 7) for batch in range(20, 26)]
+    interval = Interval(20, tuple((length, protocol.batch) for length in drawn), (7,))
     taken = TrainingData(task, protocol, torch.device("cpu")).take(interval)
     own = islice(fb.load(name).batches("train", batch=protocol.batch, seed=7), 20, 26)
-    for (share,), (strings, targets) in zip(taken, own, strict=True):
-        assert np.array_equal(share.example.inputs[0], strings)
-        assert np.array_equal(share.example.targets[0], targets)
+    for (examples,), (strings, targets) in zip(taken, own, strict=True):
+        assert np.array_equal(examples.inputs[0], strings)
+        assert np.array_equal(examples.targets[0], targets)
 
 
 def test_lengths_are_uniform_over_the_split():

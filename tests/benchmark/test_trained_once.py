@@ -6,7 +6,7 @@ import pytest
 from formalbench.contracts.hooks import hookimpl
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
-from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.plan import RunOptions, RunRequest, make_plan
 from formalbench.running.session import execute
 from formalbench.store import Store, weights_path
 from formalbench.training import trainer
@@ -221,7 +221,7 @@ def test_two_tests_of_a_run_at_a_time_train_it_once(tiny, odd_models, results):
     settings = parse_settings(["protocol.test.strings=8,16,32"])
     request = RunRequest(("bag",), ("first",), protocol="tiny", seeds=2, settings=settings)
     plan = make_plan(host, request)
-    records = execute(host, plan, Store(results), "cpu", jobs=3)
+    records = execute(host, plan, Store(results), RunOptions(jobs=3))
     assert [record.status for record in records] == ["finished"] * 6
     assert sorted(seed for _, seed in heard) == [0, 1]
     assert len({record.weights for record in records}) == 2

@@ -287,7 +287,7 @@ def trained_on(monkeypatch):
     real = trainer.TrainingData.take
 
     def hear(self, interval):
-        heard.append([length for mix in interval.mixes for length, _ in mix])
+        heard.append([length for length, _ in interval.batches])
         return real(self, interval)
 
     monkeypatch.setattr(trainer.TrainingData, "take", hear)

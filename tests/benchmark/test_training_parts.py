@@ -3,19 +3,19 @@
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import tensors
+from formalbench.contracts.example import Example, tensors
 from formalbench.contracts.protocol import Protocol
 from formalbench.device import check_precision, forward_in, multiplying
 from formalbench.training import step as training_step
 from formalbench.training import trainer
 from formalbench.training.configs import AdamConfig
 from formalbench.training.data import Interval, TrainingData
-from formalbench.training.gradients import OneByOne, Together
+from formalbench.training.gradients import Gradients, OneByOne, Together
 from formalbench.training.optimisers import Adam
-from formalbench.training.parameters import Rows, make_update, numbers_of_steps
+from formalbench.training.parameters import Layout, Rows, make_update, numbers_of_steps
 from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
-from formalbench.training.step import WARM_UP, GraphedGroup, Group, Recording, Share, StepInputs
+from formalbench.training.step import WARM_UP, GraphedGroup, Group, Recording, StepInputs
 from formalbench.training.trainer import Cohort
 
 CPU = torch.device("cpu")
@@ -27,7 +27,7 @@ def protocol(**change):
 
 
 def interval(first, seeds=(0, 1), lengths=(3, 5, 3)):
-    return Interval(first, tuple(((length, 8),) for length in lengths), 5, seeds)
+    return Interval(first, tuple((length, 8) for length in lengths), seeds)
 
 
 def test_strings_drawn_ahead_are_the_same(host):
@@ -40,8 +40,8 @@ def test_strings_drawn_ahead_are_the_same(host):
             got = ahead.take(interval(first))
             ahead.draw_ahead(interval(first + 3))
             for (mine,), (other,) in zip(got, plain.take(interval(first)), strict=True):
-                assert torch.equal(mine.example.inputs, other.example.inputs)
-                assert torch.equal(mine.example.targets, other.example.targets)
+                assert torch.equal(mine.inputs, other.inputs)
+                assert torch.equal(mine.targets, other.targets)
         ahead.draw_ahead(interval(6))
         ahead.draw_ahead(interval(9, (0,), (7,)))  # guesses that the runs do not follow
         assert len(ahead.take(interval(9, (0,), (8,)))) == 1
@@ -54,17 +54,47 @@ def test_runs_of_one_seed_share_their_strings_whoever_else_there_is(host):
     data = TrainingData(host.task("parity"), protocol(), CPU)
     (both,), *_ = data.take(interval(0))
     (alone,), *_ = data.take(interval(0, seeds=(1,)))
-    assert torch.equal(both.example.inputs[1:], alone.example.inputs)
+    assert torch.equal(both.inputs[1:], alone.inputs)
 
 
 def test_a_steps_strings_are_those_of_its_key(host):
     task = host.task("parity")
-    (share,), *_ = TrainingData(task, protocol(), CPU).take(interval(5))
+    (batch,), *_ = TrainingData(task, protocol(), CPU).take(interval(5))
     asked = task.sample(task.stream("train", "parts", 1, 1, 5), 3, 8)
-    assert share.example.inputs[1].tolist() == asked.inputs.tolist()
+    assert batch.inputs[1].tolist() == asked.inputs.tolist()
     borrowing = protocol(name="other", version=3, draws=["parts", 1])
     (same,), *_ = TrainingData(task, borrowing, CPU).take(interval(5))
-    assert torch.equal(same.example.inputs, share.example.inputs)
+    assert torch.equal(same.inputs, batch.inputs)
+
+
+class Scripted(OneByOne):
+    """Says what a script says, and hears of the noise."""
+
+    def __init__(self, network, said):
+        self.layout, self.said, self.noise = Layout.of(network), list(said), []
+
+    def select(self, runs):
+        return None
+
+    def gradients(self, selected, flat_RP, example, noise):
+        self.noise.append(list(noise))
+        return self.said.pop(0)
+
+
+def test_the_batches_of_a_step_are_averaged_and_draw_numbers_of_their_own(host):
+    said = [
+        Gradients(torch.tensor([[1.0], [2.0]]), torch.tensor([2.0, 3.0]), torch.tensor([1, 0])),
+        Gradients(torch.tensor([[5.0], [3.0]]), torch.tensor([4.0, 1.0]), torch.tensor([2, 3])),
+    ]
+    program = Scripted(torch.nn.Linear(1, 1, bias=False), said)
+    rows = Rows.start(torch.zeros(2, 1), ADAM)
+    group = Group((0, 1), program, rows, make_update(ADAM, None, torch.nn.Linear(1, 1)))
+    found = group.gradients([Example(torch.zeros(2, 1, 1), None)] * 2, [7, 8])
+    assert found.gradients.tolist() == [[3.0], [2.5]]
+    assert found.losses.tolist() == [3.0, 2.0]
+    assert found.wrong.tolist() == [3, 3]
+    assert program.noise[0] == [7, 8]
+    assert len({seed for seeds in program.noise for seed in seeds}) == 4
 
 
 ADAM = Adam(AdamConfig())
@@ -83,8 +113,8 @@ def made(host):
         length = 3 if step % 3 else 4
         example = tensors(task.sample(task.stream("parts", step), length, 8))
         ((rate, scalars),) = numbers_of_steps([[0.01, 0.02, 0.03]], step, ADAM, rows.parameters)
-        share = Share(example.map(lambda part: part.expand(3, *part.shape)))
-        steps.append(StepInputs((share,), rate, scalars))
+        batch = example.map(lambda part: part.expand(3, *part.shape))
+        steps.append(StepInputs((batch,), rate, scalars))
     return program, rows, make_update(ADAM, 1.0, networks[0]), steps
 
 
@@ -101,7 +131,7 @@ def test_a_recorded_length_is_replayed_with_new_inputs(made, monkeypatch):
 
     def record(self, inputs, noise):
         kept = inputs.map(torch.clone)
-        recorded.append(inputs.shares[0].example.inputs.shape[-1])
+        recorded.append(inputs.examples[0].inputs.shape[-1])
         return Recording(Again(self, kept), kept)
 
     monkeypatch.setattr(training_step.torch.cuda, "graph_pool_handle", lambda: None)
@@ -193,7 +223,7 @@ def test_as_many_runs_as_memory_allows(host, monkeypatch, free, expected):
     assert trainer.runs_that_fit(on_gpu) == expected
 
 
-@pytest.mark.parametrize("change", [{}, {"accumulate": 3}, {"mixed_lengths": True}])
+@pytest.mark.parametrize("change", [{}, {"accumulate": 3}])
 def test_the_step_that_is_measured_is_one_at_the_longest_length(host, change):
     shapes = []
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import parse_record
-from formalbench.contracts.verification import VerificationRecord, parse_any
+from formalbench.contracts.verification import VerificationRecord, parse_any, written_lengths
 from formalbench.store import Store
-from formalbench.verification.command import written_lengths
 
 EXACT_MODELS = Path(__file__).parent / "plugins" / "exact_models.py"
 

@@ -13,10 +13,9 @@ from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.evaluation.cells import validation_set, watch_set
 from formalbench.evaluation.evaluate import evaluate
-from formalbench.training import run_state
 from formalbench.training.gradients import OneByOne, Together
 from formalbench.training.resolved_protocol import make_recipe
-from formalbench.training.run_state import Checkpointer, Member
+from formalbench.training.run_state import Member
 from formalbench.training.trainer import Cohort, train_cohort
 from formalbench.training.validation import MAX_NUMBERS
 from pydantic import ValidationError
@@ -101,25 +100,6 @@ def test_its_strings_are_nobody_elses(host):
     ]
     strings = [{row.tobytes() for row in one.cells[0].examples[0].inputs} for one in sets]
     assert len(strings[0] | strings[1] | strings[2]) == 30
-
-
-class Killed(BaseException):
-    pass
-
-
-def test_a_killed_cohort_keeps_its_curves(host, monkeypatch):
-    monkeypatch.setattr(run_state, "EVERY", 0.0)
-
-    def kill(progress):
-        if progress.step == 50:
-            raise Killed
-
-    killed = [Member(0.01, 0, kill), *MEMBERS[1:]]
-    with pytest.raises(Killed):
-        train_cohort(cohort(host, members=killed, checkpointer=Checkpointer("key", MEMBERS)))
-    again = train_cohort(cohort(host, checkpointer=Checkpointer("key", MEMBERS)))
-    whole = train_cohort(cohort(host))
-    assert [one.history for one in again] == [one.history for one in whole]
 
 
 def test_what_a_probe_reads_is_not_finite(host, monkeypatch):

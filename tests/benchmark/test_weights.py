@@ -1,7 +1,6 @@
 """Weights beside records: what was tested is what is kept, and nothing else is taken for it."""
 
 import hashlib
-import os
 import signal
 
 import pytest
@@ -11,7 +10,7 @@ from formalbench.contracts.record import parse_record
 from formalbench.evaluation.cells import test_set as draw_test_set  # not a test
 from formalbench.evaluation.evaluate import evaluate
 from formalbench.host import PluginHost
-from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.plan import RunOptions, RunRequest, make_plan
 from formalbench.running.session import execute
 from formalbench.store import Store, weights_path
 from formalbench.store.weights import MAX_BUILT, MAX_BYTES, load_network, pack
@@ -31,7 +30,7 @@ def kept(odd_host, results):
     def run(model="bag", seeds=1, jobs=1):
         plan = make_plan(odd_host, RunRequest((model,), ("parity",), protocol="tiny", seeds=seeds))
         store = Store(results)
-        records = execute(odd_host, plan, store, "cpu", jobs)
+        records = execute(odd_host, plan, store, RunOptions(jobs=jobs))
         return [(record, weights_path(store.path_of(record))) for record in records]
 
     return run
@@ -65,14 +64,6 @@ def test_worker_processes_hand_their_weights_over(odd_host, kept):
         assert correct(odd_host, record, network) == record.test.cells.correct
 
 
-def test_a_run_done_keeps_its_weights(kept):
-    ((record, path),) = kept()
-    before = path.stat()
-    ((again, _),) = kept()
-    assert again == record
-    assert (path.stat().st_mtime_ns, path.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
-
-
 @pytest.mark.parametrize("model", ["rejecting", "stumbling", "not-a-number"])
 def test_what_was_not_trained_has_no_weights(kept, model):
     ((record, path),) = kept(model)
@@ -99,19 +90,6 @@ def test_a_run_whose_network_cannot_be_written_down_has_failed(kept, monkeypatch
     assert (record.status, record.test, record.weights) == ("error", None, None)
     assert record.message == "the weights were not saved: TypeError: no such element"
     assert not path.exists()
-
-
-def test_a_record_is_never_there_before_its_weights(kept, results, monkeypatch):
-    seen = []
-    real = os.fsync
-
-    def watching(descriptor):
-        seen.append(sorted(path.suffix for path in results.rglob("*seed0*")))
-        real(descriptor)
-
-    monkeypatch.setattr(os, "fsync", watching)
-    kept()
-    assert seen[-2:] == [[], [".safetensors"]]
 
 
 def test_a_kill_between_the_two_leaves_no_record(spawn, tiny, odd_models, results, cli):

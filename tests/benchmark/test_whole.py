@@ -60,9 +60,3 @@ def test_a_constant_never_beats_seeing_the_length(host, name):
     assert 0.0 <= chance.constant <= chance.length_only + 1e-12
     assert chance.length_only <= 1.0
     assert all(share * ESTIMATE_FROM == round(share * ESTIMATE_FROM) for share in chance.by_length)
-
-
-def test_first_is_tagged_by_a_coin(host):
-    chance = host.task("first:tag").chance([1, 7, 30])
-    assert chance.constant == pytest.approx(0.5, abs=0.03)
-    assert chance.by_length == pytest.approx((0.5,) * 3, abs=0.03)

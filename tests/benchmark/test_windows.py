@@ -308,13 +308,6 @@ def test_a_record_of_a_window(run_window):
     assert run_window("dyck-2-3:generate") == text  # what is done is not done again
 
 
-def test_a_single_type_is_trivial(run_window):
-    record = parse_record(run_window("dyck-1-3:generate"), "it")
-    assert record.test.chance_length == 1.0
-    for name in ("close-bracket-accuracy", "close-bracket-macro-accuracy"):
-        assert record.test.cells.whole(name).mean == 1.0
-
-
 def test_a_window_fits_its_cells(run_window):
     data = json.loads(run_window("dyck-2-3:generate"))
     for first in ([200], [84, 84], []):

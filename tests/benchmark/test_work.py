@@ -7,13 +7,13 @@ import weakref
 
 import pytest
 import torch
-from formalbench.contracts.errors import RequestError, UnwritableError
+from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest, make_plan
 from formalbench.running.units import Unit, cohorts_of, divided
 from formalbench.running.worker import work
-from formalbench.store import Store, records, weights_path
+from formalbench.store import Store, weights_path
 from formalbench.training import trainer
 
 
@@ -122,22 +122,6 @@ def test_what_did_not_fit_is_gone_before_its_halves_begin(host_with_tiny, do, mo
     monkeypatch.setattr(trainer, "train_cohort", small_memory)
     done = do(plan(host_with_tiny, "bag", 4))
     assert [record.status for record, _ in done] == ["finished"] * 4
-
-
-def test_a_run_whose_weights_have_no_room_has_failed(host_with_tiny, do, monkeypatch):
-    real = records.write_atomically
-
-    def full(path, contents):
-        if path.suffix == ".safetensors":
-            raise UnwritableError(f"cannot write {path}: No space left on device")
-        real(path, contents)
-
-    monkeypatch.setattr(records, "write_atomically", full)
-    for record, weights in do(plan(host_with_tiny, "bag", 2)):
-        assert (record.status, record.test, record.weights) == ("error", None, None)
-        assert record.message.startswith("the weights were not saved: cannot write ")
-        assert record.message.endswith(".safetensors: No space left on device")
-        assert weights is None
 
 
 def test_the_record_tells_the_threads_of_the_run(host_with_tiny, do):

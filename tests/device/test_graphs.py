@@ -10,7 +10,7 @@ from formalbench.training.configs import AdamConfig
 from formalbench.training.gradients import Together
 from formalbench.training.optimisers import Adam
 from formalbench.training.parameters import Rows, make_update, numbers_of_steps
-from formalbench.training.step import WARM_UP, GraphedGroup, Group, Share, StepInputs
+from formalbench.training.step import WARM_UP, GraphedGroup, Group, StepInputs
 
 STEPS = 2 * WARM_UP
 
@@ -29,9 +29,9 @@ def test_recorded_steps(host, task, model, device):
     numbers = numbers_of_steps([[1e-3] * 2] * STEPS, 0, adam, rows.parameters)
     for step, (rate, scalars) in enumerate(numbers):
         example = tensors(task.sample(task.stream(f"step {step}"), 7, 8), device)
-        share = Share(example.map(lambda part: part.expand(2, *part.shape)))
+        batch = example.map(lambda part: part.expand(2, *part.shape))
         for group in groups:
-            group.step(StepInputs((share,), rate, scalars), (0, 0))
+            group.step(StepInputs((batch,), rate, scalars), (0, 0))
     assert groups[1]._recordings, "no step was recorded"
     torch.testing.assert_close(
         groups[1].rows.parameters, groups[0].rows.parameters, rtol=0, atol=1e-10

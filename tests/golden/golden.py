@@ -87,7 +87,7 @@ PUBLISHED = (
 SHORT_RUNS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("rnn,deltanet", "parity,dyck-2-3:generate", ()),
     ("regulargpt", "tomita-3:next-symbols", ()),
-    ("lstm", "cycle-navigation:tag", ("--set", "protocol.mixed_lengths=true")),
+    ("lstm", "cycle-navigation:tag", ()),
     (
         "transformer",
         "first",

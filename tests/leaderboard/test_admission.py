@@ -16,7 +16,7 @@ from formalbench.contracts.specs import MetricSpec, ProtocolSpec
 from formalbench.evaluation import cells as evaluation_cells
 from formalbench.host import Plugin, PluginHost
 from formalbench.metrics.close_brackets import MACRO, MICRO
-from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.plan import RunOptions, RunRequest, make_plan
 from formalbench.running.session import execute
 from formalbench.statistics.aggregate import facts_of
 from formalbench.statistics.build import View, build_page
@@ -358,7 +358,7 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FORMALBENCH_CACHE", str(folder / "cache"))
         store = Store(folder / "results")
-        (record,) = execute(host, make_plan(host, request), store, "cpu", jobs=1)
+        (record,) = execute(host, make_plan(host, request), store, RunOptions(jobs=1))
     torch.set_num_threads(threads)
     return host, record
 

@@ -362,11 +362,11 @@ def test_runs_that_failed_are_told_when_time_is_up(clone, fill, tmp_path, monkey
     assert fill("--results", tmp_path / "other").code == 0
     record = Store(tmp_path / "other").records()[0].model_copy(update=FAILED)
 
-    def train(host, plan, store, manner, done, carry_out, options):
+    def train(host, plan, store, options, done):
         store.write(record)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(filling, "run_plan", train)
+    monkeypatch.setattr(filling, "execute_live", train)
     monkeypatch.setattr(filling, "_interrupted_at", lambda end: nullcontext())
     done = fill("--hours", 1e-9)
     assert done.code == 1
@@ -375,9 +375,7 @@ def test_runs_that_failed_are_told_when_time_is_up(clone, fill, tmp_path, monkey
 
 def test_options_of_an_executor_reach_it(clone, fill, refused, monkeypatch):
     seen = []
-    monkeypatch.setattr(
-        filling, "execute_live", lambda *arguments, **keys: seen.append(keys["options"]) or []
-    )
+    monkeypatch.setattr(filling, "execute_live", lambda *given: seen.append(given[3].config) or [])
     fill("--executor", "slurm", "--set", "executor.poll=0.5", "--set", "executor.cpus=1")
     assert seen == [{"poll": 0.5}]
     words = ("leaderboard", "fill", "--executor", "slurm", "--set")

@@ -7,7 +7,7 @@ import re
 import pytest
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
-from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.plan import RunOptions, RunRequest, make_plan
 from formalbench.running.session import execute
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.length_profile import text_line
@@ -121,7 +121,7 @@ def test_a_trained_text_is_drawn_at_the_lengths_that_it_was_tested_at(tmp_path, 
     host, store = PluginHost.load([tmp_path / "short.yaml"]), Store(tmp_path / "results")
     settings = parse_settings(("model.width=8", "model.heads=2", "model.layers=1"))
     request = RunRequest(("transformer",), ("tiny:causal-lm",), protocol="short", settings=settings)
-    execute(host, make_plan(host, request), store, "cpu", 1)
+    execute(host, make_plan(host, request), store, RunOptions(jobs=1))
     shown = board(store.files().values(), "tiny:causal-lm")
     (row,) = shown.rows
     line = text_line(row.on("tiny:causal-lm"))

@@ -97,21 +97,16 @@ def _drawn(what: str) -> Tensor:
 
 def _lengths(sampler: Sampler) -> None:
     from formalbench.contracts.protocol import Protocol
-    from formalbench.training.curriculum import draw_mix
+    from formalbench.training.curriculum import draw_length
 
     lengths = list(range(1, 41))
-    for mixed in (False, True):
-        protocol = Protocol(name="check", version=1, mixed_lengths=mixed)
-        stages = sampler.stages(protocol, lengths)
-        demand(
-            bool(stages) and stages[-1] == lengths, "the last stage does not contain all lengths"
-        )
-        for stage in stages:
-            for batch in range(20):
-                first, again = (
-                    draw_mix(protocol, stage, batch, None, 0, sampler) for _ in range(2)
-                )
-                demand(first == again, f"batch {batch} has other lengths when repeated")
+    protocol = Protocol(name="check", version=1)
+    stages = sampler.stages(protocol, lengths)
+    demand(bool(stages) and stages[-1] == lengths, "the last stage does not contain all lengths")
+    for stage in stages:
+        for batch in range(20):
+            first, again = (draw_length(protocol, stage, batch, None, 0, sampler) for _ in range(2))
+            demand(first == again, f"batch {batch} has another length when repeated")
 
 
 def _rates(schedule: Schedule) -> None:

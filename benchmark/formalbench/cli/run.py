@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.hooks import JobsLeft
 from formalbench.device import check_threads
 from formalbench.ui.terminal import (
     DeviceOption,
@@ -187,8 +186,8 @@ def add_commands(app: typer.Typer) -> None:
         Exit code 1 if a run failed. Its record contains the error.
         """
         from formalbench.host.options import parse_settings
-        from formalbench.running.plan import RunRequest, parse_seeds
-        from formalbench.running.session import Manner, estimate_session, execute, run_session
+        from formalbench.running.plan import RunOptions, RunRequest, parse_seeds
+        from formalbench.running.session import estimate_session, execute, run_session
         from formalbench.store import Store, default_results
         from formalbench.ui.live import execute_live, summary
 
@@ -204,23 +203,17 @@ def add_commands(app: typer.Typer) -> None:
             seeds=parse_seeds(seeds) if seeds is not None else None,
             settings=parse_settings(settings or ()),
         )
-        manner = Manner(
+        options = RunOptions(
             *(device, jobs, threads, executor, fail_fast, debug, quiet or as_json),
             trackers=split_names("--tracker", tracker) if tracker is not None else (),
         )
         store = Store(results or default_results())
         if dry_run:
-            found = estimate_session(host_of(ctx), request, store, manner)
+            found = estimate_session(host_of(ctx), request, store, options)
             print_estimate(found, jobs, as_json=as_json)
             return
         carry_out = execute if quiet else execute_live
-        try:
-            records = run_session(host_of(ctx), request, store, manner, carry_out)
-        except JobsLeft as left:
-            from formalbench.ui.interrupt import settle
-
-            settle(left)
-            raise
+        records = run_session(host_of(ctx), request, store, options, carry_out)
         if as_json:
             print(json.dumps([json.loads(record.to_json()) for record in records], indent=2))
         failed = [record for record in records if record.status != "finished"]

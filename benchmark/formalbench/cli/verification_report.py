@@ -27,7 +27,7 @@ def lines_above(found: Verification) -> list[str]:
         f"{found.model.name} on {found.task.name}, {dtype_title(found.dtype)}"
         + (f" ({parameters})" if parameters else "")
     ]
-    if found.plan.exhaustive is None:
+    if found.plan.asked.exhaustive is None:
         lines.append("exhaustive: skipped")
     else:
         total = found.total("exhaustive")
@@ -84,7 +84,7 @@ def _cut(text: str) -> str:
 def _all(found: Verification) -> str:
     """Return which lengths the exhaustive strings have."""
     shortest = min(part.length for part in found.plan.portions if part.kind == "exhaustive")
-    longest = found.plan.exhaustive
+    longest = found.plan.asked.exhaustive
     if shortest == longest:
         return f"of length {longest}"
     return f"of length {shortest} to {longest}" if shortest > 1 else f"up to length {longest}"

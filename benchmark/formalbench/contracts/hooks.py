@@ -10,7 +10,7 @@ Implementations may leave out arguments they do not need.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,7 +69,12 @@ class DetachedExecutor(Executor):
 
     A repeated request finds them again: a run has the same name in every process
     (`formalbench.running.units.Unit.names`).
+
+    Attributes:
+        cancel_command: what a user may type to end what `detach` left; empty for nothing.
     """
+
+    cancel_command: str = ""
 
     @abstractmethod
     def holder(self, run: str) -> str | None:
@@ -82,23 +87,6 @@ class DetachedExecutor(Executor):
     @abstractmethod
     def detach(self) -> int:
         """Follow nothing any more; return how many units live on."""
-
-    @abstractmethod
-    def cancel_left(self) -> None:
-        """End those that `detach` left."""
-
-
-class JobsLeft(KeyboardInterrupt):
-    """Ctrl-C, while units were worked on that live on.
-
-    Args:
-        count: how many.
-        cancel: ends them.
-    """
-
-    def __init__(self, count: int, cancel: Callable[[], None]) -> None:
-        super().__init__()
-        self.count, self.cancel = count, cancel
 
 
 hookspec = pluggy.HookspecMarker("formalbench")

@@ -5,6 +5,7 @@ Legend: B strings, K outputs.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -105,6 +106,11 @@ def add_up(states: Iterable[State]) -> State:
     for state in every:
         total[tuple(slice(size) for size in state.shape)] += state
     return total
+
+
+def whole_number(total: float) -> int | float:
+    """Return a sum as records have it: a whole number as one."""
+    return int(total) if math.isfinite(total) and total == int(total) else total
 
 
 def merged(parts: Sequence[Measures]) -> dict[str, Measure]:

@@ -252,8 +252,7 @@ class Protocol(Part):
         batch: strings per step.
         batch_tokens: tokens per step instead of strings: as many strings as have about this many
             symbols, END included, and at least one. None for `batch` strings at any length.
-        mixed_lengths: whether the strings of a batch have different lengths. A network that takes
-            no padded batches gets them length by length.
+        mixed_lengths: no more than a key of records: the strings of a batch have one length.
         shared_lengths: whether runs of all seeds train on batches of the same lengths. They can
             then train together, but are not independent of each other.
         accumulate: batches whose gradients are averaged for a step.
@@ -287,7 +286,7 @@ class Protocol(Part):
     steps: Positive = 2000
     batch: Positive = 128
     batch_tokens: Annotated[Positive | None, LATER] = None
-    mixed_lengths: bool = False
+    mixed_lengths: Literal[False] = False
     shared_lengths: Annotated[bool | None, LATER] = None
     accumulate: Positive = 1
     evaluate_every: Positive = 20
@@ -381,8 +380,6 @@ class Protocol(Part):
             problems.append("fallback needs decay.validated")
         if self.decay.steps > self.steps:
             problems.append("decay.steps must not exceed steps")
-        if self.mixed_lengths and self.batch_tokens is not None:
-            problems.append("batch_tokens cannot be used with mixed_lengths")
         if problems:
             raise ValueError("; ".join(problems))
         return self

@@ -87,14 +87,14 @@ class Sampler:
         count: int,
         weights: Weights | None,
     ) -> npt.NDArray[np.int64]:
-        """Return lengths of the stage for a batch, one for each string or one for all of them.
+        """Return lengths of the stage for a batch, one for all of its strings.
 
         Args:
             protocol: of the run.
             stage: the lengths that may be sampled, in order.
             batch: which, counted from 0.
             stream: where random numbers come from; it depends on all of these and on the seed.
-            count: how many lengths: 1, or with ``mixed_lengths`` the protocol's ``batch``.
+            count: how many lengths: 1.
             weights: as `weights` returned them, of this stage or of all lengths.
         """
         every = np.asarray(stage, dtype=np.int64)
@@ -118,5 +118,4 @@ class Sampler:
             length: of the strings.
             count: how many.
         """
-        own = (length,) if protocol.mixed_lengths else ()
-        return task.sample(task.stream("train", *protocol.key, seed, batch, *own), length, count)
+        return task.sample(task.stream("train", *protocol.key, seed, batch), length, count)

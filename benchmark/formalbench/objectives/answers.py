@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from formalbench.contracts.objective import Patience, demand
+from formalbench.contracts.objective import Objective, Patience, demand
 from formalbench.contracts.source import Stream
+from formalbench.metrics.cross_entropy import class_nats, mean_scored
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from formalbench.contracts.example import Example
+    from formalbench.contracts.metric import Metric
     from formalbench.contracts.task import Task
 
 
@@ -63,8 +65,26 @@ def class_margin(logits: Tensor) -> Tensor:
     return first - second
 
 
+class ClassAnswers(Objective):
+    """What objectives share whose answers are classes: each the one with the largest logit."""
+
+    def loss(self, logits: Tensor, example: Example) -> Tensor:
+        """Return the mean cross-entropy over all answers in nats."""
+        return mean_scored(class_nats(logits, example.targets), example.scored)
+
+    def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
+        """Return the least gap between the two largest logits of any answer, (B,)."""
+        return least_margin(class_margin(logits), example.scored)
+
+    def telling(self, logits: Tensor, example: Example, primary: Metric) -> float:
+        """Return the logit that decided the first wrong answer (`telling_class`)."""
+        return telling_class(logits, example)
+
+
 def least_margin(margins_BA: Tensor, scored_BA: Tensor | None) -> Tensor:
-    """Return the least margin of each string's scored answers, (B,)."""
+    """Return the least margin of each string's scored answers, (B,), of (B,) or (B, A)."""
+    if margins_BA.ndim == 1:
+        return margins_BA
     if scored_BA is not None:
         margins_BA = margins_BA.where(scored_BA, math.inf)
     return margins_BA.amin(-1)

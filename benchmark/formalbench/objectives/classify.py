@@ -8,22 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from formalbench.contracts.example import Example
-from formalbench.contracts.objective import Chance, Objective, Promise, as_plain, demand
+from formalbench.contracts.objective import Chance, Promise, as_plain, demand
 from formalbench.contracts.source import Language, Stream, Symbols
 from formalbench.metrics.accuracy import Accuracy
-from formalbench.metrics.cross_entropy import CrossEntropy, class_nats, mean_scored
+from formalbench.metrics.cross_entropy import CrossEntropy
 from formalbench.metrics.mutual_information import MOST_CLASSES, MutualInformation
-from formalbench.objectives.answers import (
-    class_margin,
-    first_difference,
-    some_lengths,
-    telling_class,
-)
+from formalbench.objectives.answers import ClassAnswers, first_difference, some_lengths
 from formalbench.objectives.chance import fixed_chance, fixed_test
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from formalbench.contracts.metric import Metric
     from formalbench.contracts.task import Task
 
@@ -34,7 +27,7 @@ SAMPLE = 512
 """Strings by which a check holds a language to the distribution that it states."""
 
 
-class Classify(Objective):
+class Classify(ClassAnswers):
     """One label per string; a string is correct if its own class has the largest logit.
 
     Logits are (B, K) with K classes, targets (B,). Among equal largest logits the lowest class
@@ -53,10 +46,6 @@ class Classify(Objective):
     def examples(self, source: Language, strings_BN: Symbols, stream: Stream) -> Example:
         """Ask for the class of each string, (B,)."""
         return Example(strings_BN, source.classify(strings_BN))
-
-    def loss(self, logits: Tensor, example: Example) -> Tensor:
-        """Return the mean cross-entropy in nats."""
-        return mean_scored(class_nats(logits, example.targets), example.scored)
 
     def metrics(self, source: Language) -> tuple[Metric, ...]:
         """Return accuracy, cross-entropy and, of few classes, mutual information."""
@@ -84,14 +73,6 @@ class Classify(Objective):
     def plain(self, source: Language, example: Example) -> list[Any]:
         """Return the classes as numbers."""
         return as_plain(example.targets)
-
-    def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
-        """Return the largest logit minus the second largest, (B,)."""
-        return class_margin(logits)
-
-    def telling(self, logits: Tensor, example: Example, primary: Metric) -> float:
-        """Return the logit that decided (`telling_class`)."""
-        return telling_class(logits, example)
 
     def expected(self, source: Language, string: Symbols, example: Example) -> int | str:
         """Return the class."""

@@ -11,25 +11,21 @@ from formalbench.contracts.example import Example
 from formalbench.contracts.objective import Patience, Promise, as_plain, demand
 from formalbench.contracts.source import HasPrefixClasses, HasQuestions, Language, Stream, Symbols
 from formalbench.metrics.accuracy import StringAccuracy
-from formalbench.metrics.cross_entropy import CrossEntropy, class_nats, mean_scored
+from formalbench.metrics.cross_entropy import CrossEntropy
 from formalbench.objectives.answers import (
-    class_margin,
+    ClassAnswers,
     first_difference,
-    least_margin,
     some_lengths,
     strings_of,
-    telling_class,
 )
 from formalbench.objectives.chance import WholeString
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from formalbench.contracts.metric import Metric
     from formalbench.contracts.task import Task
 
 
-class Tag(WholeString):
+class Tag(ClassAnswers, WholeString):
     """One label per position: the class of the prefix that ends there.
 
     Logits are (B, N, K), targets (B, N). A string is correct if every label is. Of a source that
@@ -56,10 +52,6 @@ class Tag(WholeString):
         asked_BN = source.asked(strings_BN)
         return Example(strings_BN, np.where(asked_BN, classes_BN, 0), scored=asked_BN)
 
-    def loss(self, logits: Tensor, example: Example) -> Tensor:
-        """Return the mean cross-entropy over all positions in nats."""
-        return mean_scored(class_nats(logits, example.targets), example.scored)
-
     def metrics(self, source: Any) -> tuple[Metric, ...]:
         """Return the accuracies of strings and labels, and cross-entropy."""
         return StringAccuracy(), CrossEntropy()
@@ -79,14 +71,6 @@ class Tag(WholeString):
             [label if asked else None for label, asked in zip(*rows, strict=True)]
             for rows in zip(labels, example.scored.tolist(), strict=True)
         ]
-
-    def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
-        """Return the least gap between the two largest logits of any position, (B,)."""
-        return least_margin(class_margin(logits), example.scored)
-
-    def telling(self, logits: Tensor, example: Example, primary: Metric) -> float:
-        """Return the logit that decided the first wrong label (`telling_class`)."""
-        return telling_class(logits, example)
 
     def contradicts(self, source: Any, example: Example) -> int | None:
         """Compare labels with what the oracle says of every prefix."""

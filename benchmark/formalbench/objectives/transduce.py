@@ -12,21 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from formalbench.contracts.example import Example
-from formalbench.contracts.objective import Chance, Objective
+from formalbench.contracts.objective import Chance
 from formalbench.contracts.source import Labels, Stream, Symbols, Transduction
 from formalbench.metrics.accuracy import AnswerAccuracy
-from formalbench.metrics.cross_entropy import CrossEntropy, class_nats, mean_scored
-from formalbench.objectives.answers import (
-    END,
-    class_margin,
-    least_margin,
-    strings_of,
-    telling_class,
-)
+from formalbench.metrics.cross_entropy import CrossEntropy
+from formalbench.objectives.answers import END, ClassAnswers, strings_of
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from formalbench.contracts.metric import Metric
 
 BLANK = "<blank>"
@@ -38,7 +30,7 @@ TRIED = 64
 """Lengths at which a function is asked whether it knows the length of its answers."""
 
 
-class Answered(Objective):
+class Answered(ClassAnswers):
     """What the objectives about functions from strings to strings share.
 
     Outputs are the function's own and then END. The primary metric is the share of answers
@@ -51,10 +43,6 @@ class Answered(Objective):
     def answers(self, source: Transduction) -> tuple[str, ...]:
         """Return the symbols of answers and END."""
         return (*source.outputs, END)
-
-    def loss(self, logits: Tensor, example: Example) -> Tensor:
-        """Return the mean cross-entropy over all symbols of answers in nats."""
-        return mean_scored(class_nats(logits, example.targets), example.scored)
 
     def metrics(self, source: Transduction) -> tuple[Metric, ...]:
         """Return the accuracies of symbols and strings, and cross-entropy."""
@@ -104,14 +92,6 @@ class Answered(Objective):
         labels = np.zeros(example.targets.size, dtype=np.int64)
         labels[places] = said
         return labels.reshape(example.targets.shape[1:])
-
-    def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
-        """Return the least gap between the two largest logits of any symbol, (B,)."""
-        return least_margin(class_margin(logits), example.scored)
-
-    def telling(self, logits: Tensor, example: Example, primary: Metric) -> float:
-        """Return the logit that decided the first wrong symbol (`telling_class`)."""
-        return telling_class(logits, example)
 
     def contradicts(self, source: Transduction, example: Example) -> int | None:
         """Compare answers with the oracle's."""

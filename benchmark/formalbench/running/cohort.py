@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
+from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
@@ -15,22 +20,26 @@ from formalbench.contracts.errors import PLUGIN_FAILURES
 from formalbench.contracts.hooks import Progress
 from formalbench.contracts.network import traits_of
 from formalbench.evaluation.cells import check_lengths
-from formalbench.running.provenance import packages_of, parts_of
+from formalbench.host.loader import PROJECT
 from formalbench.running.run_record import RunResult, failure_of
 from formalbench.running.units import task_of
 from formalbench.store import Store
 from formalbench.store.weights import load_network
 from formalbench.training import trainer
 from formalbench.training.gradients import choose_program
-from formalbench.training.resolved_protocol import make_recipe
+from formalbench.training.resolved_protocol import Recipe, make_recipe
 from formalbench.training.run_state import Checkpointer, Member, saved_cohorts
 from formalbench.training.trainer import runs_that_fit
 
 if TYPE_CHECKING:
     from torch import nn
 
+    from formalbench.contracts.task import Task
     from formalbench.host import PluginHost
     from formalbench.running.plan import Run
+
+MOST_PACKAGES = 32
+"""Packages that a record names."""
 
 ReportRun = Callable[[str, Progress], None]
 """Called with a run's `test_id` and how far it is."""
@@ -187,3 +196,89 @@ def _key(run: Run, device: torch.device, code: str) -> str:
             code,
         ]
     )
+
+
+# What code a run is of.
+
+
+def parts_of(task: Task, network: nn.Module, recipe: Recipe | None) -> list[object]:
+    """Return the objects whose code decides a run's numbers.
+
+    Args:
+        task: what it trains on.
+        network: what it trains.
+        recipe: what its protocol names; None of a model that is not trained.
+    """
+    # A backbone stands inside a readout; the library's own layers are not anybody's code here.
+    parts = [one for one in network.modules() if not type(one).__module__.startswith("torch.")]
+    trains: list[object] = []
+    if recipe:
+        trains = [recipe.optimiser, recipe.schedule, recipe.sampler]
+        trains += [one.penalty for one in recipe.penalties]
+    return [task, task.source, task.objective, *trains, *parts]
+
+
+def packages_of(parts: list[object]) -> dict[str, str]:
+    """Return the versions of the packages that plugins imported, by distribution.
+
+    Of a library whose network a plugin took whole, it is the library's own.
+
+    Args:
+        parts: `parts_of` a run; formalbench's own code among them does not count.
+    """
+    found: dict[str, str] = {}
+    for package in sorted({type(one).__module__.partition(".")[0] for one in parts}):
+        if package in _libraries():
+            found |= {dist: metadata.version(dist) for dist in _distributions()[package]}
+        elif package not in _own_packages():
+            found |= _imported_by(package)
+    return dict(sorted(found.items())[:MOST_PACKAGES])
+
+
+def _imported_by(package: str) -> dict[str, str]:
+    """Return the versions of what a package and its modules import, as far as it was imported."""
+    names: set[str] = set()
+    for key, module in [*sys.modules.items()]:
+        file = getattr(module, "__file__", None)
+        if key.partition(".")[0] == package and file is not None and file.endswith(".py"):
+            with contextlib.suppress(OSError, SyntaxError):  # deleted or half saved since
+                names |= _imports(file)
+    used = (names & sys.modules.keys()) - {package, *_own_packages()}
+    found = {dist for name in used for dist in _distributions().get(name, ())}
+    return {dist: metadata.version(dist) for dist in found}
+
+
+@lru_cache(maxsize=1024)
+def _imports(file: str) -> frozenset[str]:
+    """Return the top-level names that a Python file imports, anywhere in it.
+
+    Raises:
+        OSError: if it cannot be read.
+        SyntaxError: if it is not Python.
+    """
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(Path(file).read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return frozenset(found)
+
+
+@lru_cache
+def _own_packages() -> frozenset[str]:
+    """Return formalbench's own packages; one installed for editing lists no others of its files."""
+    entries = metadata.distribution(PROJECT).entry_points
+    return frozenset(entry.value.partition(".")[0] for entry in entries)
+
+
+@lru_cache
+def _libraries() -> frozenset[str]:
+    """Return the installed packages that are no plugins."""
+    plugins = {point.value.partition(".")[0] for point in metadata.entry_points(group=PROJECT)}
+    return frozenset(_distributions()) - plugins - _own_packages()
+
+
+@lru_cache
+def _distributions() -> dict[str, list[str]]:
+    return dict(metadata.packages_distributions())

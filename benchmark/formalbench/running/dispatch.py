@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +18,12 @@ from formalbench.contracts.errors import (
     RequestError,
     UnwritableError,
 )
-from formalbench.contracts.hooks import DetachedExecutor, JobsLeft, Progress, Workplace
+from formalbench.contracts.hooks import DetachedExecutor, Progress, Workplace
 from formalbench.device import usable_cores
 from formalbench.host import PluginHost
 from formalbench.host.host import load
 from formalbench.host.options import make_config
-from formalbench.running.plan import Run, RunKey, does_for, key_of
+from formalbench.running.plan import Run, RunKey, RunOptions, does_for, key_of
 from formalbench.running.progress import Follower
 from formalbench.running.run_record import RunFailure, plain_line
 from formalbench.running.sandbox import Preflight
@@ -33,7 +32,6 @@ from formalbench.running.worker import sharing, work
 from formalbench.store import Store
 
 if TYPE_CHECKING:
-    from formalbench.contracts.config import Value
     from formalbench.contracts.record import Record, Status
     from formalbench.host import Plugin
 
@@ -41,17 +39,31 @@ if TYPE_CHECKING:
 PATIENCE = 120.0
 """Seconds that nothing may be heard from a unit, beyond the time that its runs may train for."""
 
+POLL = 0.2
+"""Seconds between two looks at how far the units are."""
+
+FOLLOWED = 0.01
+"""The same for each unit in flight; beyond twenty of them it counts."""
+
+MAX_TRIES = 2
+"""How often a unit is tried whose worker is lost."""
+
 
 @dataclass
-class Attempt:
-    """A unit that was handed over, for the how-manieth time, and when it was last heard of.
+class InFlight:
+    """A unit that an executor has.
 
-    One that nothing was heard of yet may be waiting, on whatever machine it is to run.
+    Attributes:
+        unit: the unit.
+        tries: how often it was handed over, this time included.
+        heard: when it was last heard of; None if it may still be waiting, on whatever machine.
+        follower: reads how far it is; set as it is handed over.
     """
 
     unit: Unit
-    number: int
+    tries: int
     heard: float | None
+    follower: Follower = field(init=False)
 
     @property
     def silence(self) -> float | None:
@@ -60,35 +72,9 @@ class Attempt:
         return None if limit is None else limit * len(self.unit.runs) + PATIENCE
 
     def is_overdue(self) -> bool:
-        """Say whether no message from the worker for too long."""
-        if self.heard is None or self.silence is None:
-            return False
-        return time.monotonic() - self.heard > self.silence
-
-
-POLL = 0.2
-"""Seconds between two looks at how far the units are."""
-
-
-FOLLOWED = 0.01
-"""The same for each unit in flight; beyond twenty of them it counts."""
-
-
-TRIES = 2
-"""How often a unit is tried whose worker is lost."""
-
-
-@dataclass(frozen=True)
-class Execution:
-    """How a plan is carried out; `formalbench.running.session.execute` says what each means."""
-
-    devices: tuple[str, ...]
-    jobs: int
-    threads: int
-    executor: str
-    options: Mapping[str, Value]
-    fail_fast: bool
-    debug: bool
+        """Say whether nothing was heard of it for too long."""
+        silent = None if self.heard is None else time.monotonic() - self.heard
+        return silent is not None and self.silence is not None and silent > self.silence
 
 
 class Dispatcher:
@@ -97,7 +83,7 @@ class Dispatcher:
     Args:
         host: the plugins.
         store: where records go.
-        how: where, and by what.
+        options: where, and by what.
         cohorts: the runs of each model on each task.
         first: what `least_of` says of the first of them.
         preflight: says it of the others.
@@ -107,22 +93,22 @@ class Dispatcher:
         self,
         host: PluginHost,
         store: Store,
-        how: Execution,
+        options: RunOptions,
         cohorts: Sequence[tuple[Run, ...]],
         first: int | None,
         preflight: Preflight,
     ) -> None:
-        own_commit()  # before anything runs, as `_fail` may need it hours later
-        self.host, self.store, self.how = host, store, how
+        own_commit()  # before anything runs, as a failure may need it hours later
+        self.host, self.store, self.options = host, store, options
+        self.jobs = options.jobs or 1
         self.cohorts, self.first, self.preflight = cohorts, first, preflight
-        self.workplace = Workplace(how.devices, how.jobs, store.path.resolve())
-        self.results: dict[RunKey, Record] = {}
+        self.workplace = Workplace(options.devices, self.jobs, store.path.resolve())
+        self.records: dict[RunKey, Record] = {}
         self.started: set[RunKey] = set()
         self.stopped = False
-        self.breakable = False  # whether one lost process has taken all of an executor down
         self.units = self._units()
         self.waiting: list[tuple[Unit, int]] = []
-        self.running: dict[Future[list[str]], tuple[Attempt, Follower]] = {}
+        self.running: dict[Future[list[str]], InFlight] = {}
         self.handed = 0
         self.followed = 0.0
 
@@ -135,29 +121,22 @@ class Dispatcher:
                     self._wait()
         except KeyboardInterrupt:
             if isinstance(self.executor, DetachedExecutor) and (left := self.executor.detach()):
-                raise JobsLeft(left, self.executor.cancel_left) from None
+                jobs = "1 job is" if left == 1 else f"{left} jobs are"
+                ends = f"; to cancel: {end}" if (end := self.executor.cancel_command) else ""
+                self.host.warn(f"{jobs} left; the same command finds them again{ends}")
             raise
         finally:
             # Ends what is in flight at once, if anything is: it is lost, as by any kill.
-            self._shut_down()
-        return self.results
-
-    def _shut_down(self) -> None:
-        with self.host.blaming(self.provider):
-            takes = signature(self.executor.shutdown).parameters
-            if "cancel_futures" in takes or any(p.kind is p.VAR_KEYWORD for p in takes.values()):
+            with self.host.blaming(self.provider):
                 self.executor.shutdown(wait=False, cancel_futures=True)
-                return
-            for future in self.running:  # several libraries' executors are as before Python 3.9
-                future.cancel()
-            self.executor.shutdown(wait=False)
+        return self.records
 
     def _make_executor(self) -> tuple[Executor, Plugin]:
-        name = self.how.executor or ("serial" if self._can_be_here() else "local")
+        name = self.options.executor or ("serial" if self._can_be_here() else "local")
         entry, _ = self.host.executors.get(name)
         if name == "local" and (begun := self.preflight.hand_over()):
             return begun, entry.plugin
-        config = make_config(entry.spec, self.how.options)
+        config = make_config(entry.spec, self.options.config)
         arguments: list[Any] = [self.workplace, *([] if config is None else [config])]
         with self.host.blaming(entry.plugin):
             made = load(entry.spec.factory)(*arguments)
@@ -169,24 +148,24 @@ class Dispatcher:
         """Say whether this process may do it: one thing at a time, and by no stranger's code."""
         if self.host.runs_local_code() or any(cohort[0].strangers for cohort in self.cohorts):
             return False
-        return self.how.jobs == 1 or (len(self.cohorts) == 1 and len(self._parts_of_first()) == 1)
+        parts = divided(self.cohorts[0], self.workplace.device, self.first)
+        return self.jobs == 1 or (len(self.cohorts) == 1 and len(list(parts)) == 1)
 
     # From runs to units.
-
-    def _parts_of_first(self) -> list[tuple[Run, ...]]:
-        return list(divided(self.cohorts[0], self.workplace.device, self.first))
 
     def _units(self) -> Iterator[Unit]:
         """Make units when their turn comes, so that one network is built at a time."""
         device = self.workplace.device
-        cores = max(self.how.threads, usable_cores() // self.how.jobs) if device == "cpu" else 1
+        cores = max(self.options.threads, usable_cores() // self.jobs) if device == "cpu" else 1
         for index, cohort in enumerate(self.cohorts):
             try:
-                least = self._least_of(cohort) if index else self.first
+                least = self.first
+                if index:  # one goes alone
+                    least = self.preflight.least_of(cohort[0]) if len(cohort) > 1 else None
             except RequestError as error:
-                if not self.results:
+                if not self.records:
                     raise
-                self._fail(cohort, str(error))
+                self._write_failures(cohort, str(error))
                 continue
             parts = divided(cohort, device, least)
             for part in (piece for whole in parts for piece in self._as_held(whole)):
@@ -195,9 +174,9 @@ class Dispatcher:
                     store=self.store.path.resolve(),
                     plugins=plugins_of(self.host, part[0]),
                     device=device,
-                    threads=self.how.threads,
+                    threads=self.options.threads,
                     cores=cores,
-                    debug=self.how.debug,
+                    debug=self.options.debug,
                 )
 
     def _as_held(self, part: tuple[Run, ...]) -> list[tuple[Run, ...]]:
@@ -205,21 +184,17 @@ class Dispatcher:
         if not isinstance(self.executor, DetachedExecutor):
             return [part]
         held: dict[str | None, list[Run]] = {}
-        self._take_done(part)  # a job of an earlier session may have ended just now
-        for run in self._left(part):
+        self._collect_finished(part)  # a job of an earlier session may have ended just now
+        for run in self._missing(part):
             held.setdefault(self.executor.holder(name_of(run)), []).append(run)
         return [tuple(runs) for runs in held.values()]
-
-    def _least_of(self, cohort: Sequence[Run]) -> int | None:
-        return self.preflight.least_of(cohort[0]) if len(cohort) > 1 else None  # one goes alone
 
     def _next(self) -> tuple[Unit, int] | None:
         """Return a unit to hand over, and for the how-manieth time; None if there is none now."""
         if self.stopped:
             return None
-        for index, (unit, number) in enumerate(self.waiting):
-            alone = self.breakable and number > 1
-            if not self._trains_now(unit) and not (alone and self.running):
+        for index, (unit, _) in enumerate(self.waiting):
+            if not self._trains_now(unit):
                 return self.waiting.pop(index)
         for unit in self.units:
             if not self._trains_now(unit):
@@ -229,130 +204,117 @@ class Dispatcher:
 
     def _trains_now(self, unit: Unit) -> bool:
         """Say whether a run of a unit is training for another test; then its weights will do."""
-        now = {run.train_id for attempt, _ in self.running.values() for run in attempt.unit.runs}
+        now = {run.train_id for flight in self.running.values() for run in flight.unit.runs}
         return any(run.train_id in now for run in unit.runs if run.learning_rate is not None)
 
     def _hand_over(self) -> bool:
         """Hand units over until as many as wanted are at work; say whether any was."""
         before = self.handed
-        while self._has_room() and (following := self._next()):
-            unit, number = following
+        while len(self.running) < self.jobs and (following := self._next()):
             self.handed += 1
-            path = self._progress_file(unit)
+            unit, tries = following
+            path = Path(self.folder) / f"{self.handed}.jsonl"
+            if isinstance(self.executor, DetachedExecutor):
+                path = self.executor.progress_file(unit.names)
             # Ours begin at once; another's may wait for its turn before they do.
-            begun = time.monotonic() if self.how.executor in ("", "local") else None
-            attempt = Attempt(unit, number, begun)
-            follower = Follower(path, partial(self._hear, attempt))
-            self.running[self._submit(replace(unit, progress=path))] = attempt, follower
+            begun = time.monotonic() if self.options.executor in ("", "local") else None
+            flight = InFlight(unit, tries, begun)
+            flight.follower = Follower(path, partial(self._hear, flight))
+            self.running[self._submit(replace(unit, progress=path))] = flight
         return self.handed > before
-
-    def _progress_file(self, unit: Unit) -> Path:
-        if isinstance(self.executor, DetachedExecutor):
-            return self.executor.progress_file(unit.names)
-        return Path(self.folder) / f"{self.handed}.jsonl"
-
-    def _has_room(self) -> bool:
-        """Say whether another unit may begin; none beside a second try that could break all."""
-        retried = any(attempt.number > 1 for attempt, _ in self.running.values())
-        return len(self.running) < self.how.jobs and not (self.breakable and retried)
 
     def _submit(self, unit: Unit) -> Future[list[str]]:
         with self.host.blaming(self.provider):
             try:
                 return self.executor.submit(work, unit)
             except BrokenExecutor:  # a library's pool takes nothing more once a process of it died
-                self.breakable = True
-                self._shut_down()
+                self.executor.shutdown(wait=False, cancel_futures=True)
                 self.executor, self.provider = self._make_executor()
                 return self.executor.submit(work, unit)
 
-    # From units to records.
+    # When a unit says something, ends, or is silent for too long.
 
     def _wait(self) -> None:
         ended, _ = wait(self.running, timeout=POLL, return_when=FIRST_COMPLETED)
-        self._follow()
+        now = time.monotonic()
+        if now - self.followed >= FOLLOWED * len(self.running):  # for the file system's sake
+            self.followed = now
+            for flight in self.running.values():
+                flight.follower.read()
         for future in ended:
-            attempt, follower = self.running.pop(future)
-            follower.close()
-            self._end(attempt, future)
-        for future, (attempt, follower) in [*self.running.items()]:
-            if attempt.is_overdue():
+            flight = self.running.pop(future)
+            flight.follower.close()
+            self._finish(flight, future)
+        for future, flight in [*self.running.items()]:
+            if flight.is_overdue():
                 future.cancel()  # ends its process, if the executor can do that
                 del self.running[future]
-                follower.close()
-                self._take_done(attempt.unit.runs)
-                said = f"no message from the worker for {attempt.silence:g} s, so it was stopped"
-                self._fail(self._left(attempt.unit.runs), said, "timeout")
+                flight.follower.close()
+                self._collect_finished(flight.unit.runs)
+                said = f"no message from the worker for {flight.silence:g} s, so it was stopped"
+                self._write_failures(self._missing(flight.unit.runs), said, "timeout")
 
-    def _follow(self) -> None:
-        """Read how far the units are; of many rarely, for the file system's sake."""
-        now = time.monotonic()
-        if now - self.followed >= FOLLOWED * len(self.running):
-            self.followed = now
-            for _, follower in self.running.values():
-                follower.read()
-
-    def _end(self, attempt: Attempt, future: Future[list[str]]) -> None:
-        """Take what came of a unit."""
-        unit = attempt.unit
-        try:
-            future.result()
-        except UnwritableError as error:  # a full disk is of one machine
-            self._lost(attempt, error)
-        except FormalbenchError as error:
-            if not self.results:
-                raise
-            self._fail(self._left(unit.runs), str(error))
-        except PLUGIN_FAILURES as error:
-            self._lost(attempt, error)
-        else:
-            if any(self.store.record_of(run) is None for run in self._left(unit.runs)):
-                self._lost(attempt, RuntimeError("the worker wrote no record"))
-                return
-            for run in self._left(unit.runs):
-                self._take(run)
-
-    def _lost(self, attempt: Attempt, error: BaseException) -> None:
-        self._take_done(attempt.unit.runs)
-        left = self._left(attempt.unit.runs)
-        if not left:
-            return
-        if attempt.number < TRIES:
-            self.waiting.append((replace(attempt.unit, runs=left), attempt.number + 1))
-            return
-        message = f"{type(error).__name__}: {error}, twice"
-        if isinstance(error, BrokenExecutor):
-            message = "the worker process died, twice"
-        self._fail(left, message)
-
-    def _take_done(self, runs: Sequence[Run]) -> None:
-        """Take what is finished, of runs that something worked on."""
-        for run in self._left(runs):
-            record = self.store.record_of(run)
-            if record is not None and does_for(record, run):
-                self._take(run)
-
-    def _left(self, runs: Sequence[Run]) -> tuple[Run, ...]:
-        return tuple(run for run in runs if key_of(run) not in self.results)
-
-    def _hear(self, attempt: Attempt, event: str, test_id: str, told: Progress | None) -> None:
-        attempt.heard = time.monotonic()
-        run = next((run for run in attempt.unit.runs if run.test_id == test_id), None)
+    def _hear(self, flight: InFlight, event: str, test_id: str, told: Progress | None) -> None:
+        """Take note of an event of a unit, and tell the observers."""
+        flight.heard = time.monotonic()
+        run = next((run for run in flight.unit.runs if run.test_id == test_id), None)
         if run is None:
             return  # a plugin broke what writes it
         key = key_of(run)
         if event == "finished":
             if self.store.record_of(run) is not None:  # else a plugin broke what writes it
-                self._take(run)
-        elif told is not None and key not in self.results:
+                self._collect(run)
+        elif told is not None and key not in self.records:
             self.host.notify("formalbench_run_progress", run=run.info, progress=told)
         elif event == "started" and key not in self.started:
             self.started.add(key)
             self.host.notify("formalbench_run_started", run=run.info)
 
-    def _take(self, run: Run) -> None:
-        """Take a run's record out of the store, and tell of it, once."""
-        if key_of(run) in self.results:
+    def _finish(self, flight: InFlight, future: Future[list[str]]) -> None:
+        """Collect the records of a unit; hand it over again if its worker was lost."""
+        missing = self._missing(flight.unit.runs)
+        try:
+            future.result()
+        except UnwritableError as error:  # the disk of that machine is full; others may have room
+            self._retry(flight, error)
+        except FormalbenchError as error:  # refused: every run of the unit would end like this
+            if not self.records:
+                raise  # nothing has run yet, so this is one line and exit code 2
+            self._write_failures(missing, str(error))
+        except PLUGIN_FAILURES as error:
+            self._retry(flight, error)
+        else:
+            if any(self.store.record_of(run) is None for run in missing):
+                self._retry(flight, RuntimeError("the worker wrote no record"))
+                return
+            for run in missing:
+                self._collect(run)
+
+    def _retry(self, flight: InFlight, error: BaseException) -> None:
+        """Hand the runs without a record over again; after the last try, record why they failed."""
+        self._collect_finished(flight.unit.runs)
+        missing = self._missing(flight.unit.runs)
+        if missing and flight.tries < MAX_TRIES:
+            self.waiting.append((replace(flight.unit, runs=missing), flight.tries + 1))
+        elif missing:
+            died = isinstance(error, BrokenExecutor)
+            cause = "the worker process died" if died else f"{type(error).__name__}: {error}"
+            self._write_failures(missing, f"{cause}, twice")
+
+    def _missing(self, runs: Sequence[Run]) -> tuple[Run, ...]:
+        """Return the runs whose records have not been collected."""
+        return tuple(run for run in runs if key_of(run) not in self.records)
+
+    def _collect_finished(self, runs: Sequence[Run]) -> None:
+        """Collect the records that something wrote before it was lost."""
+        for run in self._missing(runs):
+            record = self.store.record_of(run)
+            if record is not None and does_for(record, run):
+                self._collect(run)
+
+    def _collect(self, run: Run) -> None:
+        """Take a run's record out of the store, and tell the observers, once."""
+        if key_of(run) in self.records:
             return
         record = self.store.record_of(run)
         if record is None:
@@ -361,19 +323,19 @@ class Dispatcher:
             )
         self._tell(run, record)
 
-    def _fail(self, runs: Sequence[Run], message: str, status: Status = "error") -> None:
+    def _write_failures(self, runs: Sequence[Run], message: str, status: Status = "error") -> None:
         """Write the records of runs that nobody could do."""
         from formalbench.running.run_record import RunResult
 
         for run in runs:
-            result = RunResult(run, self.how.devices[0])
+            result = RunResult(run, self.options.devices[0])
             result.fail(RunFailure(status, plain_line(message)))
             record, _ = result.outcome()
             self.store.write(record)
             self._tell(run, record)
 
     def _tell(self, run: Run, record: Record) -> None:
-        self.results[key_of(run)] = record
+        self.records[key_of(run)] = record
         self.host.notify("formalbench_run_finished", run=run.info, record=record)
-        if self.how.fail_fast and record.status != "finished":
+        if self.options.fail_fast and record.status != "finished":
             self.stopped = True

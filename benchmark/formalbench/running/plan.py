@@ -18,6 +18,7 @@ from formalbench.host.options import Settings, changes_of, check_settings, sweep
 from formalbench.host.plugin import SESSION, YAML_SUFFIXES
 
 if TYPE_CHECKING:
+    from formalbench.contracts.config import Value
     from formalbench.contracts.protocol import Protocol
     from formalbench.contracts.record import ModelUsed, Record, TaskUsed
     from formalbench.contracts.specs import ModelSpec, TaskSpec
@@ -192,6 +193,36 @@ class RunRequest:
     protocol: str = ""
     seeds: Seeds = None
     settings: Settings = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How runs are carried out.
+
+    Attributes:
+        device: ``auto``, ``cpu``, ``cuda`` (every GPU there is) or ``cuda:i``.
+        jobs: how many units at a time; None for one per core of the CPU, or one per GPU.
+        threads: CPU threads that each trains with.
+        executor: the name of a registered one; empty for processes on this machine or, if there
+            is only one thing to do at a time, this process.
+        fail_fast: whether to stop at the first run that does not finish.
+        debug: whether the whole traceback of a run that fails goes to standard error.
+        quiet: whether standard output belongs to someone else.
+        trackers: the names of those that are to hear of it.
+        config: options of the executor, those that differ from their defaults.
+        devices: what `device` is here, ``cpu`` or ``cuda:i``, or several GPUs.
+    """
+
+    device: str = "auto"
+    jobs: int | None = None
+    threads: int = 1
+    executor: str = ""
+    fail_fast: bool = False
+    debug: bool = False
+    quiet: bool = False
+    trackers: tuple[str, ...] = ()
+    config: Mapping[str, Value] = field(default_factory=dict)
+    devices: tuple[str, ...] = ("cpu",)
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,15 @@
-"""Worker processes on this machine: the executors `local` and `serial`.
+"""Worker processes of this machine; the executors `local` and `serial`.
 
-Each slot has a thread that hands its process one thing at a time, so that a process that is lost
-fails what it was doing and nothing else; the slot then starts another. So it does if the next thing
-has another `home` than the last: a plugin's code could have changed anything in its process. On a
-machine with several GPUs a slot's processes see one of them only.
+A process answers in JSON or raw bytes. Nothing that it sends is unpickled: a plugin could have sent
+it, and a pickle runs code. A process that is lost fails what it was doing and nothing else; the
+next thing starts another. So does a thing of another `home` than the last: a plugin's code could
+have changed anything in its process.
 """
 
 from __future__ import annotations
 
 import contextlib
-import io
+import json
 import multiprocessing
 import os
 import pickle
@@ -17,22 +17,49 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
-from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import connection, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
-from formalbench.contracts.errors import PLUGIN_FAILURES
+from formalbench.contracts import errors
 from formalbench.contracts.hooks import Workplace
 
 T = TypeVar("T")
-
-
 P = ParamSpec("P")
+
+Report = Callable[[str], None]
+"""Called with one line on what is tried next, or with an empty one to show that work goes on."""
+
+MAX_BYTES = 1 << 28
+"""Of one answer."""
+
+MAX_REPORTS = 10_000
+
+_ANSWER, _BYTES, _ERROR, _REPORT = b"a", b"b", b"e", b"r"
+"""The first byte of what a process sends."""
+
+_ERRORS: dict[str, type[Exception]] = {
+    kind.__name__: kind
+    for kind in (
+        errors.FormalbenchError,
+        errors.RequestError,
+        errors.UnwritableError,
+        errors.MissingPackageError,
+        errors.BrokenPluginError,
+        MemoryError,
+        RuntimeError,
+    )
+}
+"""What is raised again by the process that asked; anything else is a RuntimeError there."""
+
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+_context = multiprocessing.get_context("spawn")
 
 
 class SerialExecutor(Executor):
@@ -43,7 +70,7 @@ class SerialExecutor(Executor):
         future: Future[T] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except PLUGIN_FAILURES as error:
+        except errors.PLUGIN_FAILURES as error:
             future.set_exception(error)
         return future
 
@@ -53,71 +80,204 @@ def make_serial(workplace: Workplace) -> SerialExecutor:
     return SerialExecutor()
 
 
-_VISIBLE = "CUDA_VISIBLE_DEVICES"
-
-
-_PATIENCE = 5.0
-"""Seconds that a process has to end before it is killed."""
-
-
-_context = multiprocessing.get_context("spawn")
-
-
 class WorkerLostError(BrokenExecutor):
-    """The process that did something is gone: it crashed, or the system killed it."""
+    """A process ended, was silent for too long, or sent something that is no answer."""
 
 
-@dataclass(frozen=True)
-class _Item:
-    """Something to do."""
+class WorkerProcess:
+    """A process that does one thing at a time, started when it is first needed.
 
-    future: _Call[Any]
-    call: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+    Args:
+        visible: the only GPU that it sees, as `CUDA_VISIBLE_DEVICES` names it; None for all.
+        limit: seconds that it may be silent, once it has sent anything; None for any time.
+        prepare: called in the process before anything else.
+    """
 
-    @property
-    def home(self) -> object:
-        """What tells the processes that may do it; None for any."""
-        arguments = self.call[1]
-        return getattr(arguments[0], "home", None) if arguments else None
+    def __init__(
+        self,
+        visible: str | None = None,
+        limit: float | None = None,
+        prepare: Callable[[], None] | None = None,
+    ) -> None:
+        self.limit = limit
+        self._begin = (visible, prepare)
+        self._lock = threading.Lock()
+        self._process: SpawnProcess | None = None
+        self._channel: Connection | None = None
+        self._home: object = None
+        self._heard = self._ended = False
+
+    def start(self, home: object) -> None:
+        """Start a process, unless there is one that has run no code but that of this home.
+
+        Raises:
+            WorkerLostError: after `end`.
+        """
+        if self._process is not None and self._home == home:
+            return
+        self.kill()
+        mine, theirs = multiprocessing.Pipe()
+        process = _context.Process(target=_serve, args=(theirs, *self._begin))
+        with self._lock:
+            if self._ended:
+                raise WorkerLostError("was ended")
+            with _no_main_module(), no_interrupts():
+                process.start()
+            self._process, self._channel, self._home, self._heard = process, mine, home, False
+        theirs.close()
+
+    def ask(
+        self,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        most: int = MAX_BYTES,
+        report: Report | None = None,
+    ) -> Any:
+        """Return what a function answers in the process there is: bytes, or what JSON can hold.
+
+        Args:
+            function: found by its module's name.
+            args: plain data; of a first with a `home`, the process has run no other home's code.
+            kwargs: plain data.
+            most: bytes of the answer.
+            report: called with the lines that the function reports by its last argument.
+
+        Raises:
+            WorkerLostError: if there is no answer.
+            Exception: what the function raises, see `_ERRORS`; or if it cannot be sent.
+        """
+        request = pickle.dumps((function, tuple(args), dict(kwargs), report is not None))
+        channel, process = self._channel, self._process
+        try:
+            if channel is None or process is None:  # ended since it was started
+                raise EOFError
+            channel.send_bytes(request)
+            reports = 0
+            while (message := self._receive(channel, process, max(most, 1 << 16)))[:1] == _REPORT:
+                if report is not None and len(message) > 1 and reports < MAX_REPORTS:
+                    reports += 1
+                    report(message[1:].decode(errors="replace"))
+            return _answer_in(message)
+        except TimeoutError:
+            problem = f"did not finish within {self.limit:g} s"
+        except (EOFError, OSError):
+            problem = "ended the process that loaded it"
+        except (ValueError, KeyError, TypeError, RecursionError):
+            problem = "sent something that is no answer"
+        self.kill()
+        raise WorkerLostError(problem)
+
+    def kill(self) -> bool:
+        """End the process, if there is one."""
+        with self._lock:
+            process, self._process, self._channel = self._process, None, None
+        if process is None:
+            return False
+        process.kill()
+        process.join()
+        return True
+
+    def end(self) -> None:
+        """End the process, and start none any more."""
+        with self._lock:
+            self._ended = True
+        self.kill()
+
+    def _receive(self, channel: Connection, process: SpawnProcess, most: int) -> bytes:
+        """Return the next message.
+
+        Raises:
+            TimeoutError: if nothing comes for too long. To start takes as long as it takes.
+            EOFError, OSError: if the process has ended, or the message is too long.
+        """
+        limit = self.limit if self._heard else None
+        if not connection.wait([channel, process.sentinel], limit):
+            raise TimeoutError
+        if not channel.poll():  # a process that it started may hold its end of the pipe
+            raise EOFError
+        self._heard = True
+        if self.limit is None:
+            return channel.recv_bytes(most + 1)
+        late = threading.Timer(self.limit, process.kill)  # a message may lack its end
+        late.start()
+        try:
+            return channel.recv_bytes(most + 1)
+        finally:
+            late.cancel()
 
 
-class _Call(Future[T]):
+def _home_of(args: Sequence[Any]) -> object:
+    return getattr(args[0], "home", None) if args else None
+
+
+def _answer_in(message: bytes) -> Any:
+    """Return the answer in a message, or raise the error in it.
+
+    Raises:
+        ValueError, KeyError, TypeError, RecursionError: if it is neither.
+    """
+    kind, body = message[:1], message[1:]
+    if kind == _BYTES:
+        return body
+    if kind == _ANSWER:
+        return json.loads(body)
+    if kind != _ERROR:
+        raise ValueError("no answer")
+    name, text = json.loads(body)
+    raise _ERRORS[str(name)](str(text))
+
+
+class _Call(Future[Any]):
     """What comes of something; to cancel it ends the process that is at it."""
 
-    slot: _Slot | None = None
+    worker: WorkerProcess | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = threading.Lock()
 
     def cancel(self) -> bool:
         """Do it no more: it is taken back or, if it has begun, lost."""
-        return super().cancel() or (self.slot is not None and self.slot.drop(self))
+        if super().cancel():
+            return True
+        with self.lock:
+            return self.worker is not None and self.worker.kill()
+
+    def be_at(self, worker: WorkerProcess | None) -> None:
+        """Note which process is at it now."""
+        with self.lock:
+            self.worker = worker
+
+
+_Item = tuple[_Call, Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 class LocalExecutor(Executor):
-    """Processes on this machine.
+    """Processes on this machine, each with a thread that hands it one thing at a time.
 
     Args:
-        devices: one for each slot, ``cpu`` or ``cuda:i``; a process sees no other GPU, if they
-            differ.
+        devices: of each process, ``cpu`` or ``cuda:i``; it sees no other GPU, if they differ.
     """
 
     def __init__(self, devices: Sequence[str]) -> None:
         several = len(set(devices)) > 1
+        self._workers = [WorkerProcess(_visible(one) if several else None) for one in devices]
+        self._threads: list[threading.Thread] = []
         self._waiting: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._closed = False
-        self._slots = [
-            _Slot(self._waiting, _visible(device) if several else None) for device in devices
-        ]
-        self._started = 0
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have a process do it; what it is, and what it is given, must be picklable."""
+        """Have a process do it; what it is given must be picklable, its answer JSON or bytes."""
         if self._closed:
             raise RuntimeError("the executor was shut down")
-        future: _Call[T] = _Call()
-        self._waiting.put(_Item(future, (fn, args, kwargs)))
-        if self._started < len(self._slots):  # a slot for each thing, until there are enough
-            self._slots[self._started].start()
-            self._started += 1
-        return future
+        call = _Call()
+        self._waiting.put((call, fn, args, kwargs))
+        if len(self._threads) < len(self._workers):  # one for each thing, until there are enough
+            worker = self._workers[len(self._threads)]
+            self._threads.append(threading.Thread(target=self._serve, args=(worker,), daemon=True))
+            self._threads[-1].start()
+        return call
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes, after what they are at (`wait`) or at once."""
@@ -125,143 +285,46 @@ class LocalExecutor(Executor):
         if cancel_futures:
             with contextlib.suppress(queue.Empty):
                 while item := self._waiting.get_nowait():
-                    item.future.cancel()
-        for _ in self._slots:
+                    item[0].cancel()
+        for _ in self._threads:
             self._waiting.put(None)
-        started = self._slots[: self._started]
-        if not wait:
-            for slot in started:
-                slot.end()
-        for slot in started:
-            slot.join()
+        for worker in () if wait else self._workers:
+            worker.end()
+        for thread in self._threads:
+            thread.join()
 
+    def _serve(self, worker: WorkerProcess) -> None:
+        with no_interrupts():
+            while item := self._waiting.get():
+                call, function, args, kwargs = item
+                if call.set_running_or_notify_cancel():
+                    self._do(worker, call, function, args, kwargs)
+            worker.kill()
 
-@dataclass
-class _Slot:
-    """A thread, and the process that it hands things to; both start when they are needed."""
-
-    waiting: queue.SimpleQueue[_Item | None]
-    visible: str | None
-    process: SpawnProcess | None = None
-    doing: _Call[Any] | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    ended: bool = False
-    thread: threading.Thread | None = None
-
-    def start(self) -> None:
-        self.thread = threading.Thread(target=self._serve, daemon=True)
-        self.thread.start()
-
-    def end(self) -> None:
-        """End the process at once, and start none any more."""
-        with self.lock:
-            self.ended = True
-            if self.process is not None:
-                self.process.terminate()
-
-    def drop(self, call: _Call[Any]) -> bool:
-        """End the process if it is at a call; it may hear nothing, so at once."""
-        with self.lock:
-            if self.doing is not call or self.process is None:
-                return False
-            self.process.kill()
-            return True
-
-    def join(self) -> None:
-        if self.thread is not None:
-            self.thread.join()
-
-    def _serve(self) -> None:
-        with _no_interrupts():
-            self._hand_over()
-
-    def _hand_over(self) -> None:
-        channel: Connection | None = None
-        home: object = None
-        while (item := self.waiting.get()) is not None:
-            if not item.future.set_running_or_notify_cancel():
-                continue
-            try:
-                if channel is not None and item.home != home:
-                    self._stop()
-                    channel = None
-                if channel is None:
-                    channel, home = self._start_process(), item.home
-                done, value = self._call(channel, item)
-            except (OSError, EOFError, WorkerLostError):
-                self._stop()
-                channel = None
-                item.future.set_exception(WorkerLostError("the worker process died"))
-                continue
-            except Exception as error:  # noqa: BLE001  # it cannot be pickled
-                item.future.set_exception(error)
-                continue
-            if done:
-                item.future.set_result(value)
-            else:
-                item.future.set_exception(value)
-        self._stop()
-
-    def _start_process(self) -> Connection:
-        mine, theirs = multiprocessing.Pipe()
-        with self.lock:
-            if self.ended:
-                raise WorkerLostError
-            self.process = start_process(_be_worker, theirs, self.visible)
-        theirs.close()
-        return mine
-
-    def _call(self, channel: Connection, item: _Item) -> tuple[bool, Any]:
-        assert self.process is not None
-        with self.lock:
-            self.doing, item.future.slot = item.future, self
+    def _do(self, worker: WorkerProcess, call: _Call, *what: Any) -> None:
         try:
-            channel.send(item.call)
-            connection.wait([channel, self.process.sentinel])
-            if not channel.poll():
-                raise WorkerLostError
-            answer: tuple[bool, Any] = _Answer(io.BytesIO(channel.recv_bytes())).load()
-            return answer
-        finally:
-            with self.lock:
-                self.doing = None
-
-    def _stop(self) -> None:
-        with self.lock:
-            process, self.process = self.process, None
-        if process is None:
-            return
-        process.terminate()
-        process.join(_PATIENCE)
-        if process.exitcode is None:
-            process.kill()
-            process.join()
+            worker.start(_home_of(what[1]))
+            call.be_at(worker)
+            answer = worker.ask(*what)
+        except Exception as error:  # noqa: BLE001  # it is the caller's
+            call.be_at(None)
+            call.set_exception(error)
+        else:
+            call.be_at(None)
+            call.set_result(answer)
 
 
-def start_process(target: Callable[..., None], *arguments: object) -> SpawnProcess:
-    """Start a process that imports no script of the caller's and that Ctrl-C does not reach.
-
-    Args:
-        target: found by its module's name.
-        arguments: that it is called with.
-    """
-    process = _context.Process(target=target, args=arguments)
-    with _no_main_module(), _no_interrupts():
-        process.start()
-    return process
+def make_local(workplace: Workplace) -> LocalExecutor:
+    """Return the executor: as many processes as there are jobs, and the devices in turn."""
+    devices = workplace.devices
+    return LocalExecutor([devices[index % len(devices)] for index in range(workplace.jobs)])
 
 
-class _Answer(pickle.Unpickler):
-    """Reads plain data and errors: a plugin could have sent it, and any other class runs code."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        found = super().find_class(module, name) if module in (*_OF_ERRORS, "builtins") else None
-        if not (isinstance(found, type) and issubclass(found, BaseException)):
-            raise pickle.UnpicklingError(f"a worker answered with {module}.{name}")
-        return found
-
-
-_OF_ERRORS = ("formalbench.contracts.errors", __name__)
+def _visible(device: str) -> str:
+    """Return what makes a process see one GPU, of those that are visible here."""
+    index = int(device.partition(":")[2] or 0)
+    here = [name.strip() for name in os.environ.get(_VISIBLE, "").split(",") if name.strip()]
+    return here[index] if index < len(here) else str(index)
 
 
 @contextlib.contextmanager
@@ -283,7 +346,7 @@ _starting = threading.Lock()
 
 
 @contextlib.contextmanager
-def _no_interrupts() -> Iterator[None]:
+def no_interrupts() -> Iterator[None]:
     """Keep Ctrl-C from this thread, and from the processes that it starts: they inherit that.
 
     It is the main thread's to handle, which ends the processes.
@@ -299,57 +362,59 @@ def _no_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _visible(device: str) -> str:
-    """Return what makes a process see one GPU, of those that are visible here."""
-    index = int(device.partition(":")[2] or 0)
-    here = [name.strip() for name in os.environ.get(_VISIBLE, "").split(",") if name.strip()]
-    return here[index] if index < len(here) else str(index)
-
-
-def make_local(workplace: Workplace) -> LocalExecutor:
-    """Return the executor: as many processes as there are jobs, and the devices in turn."""
-    devices = workplace.devices
-    return LocalExecutor([devices[slot % len(devices)] for slot in range(workplace.jobs)])
-
-
 # What follows runs in a worker process.
 
 
-def _be_worker(channel: Connection, visible: str | None) -> None:
+def _serve(channel: Connection, visible: str | None, prepare: Callable[[], None] | None) -> None:
     if visible is not None:
         os.environ[_VISIBLE] = visible  # before CUDA is asked for anything
-    begin_worker()
-    while True:
-        try:
-            function, args, kwargs = channel.recv()
-        except EOFError:
-            return
-        except Exception as error:  # noqa: BLE001  # what was sent cannot be read here
-            _answer(channel, False, error)
-            continue
-        try:
-            _answer(channel, True, function(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001  # it is the caller's
-            _answer(channel, False, error)
-        except BaseException as error:  # noqa: BLE001  # of a plugin's own kind: the caller's, too
-            _answer(channel, False, RuntimeError(f"{type(error).__name__}: {error}"))
-
-
-def begin_worker() -> None:
-    """Prepare a process that `start_process` started: it ends with its parent, prints nothing."""
     if not hasattr(signal, "pthread_sigmask"):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.dup2(2, 1)  # standard output belongs to the parent's command
+    if prepare is not None:
+        prepare()
+    while True:
+        try:
+            function, args, kwargs, reports = channel.recv()
+        except EOFError:
+            return
+        except Exception as error:  # noqa: BLE001  # what was sent cannot be read here
+            message = _error(error)
+        else:
+            told = (partial(_report, channel),) if reports else ()
+            message = _message(partial(function, *args, *told, **kwargs))
+        try:
+            channel.send_bytes(message)
+        except OSError:
+            os._exit(1)  # nobody is there to hear it
 
 
-def _answer(channel: Connection, done: bool, value: Any) -> None:
+def _message(function: Callable[[], Any]) -> bytes:
     try:
-        channel.send((done, value))
-    except OSError:
-        os._exit(1)  # nobody is there to hear it
-    except Exception:  # noqa: BLE001  # it cannot be pickled
-        channel.send((False, RuntimeError(repr(value)[:1000])))
+        answer = function()
+        return _BYTES + answer if isinstance(answer, bytes) else _ANSWER + _text(answer)
+    except KeyboardInterrupt:  # nobody else's: interrupts do not reach this process
+        return _ERROR + _text(["BrokenPluginError", "a plugin raises KeyboardInterrupt"])
+    except BaseException as error:  # noqa: BLE001  # it is the caller's
+        return _error(error)
+
+
+def _error(error: BaseException) -> bytes:
+    name, text = type(error).__name__, str(error)
+    if _ERRORS.get(name) is not type(error):
+        name, text = "RuntimeError", f"{name}: {text}"
+        if isinstance(error, errors.RequestError):
+            name, text = "RequestError", str(error)
+    return _ERROR + _text([name, text])
+
+
+def _text(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def _report(channel: Connection, line: str) -> None:
+    channel.send_bytes(_REPORT + line.encode())
 
 
 def _end_with_parent() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from formalbench.contracts.cells import Cells, Sums
 from formalbench.contracts.errors import BrokenPluginError, FormalbenchError
-from formalbench.contracts.metric import Measure, Measures, merged
+from formalbench.contracts.metric import Measure, Measures, merged, whole_number
 from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
 from formalbench.contracts.reading import SCHEMA_VERSION
 from formalbench.contracts.record import (
@@ -29,7 +29,7 @@ from formalbench.contracts.record import (
     TestResult,
     Training,
 )
-from formalbench.device import describe_environment
+from formalbench.device import describe_environment, is_out_of_memory
 
 if TYPE_CHECKING:
     from torch import nn
@@ -76,7 +76,7 @@ def failure_of(error: BaseException, host: PluginHost, *, debug: bool = False) -
     if debug:
         traceback.print_exception(error, file=sys.stderr)
     message = _message(error)
-    return RunFailure(_status(error, message), message, _place(error, _roots(host)))
+    return RunFailure(_status(error), message, _place(error, _roots(host)))
 
 
 def _message(error: BaseException) -> str:
@@ -93,17 +93,12 @@ def plain_line(text: str) -> str:
     return line.encode("utf-8", "backslashreplace").decode()[:MAX_LINE]
 
 
-def _status(error: BaseException, message: str) -> Status:
-    import torch
-
+def _status(error: BaseException) -> Status:
     from formalbench.evaluation.evaluate import NotFiniteError
 
     if isinstance(error, NotFiniteError):
         return "diverged"
-    out_of_memory = isinstance(error, MemoryError | torch.cuda.OutOfMemoryError)
-    if out_of_memory or "can't allocate memory" in message:
-        return "out-of-memory"
-    return "error"
+    return "out-of-memory" if is_out_of_memory(error) else "error"
 
 
 def _roots(host: PluginHost) -> list[Path]:
@@ -313,7 +308,7 @@ def selected_of(trained: Trained | None, primary: str) -> Selected | None:
     return Selected(
         step=best.step,
         strings=best.strings,
-        correct=_number(main.total),
+        correct=whole_number(main.total),
         answers=None if main.count == best.strings else main.count,
         metrics=summed({name: one for name, one in best.measures.items() if name != primary}),
     )
@@ -363,7 +358,7 @@ def cells_of(
         first=tuple(score.first for score in scores) if windows else None,
         group=groups if any(groups) else None,
         strings=strings,
-        correct=tuple(_number(measure.total) for measure in main),
+        correct=tuple(whole_number(measure.total) for measure in main),
         answers=None if asked == strings else asked,
         metrics={name: _sums(name, parts) for name in sorted(others)},
         window=window,
@@ -390,9 +385,4 @@ def _sums(name: str, parts: Sequence[Measures]) -> Sums:
 def _total(name: str, total: float) -> int | float:
     if name == CROSS_ENTROPY:
         return round(total)  # in 1/1000 bit
-    return _number(float(f"{total:.9g}"))
-
-
-def _number(total: float) -> int | float:
-    """Return a sum as a record has it: counts are whole numbers."""
-    return int(total) if math.isfinite(total) and total == int(total) else total
+    return whole_number(float(f"{total:.9g}"))

@@ -1,68 +1,32 @@
 """Run a plugin's code in a process of its own, which answers in JSON or raw bytes.
 
-The process that asks imports no plugin and unpickles nothing that a plugin sends: a pickle could
-run code in it. It checks what it gets. A plugin's code may crash its process, or never return.
+The process that asks imports no plugin and checks what it gets. A plugin's code may crash its
+process, or never return.
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
-import multiprocessing
 import sys
-import threading
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor
 from dataclasses import dataclass
-from functools import partial
-from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from formalbench.contracts import errors
 from formalbench.contracts.hooks import Workplace
 from formalbench.host import LocalPlugin, PluginHost
 from formalbench.running import processes
+from formalbench.running.processes import MAX_BYTES, Report
 from formalbench.running.units import home_of, least_of, look_at_task, plugins_of
 from formalbench.running.worker import load_host
 
 if TYPE_CHECKING:
     from formalbench.running.plan import Run
 
+__all__ = ["NoAnswerError", "Preflight", "Report", "Sandbox"]
 
 Q = TypeVar("Q")
-
-
 T = TypeVar("T")
-
-
-Report = Callable[[str], None]
-"""Called with one line on what is tried next, or with an empty one to show that work goes on."""
-
-
-MAX_BYTES = 1 << 28
-"""Of one answer."""
-
-
-MAX_REPORTS = 10_000
-
-
-_ANSWER, _BYTES, _ERROR, _REPORT = b"a", b"b", b"e", b"r"
-"""The first byte of what a sandbox sends."""
-
-
-_ERRORS: dict[str, type[Exception]] = {
-    kind.__name__: kind
-    for kind in (
-        errors.FormalbenchError,
-        errors.RequestError,
-        errors.MissingPackageError,
-        errors.BrokenPluginError,
-        MemoryError,
-        RuntimeError,
-    )
-}
-"""What is raised again by the process that asked; anything else is a RuntimeError there."""
 
 
 class NoAnswerError(Exception):
@@ -93,12 +57,9 @@ class Sandbox:
     holder: object = None
 
     def __init__(self, limit: float) -> None:
+        _hide_memory()
         self.lost: dict[object, NoAnswerError] = {}
-        self._limit = limit
-        self._process: SpawnProcess | None = None
-        self._channel: Connection | None = None
-        self._home: object = None
-        self._heard = False
+        self.worker = processes.WorkerProcess(limit=limit, prepare=_give_up_privileges)
 
     def __enter__(self) -> Self:
         return self
@@ -106,97 +67,31 @@ class Sandbox:
     def __exit__(self, *error: object) -> None:
         self.end()
 
-    def ask(self, function: Callable[[Q, Report], Any], question: Q, most: int = MAX_BYTES) -> Any:
-        """Return what a function answers there: bytes, or what JSON can hold.
+    def end(self) -> None:
+        """End the process; the next question starts another."""
+        self.worker.kill()
 
-        Args:
-            function: found by its module's name.
-            question: plain data; if it has a `home`, the process has run no code but that home's.
-            most: bytes of the answer.
+    def ask(self, function: Callable[[Q, Report], Any], question: Q, most: int = MAX_BYTES) -> Any:
+        """Return what a function answers there; see `processes.WorkerProcess.ask`.
 
         Raises:
             NoAnswerError: if there is no answer.
-            Exception: what the function raises; see `_ERRORS`.
+            Exception: what the function raises.
         """
         home = getattr(question, "home", None)
-        if self._process is not None and home != self._home:
-            self.end()
-        channel = self._channel or self._start(home)
+        self.worker.start(home)
         reports: list[str] = []
         try:
-            channel.send((function, question))
-            while (message := self._receive(channel, max(most, 1 << 16)))[:1] == _REPORT:
-                if len(message) > 1 and len(reports) < MAX_REPORTS:
-                    reports.append(message[1:].decode(errors="replace"))
-            return _answer_in(message)
-        except TimeoutError:
-            problem = f"did not finish within {self._limit:g} s"
-        except (EOFError, OSError):
-            problem = "ended the process that loaded it"
-        except (ValueError, KeyError, TypeError, RecursionError):
-            problem = "sent something that is no answer"
-        self.end()
-        self.lost[home] = NoAnswerError(problem, reports)
-        raise self.lost[home]
-
-    def end(self) -> None:
-        """End the process; the next question starts another."""
-        process, self._process, self._channel = self._process, None, None
-        if process is not None:
-            process.kill()
-            process.join()
-
-    def _start(self, home: object) -> Connection:
-        _hide_memory()
-        mine, theirs = multiprocessing.Pipe()
-        self._process = processes.start_process(_serve, theirs)
-        theirs.close()
-        self._channel, self._home, self._heard = mine, home, False
-        return mine
-
-    def _receive(self, channel: Connection, most: int) -> bytes:
-        """Return the next message.
-
-        Raises:
-            TimeoutError: if nothing comes for too long. To start takes as long as it takes.
-            OSError: if the process has ended, or the message is too long.
-        """
-        if not channel.poll(self._limit if self._heard else None):
-            raise TimeoutError
-        self._heard = True
-        assert self._process is not None
-        late = threading.Timer(self._limit, self._process.kill)  # a message may lack its end
-        late.start()
-        try:
-            return channel.recv_bytes(most + 1)
-        finally:
-            late.cancel()
-
-
-def _answer_in(message: bytes) -> Any:
-    """Return the answer in a message, or raise the error in it.
-
-    Raises:
-        ValueError, KeyError, TypeError, RecursionError: if it is neither.
-    """
-    kind, body = message[:1], message[1:]
-    if kind == _BYTES:
-        return body
-    if kind == _ANSWER:
-        return json.loads(body)
-    if kind != _ERROR:
-        raise ValueError("no answer")
-    name, text = json.loads(body)
-    raise _ERRORS[str(name)](str(text))
+            return self.worker.ask(function, (question,), {}, most, reports.append)
+        except processes.WorkerLostError as error:
+            self.lost[home] = NoAnswerError(str(error), reports)
+            raise self.lost[home] from None
 
 
 def _hide_memory() -> None:
     """Keep the processes of this user from reading the memory of this one, where Linux can."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
-
-
-# What follows runs in the sandbox.
 
 
 def _give_up_privileges() -> None:
@@ -206,36 +101,6 @@ def _give_up_privileges() -> None:
         system.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS: nor do programs that it starts
         header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this process
         system.capset(header, (ctypes.c_uint32 * 6)())
-
-
-def _serve(channel: Connection) -> None:
-    processes.begin_worker()
-    _give_up_privileges()
-    while True:
-        try:
-            function, question = channel.recv()
-        except EOFError:
-            return
-        channel.send_bytes(_message(function, question, partial(_report, channel)))
-
-
-def _message(function: Callable[[Q, Report], Any], question: Q, report: Report) -> bytes:
-    try:
-        answer = function(question, report)
-        if isinstance(answer, bytes):
-            return _BYTES + answer
-        return _ANSWER + json.dumps(answer).encode()
-    except KeyboardInterrupt:  # nobody else's: interrupts do not reach this process
-        name, text = "BrokenPluginError", "a plugin raises KeyboardInterrupt"
-    except BaseException as error:  # noqa: BLE001  # it is the caller's
-        name, text = type(error).__name__, str(error)
-        if _ERRORS.get(name) is not type(error):
-            name, text = "RuntimeError", f"{name}: {text}"
-    return _ERROR + json.dumps([name, text]).encode()
-
-
-def _report(channel: Connection, line: str) -> None:
-    channel.send_bytes(_REPORT + line.encode())
 
 
 PATIENCE = 120.0

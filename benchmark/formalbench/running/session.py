@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError, unknown
@@ -23,11 +22,12 @@ from formalbench.host.options import (
     parse_instance,
     settings_for,
 )
-from formalbench.running.dispatch import Dispatcher, Execution
+from formalbench.running.dispatch import Dispatcher
 from formalbench.running.estimate import Estimate, due, estimate
 from formalbench.running.plan import (
     Run,
     RunKey,
+    RunOptions,
     RunPlan,
     RunRequest,
     does_for,
@@ -163,14 +163,7 @@ def execute(
     host: PluginHost,
     plan: RunPlan,
     store: Store,
-    device: str | Sequence[str] = "cpu",
-    jobs: int | None = None,
-    threads: int = 1,
-    *,
-    executor: str = "",
-    options: Mapping[str, Value] = MappingProxyType({}),
-    fail_fast: bool = False,
-    debug: bool = False,
+    options: RunOptions,
     done: Mapping[RunKey, Record] | None = None,
 ) -> list[Record]:
     """Carry out a plan and return one record per run, in its order.
@@ -181,17 +174,10 @@ def execute(
 
     Args:
         host: the plugins; its observers are told.
-        plan: what to do.
+        plan: may stand for several requests.
         store: where records are and go.
-        device: ``cpu`` or ``cuda:i``, or several GPUs.
-        jobs: how many units at a time; None for `default_jobs`.
-        threads: CPU threads that each trains with.
-        executor: the name of a registered one; empty for processes on this machine or, if there
-            is only one thing to do at a time, this process.
-        options: of the executor, those that differ from their defaults.
-        fail_fast: whether to stop at the first run that does not finish.
-        debug: whether the whole traceback of a run that fails goes to standard error.
-        done: what `finished` says of plan and store, if that is known already.
+        options: how it is carried out, on which devices.
+        done: the records that count, wherever they are; None for what `finished` says.
 
     Returns:
         Fewer records if it stopped at a run that did not finish, or a rate was not tried.
@@ -202,30 +188,28 @@ def execute(
     """
     clean_cache()
     every = dict(finished(plan, store) if done is None else done)
-    devices = (device,) if isinstance(device, str) else tuple(device)
-    how = Execution(devices, 1, threads, executor, options, fail_fast, debug)
     while todo := due(plan.runs, every):
-        asked = 1 if executor == "serial" else jobs or default_jobs(devices, len(todo))
-        at_once = max(1, min(asked, len(todo)))
-        results = _carry_out(host, todo, store, replace(how, jobs=at_once))
+        asked = options.jobs or default_jobs(options.devices, len(todo))
+        jobs = 1 if options.executor == "serial" else max(1, min(asked, len(todo)))
+        results = _carry_out(host, todo, store, replace(options, jobs=jobs))
         every |= results
-        if fail_fast and any(record.status != "finished" for record in results.values()):
+        if options.fail_fast and any(one.status != "finished" for one in results.values()):
             break
     return [every[key_of(run)] for run in plan.runs if key_of(run) in every]
 
 
 def _carry_out(
-    host: PluginHost, todo: Sequence[Run], store: Store, how: Execution
+    host: PluginHost, todo: Sequence[Run], store: Store, options: RunOptions
 ) -> dict[RunKey, Record]:
     """Do runs that do not wait for each other."""
     for run in {id(run.protocol): run for run in todo}.values():
-        check_precision(run.protocol, how.devices[0])
+        check_precision(run.protocol, options.devices[0])
     cohorts = cohorts_of(todo)
-    with Preflight(host, Workplace(how.devices, how.jobs)) as preflight:
+    with Preflight(host, Workplace(options.devices, options.jobs or 1)) as preflight:
         _look_at_tasks(preflight, todo)
         first = preflight.least_of(todo[0])
         store.check_writable()
-        return Dispatcher(host, store, how, cohorts, first, preflight).run()
+        return Dispatcher(host, store, options, cohorts, first, preflight).run()
 
 
 def _look_at_tasks(preflight: Preflight, runs: Sequence[Run]) -> None:
@@ -234,57 +218,34 @@ def _look_at_tasks(preflight: Preflight, runs: Sequence[Run]) -> None:
         preflight.look_at_task(run)
 
 
-@dataclass(frozen=True, slots=True)
-class Manner:
-    """How a session is carried out; see `formalbench.running.session.execute`.
-
-    Attributes:
-        device: ``auto``, ``cpu``, ``cuda`` (every GPU there is) or ``cuda:i``.
-        jobs, threads, executor, fail_fast, debug: as there.
-        quiet: whether standard output belongs to someone else.
-        trackers: the names of those that are to hear of it.
-    """
-
-    device: str = "auto"
-    jobs: int | None = None
-    threads: int = 1
-    executor: str = ""
-    fail_fast: bool = False
-    debug: bool = False
-    quiet: bool = False
-    trackers: tuple[str, ...] = ()
-
-
 class _Asked(NamedTuple):
     """A request whose names are right, and how it is to be carried out."""
 
     plan: RunPlan
-    options: dict[str, Value]
     trackers: list[AskedTracker]
-    devices: tuple[str, ...]
-    jobs: int | None
+    options: RunOptions
     done: dict[RunKey, Record]
 
 
 def estimate_session(
-    host: PluginHost, request: RunRequest, store: Store, manner: Manner
+    host: PluginHost, request: RunRequest, store: Store, options: RunOptions
 ) -> Estimate:
     """Say what a request means and how long it would take, from the records in a store.
 
     Raises:
         RequestError: for a bad request.
     """
-    asked = _look_at(host, request, store, manner)
-    with Preflight(host, Workplace(asked.devices, 1)) as preflight:
+    asked = _look_at(host, request, store, options)
+    with Preflight(host, Workplace(asked.options.devices)) as preflight:
         _look_at_tasks(preflight, asked.plan.runs)
-    return estimate(asked.plan, asked.devices[0], asked.done, store.records())
+    return estimate(asked.plan, asked.options.devices[0], asked.done, store.records())
 
 
 def run_session(
     host: PluginHost,
     request: RunRequest,
     store: Store,
-    manner: Manner,
+    options: RunOptions,
     carry_out: Callable[..., list[Record]] = execute,
 ) -> Sequence[Record]:
     """Do what is asked for, and return one record per run.
@@ -293,117 +254,58 @@ def run_session(
         host: the plugins; its observers are told.
         request: what is asked for.
         store: where records are and go.
-        manner: how.
+        options: how.
         carry_out: `execute`, or something around it.
 
     Raises:
         RequestError: for a bad request.
     """
-    asked = _look_at(host, request, store, manner)
+    asked = _look_at(host, request, store, options)
     todo = len(due(asked.plan.runs, asked.done))
     plugins = tuple(plugin.named for plugin in host.locals())
     published = host.published()
-    session = Session(store.path, manner.quiet, len(asked.plan.runs), todo, plugins, published)
-    printed = contextlib.redirect_stdout(sys.stderr) if manner.quiet else contextlib.nullcontext()
+    session = Session(store.path, options.quiet, len(asked.plan.runs), todo, plugins, published)
+    printed = contextlib.redirect_stdout(sys.stderr) if options.quiet else contextlib.nullcontext()
     with printed, tracked(host, asked.trackers):
         host.notify("formalbench_session_started", session=session)
-        records = carry_out(
-            *(host, asked.plan, store, asked.devices, asked.jobs, manner.threads),
-            executor=manner.executor,
-            options=asked.options,
-            fail_fast=manner.fail_fast,
-            debug=manner.debug,
-            done=asked.done,
-        )
+        records = carry_out(host, asked.plan, store, asked.options, asked.done)
         host.notify("formalbench_session_finished", session=session, records=records)
     return records
 
 
-def _look_at(host: PluginHost, request: RunRequest, store: Store, manner: Manner) -> _Asked:
+def _look_at(host: PluginHost, request: RunRequest, store: Store, options: RunOptions) -> _Asked:
     plan = make_plan(host, request)  # before torch is imported: a typing error should not wait
-    options = executor_options(host, manner.executor, request.settings)
-    trackers = asked_trackers(host, manner.trackers, request.settings)
-    devices, jobs = workplace(host, manner, options)
-    return _Asked(plan, options, trackers, devices, jobs, finished(plan, store))
+    options = with_config(host, options, request.settings)
+    trackers = asked_trackers(host, options.trackers, request.settings)
+    return _Asked(plan, trackers, on_devices(host, options), finished(plan, store))
 
 
-def run_plan(
-    host: PluginHost,
-    plan: RunPlan,
-    store: Store,
-    manner: Manner,
-    done: Mapping[RunKey, Record],
-    carry_out: Callable[..., list[Record]] = execute,
-    options: Mapping[str, Value] | None = None,
-) -> Sequence[Record]:
-    """Carry out the runs of a plan that have no record.
-
-    No session is announced. Weights that the store holds are tested, not trained again.
-
-    Args:
-        host: the plugins.
-        plan: may stand for several requests.
-        store: where records go.
-        manner: how; its trackers hear nothing.
-        done: the records that count, wherever they are.
-        carry_out: `execute`, or something around it.
-        options: of the executor, those that differ from their defaults.
-
-    Returns:
-        One record per run, in order, learning rates aside that were not to be tried.
+def with_config(host: PluginHost, options: RunOptions, settings: Settings) -> RunOptions:
+    """Return options with those of the executor that were set.
 
     Raises:
-        RequestError: for an unknown executor, a device that is not there, or what a task or a
-            model refuses.
+        RequestError: for an unknown executor, or options of it that cannot be.
     """
-    devices, jobs = workplace(host, manner, options or {})
-    return carry_out(
-        *(host, plan, store, devices, jobs, manner.threads),
-        executor=manner.executor,
-        options=options or {},
-        fail_fast=manner.fail_fast,
-        debug=manner.debug,
-        done=done,
-    )
+    spec = host.executors.get(options.executor or "local")[0].spec
+    return replace(options, config=chosen_of("executor", [spec], settings)[0])
 
 
-def workplace(
-    host: PluginHost, manner: Manner, options: Mapping[str, Value]
-) -> tuple[tuple[str, ...], int | None]:
-    """Return the devices that units compute on, and how many units at a time.
-
-    Args:
-        host: the plugins.
-        manner: names the executor and the device.
-        options: of the executor, those that differ from their defaults.
+def on_devices(host: PluginHost, options: RunOptions) -> RunOptions:
+    """Return options with the devices that units compute on; an executor may have its own.
 
     Raises:
         RequestError: for an unknown executor, or a device that is not there.
     """
-    entry, _ = host.executors.get(manner.executor or "local")
+    entry, _ = host.executors.get(options.executor or "local")
     if entry.spec.workplace is None:
-        return choose_devices(manner.device), manner.jobs
-    config = make_config(entry.spec, options)
+        return replace(options, devices=choose_devices(options.device))
+    config = make_config(entry.spec, options.config)
     with host.blaming(entry.plugin):
         there = load(entry.spec.workplace)(*([] if config is None else [config]))
-    if manner.device not in ("auto", "cpu", *there.devices):
+    if options.device not in ("auto", "cpu", *there.devices):
         raise RequestError(
-            f"--device {manner.device}: executor {entry.spec.name} computes on other machines, "
+            f"--device {options.device}: executor {entry.spec.name} computes on other machines, "
             f"as it is set on {', '.join(there.devices)}"
         )
-    return ("cpu",) if manner.device == "cpu" else there.devices, manner.jobs or there.jobs
-
-
-def executor_options(host: PluginHost, name: str, settings: Settings) -> dict[str, Value]:
-    """Return the options set for an executor that differ from their defaults.
-
-    Args:
-        host: the plugins.
-        name: of the executor; empty for ``local``.
-        settings: what was set.
-
-    Raises:
-        RequestError: for an unknown name, or options that cannot be.
-    """
-    spec = host.executors.get(name or "local")[0].spec
-    return chosen_of("executor", [spec], settings)[0]
+    devices = ("cpu",) if options.device == "cpu" else there.devices
+    return replace(options, devices=devices, jobs=options.jobs or there.jobs)

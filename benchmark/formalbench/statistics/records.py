@@ -17,10 +17,9 @@ from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Origin, Record
 from formalbench.contracts.specs import display, show_value
-from formalbench.contracts.verification import AnyRecord, VerificationRecord
+from formalbench.contracts.verification import AnyRecord, VerificationRecord, verifying
 from formalbench.documents.text import plural
 from formalbench.running.plan import Run
-from formalbench.verification.command import verifying
 
 T = TypeVar("T")
 

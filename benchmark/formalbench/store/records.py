@@ -194,10 +194,12 @@ class Store:
         return self.path / model / task / f"{_deed(done)}.json"
 
     def record_of(self, run: RunFacts) -> Record | None:
-        """Return the record of a run, if it is where it belongs."""
+        """Return the record of a run, if it is where it belongs; a damaged one counts as none."""
         path = self.path_of(run)
-        found = read_record(path) if path.is_file() else None
-        return found if isinstance(found, Record) and found.test_id == run.test_id else None
+        with contextlib.suppress(RequestError):
+            found = read_record(path) if path.is_file() else None
+            return found if isinstance(found, Record) and found.test_id == run.test_id else None
+        return None
 
     def trained(self, run: RunFacts) -> Iterator[tuple[Record, Path]]:
         """Find a run trained already: tested records of equal `train_id`, and their weights.
@@ -242,9 +244,8 @@ class Store:
 
         Raises:
             RequestError: if it cannot be written.
-            RuntimeError: if its text is not what it should be.
         """
-        path, text = self.path_of(record), _read_back(record)
+        path, text = self.path_of(record), record.to_json()
         for _ in range(TRIES):
             if weights is not None:
                 write_atomically(weights_path(path), weights)
@@ -268,19 +269,6 @@ def _together(errors: Sequence[RequestError]) -> RequestError:
     shown = "; ".join(map(str, errors[:MOST_SHOWN]))
     more = f"; and {len(errors) - MOST_SHOWN} more" if len(errors) > MOST_SHOWN else ""
     return RequestError(f"{len(errors)} files are not valid records: {shown}{more}")
-
-
-def _read_back(record: AnyRecord) -> str:
-    """Return a record's text, if it reads as that record: a plugin can have broken what makes it.
-
-    Raises:
-        RuntimeError: if it does not.
-    """
-    text = record.to_json()
-    with contextlib.suppress(RequestError):
-        if parse_any(text, "") == record:
-            return text
-    raise RuntimeError("what would be written of it is no such record")
 
 
 @lru_cache

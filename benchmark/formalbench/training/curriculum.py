@@ -7,9 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
-
 from formalbench.contracts.objective import process_of
 from formalbench.contracts.optimiser import Schedule
 from formalbench.contracts.protocol import Protocol
@@ -17,9 +14,6 @@ from formalbench.contracts.sampler import Sampler, Weights
 from formalbench.contracts.source import Stream
 from formalbench.contracts.task import Task
 from formalbench.training.run_state import RunState
-
-Mix = tuple[tuple[int, int], ...]
-"""The lengths of a batch, shortest first, and how many strings of it have each."""
 
 UNIFORM = Sampler()
 
@@ -66,15 +60,15 @@ class Generated(Sampler):
         return weights
 
 
-def draw_mix(
+def draw_length(
     protocol: Protocol,
     stage: Sequence[int],
     batch: int,
     weighted: Weights | None = None,
     seed: int | None = None,
     sampler: Sampler = UNIFORM,
-) -> Mix:
-    """Return the lengths of a batch's strings: one or, under some protocols, each its own.
+) -> int:
+    """Return the length of a batch's strings.
 
     A function of (protocol, seed, stage, batch) alone, and of the sampler's weights for the task,
     so that runs of one seed can train together while they are at one stage.
@@ -89,47 +83,17 @@ def draw_mix(
         sampler: draws them.
 
     Raises:
-        ValueError: if the sampler gives others than those, or another number of them.
+        ValueError: if the sampler gives another than those, or not one.
     """
-    if not protocol.mixed_lengths:
-        length = draw_length(protocol, stage, batch, weighted, seed, sampler)
-        return ((length, protocol.strings_at(length)),)
-    every = _draw("lengths", protocol.batch, protocol, stage, batch, weighted, seed, sampler)
-    drawn, counts = np.unique(every, return_counts=True)
-    return tuple(zip(drawn.tolist(), counts.tolist(), strict=True))
-
-
-def draw_length(
-    protocol: Protocol,
-    stage: Sequence[int],
-    batch: int,
-    weighted: Weights | None = None,
-    seed: int | None = None,
-    sampler: Sampler = UNIFORM,
-) -> int:
-    """Return the length of a batch whose strings all have one; `draw_mix` names the arguments."""
-    return int(_draw("length", 1, protocol, stage, batch, weighted, seed, sampler)[0])
-
-
-def _draw(
-    name: str,
-    count: int,
-    protocol: Protocol,
-    stage: Sequence[int],
-    batch: int,
-    weighted: Weights | None,
-    seed: int | None,
-    sampler: Sampler,
-) -> npt.NDArray[np.int64]:
     own = () if seed is None else (seed,)
-    stream = Stream(name, *protocol.key, stage[0], stage[-1], batch, *own)
-    drawn = sampler.lengths(protocol, stage, batch, stream, count, weighted)
-    if len(drawn) != count or not set(drawn.tolist()) <= set(stage):
+    stream = Stream("length", *protocol.key, stage[0], stage[-1], batch, *own)
+    drawn = sampler.lengths(protocol, stage, batch, stream, 1, weighted)
+    if len(drawn) != 1 or int(drawn[0]) not in stage:
         told = f"{type(sampler).__name__}.lengths gave {drawn.tolist()[:5]} for batch {batch}"
         raise ValueError(
-            f"{told}: expected {count} of the lengths {stage[0]} to {stage[-1]} of its stage"
+            f"{told}: expected 1 of the lengths {stage[0]} to {stage[-1]} of its stage"
         )
-    return drawn
+    return int(drawn[0])
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch, Example
 from formalbench.contracts.network import Traceable, traits_of
-from formalbench.contracts.penalty import Weighted
+from formalbench.contracts.penalty import Penalty, Weighted
 from formalbench.contracts.task import Task
 from formalbench.device import forward_in
 from formalbench.training.parameters import Layout, fixed, trained
@@ -266,6 +266,15 @@ class ManyTogether(Together):
             return super().gradients(selected, flat_RP, example, noise)
         self._apart.precision, self._apart.penalties = self.precision, self.penalties
         return self._apart.gradients(selected, flat_RP, example, noise)
+
+
+class L1(Penalty):
+    """The sum of the sizes of all parameters (Tibshirani 1996): it makes many of them small."""
+
+    def term(
+        self, logits: Tensor, trace: Mapping[str, Tensor], parameters: Mapping[str, Tensor]
+    ) -> Tensor:
+        return torch.stack([parameter.abs().sum() for parameter in parameters.values()]).sum()
 
 
 def check_penalties(network: nn.Module, model: str, penalties: Sequence[Weighted]) -> None:

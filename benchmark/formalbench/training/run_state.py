@@ -7,56 +7,25 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import math
+import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 import torch
-from pydantic import (
-    ConfigDict,
-    PlainSerializer,
-    PlainValidator,
-    SerializationInfo,
-    TypeAdapter,
-    ValidationError,
-    ValidationInfo,
-)
-from safetensors import SafetensorError
-from safetensors.torch import load, save
 from torch import Tensor
+from torch.serialization import safe_globals
 
 from formalbench.cache import DAY, cache_folder, prune, read_sealed, write_sealed
 from formalbench.contracts.hooks import Progress
 from formalbench.contracts.metric import Measure
 
 Report = Callable[[Progress], None]
-
-
-def _put_aside(tensor: Tensor, info: SerializationInfo) -> str:
-    """Write a tensor as its name among those that are saved beside the text."""
-    tensors: dict[str, Tensor] = info.context  # type: ignore[assignment]
-    name = f"tensor.{len(tensors)}"
-    tensors[name] = tensor
-    return name
-
-
-def _find_again(name: Any, info: ValidationInfo) -> Tensor:
-    if isinstance(name, Tensor):
-        return name
-    tensors: dict[str, Tensor] = info.context  # type: ignore[assignment]
-    if name not in tensors:
-        raise ValueError(f"there is no tensor {name}")
-    return tensors[name]
-
-
-Saved = Annotated[Tensor, PlainValidator(_find_again), PlainSerializer(_put_aside)]
-"""A tensor of a run; numbers stand in the text of what is saved, tensors beside it."""
-
-_CONFIG = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True)
@@ -118,13 +87,11 @@ class Checkpoint:
         weights: (P,).
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = _CONFIG
-
     step: int
     strings: int
     measures: dict[str, Measure]
     preference: tuple[float, ...]
-    weights: Saved
+    weights: Tensor
 
     def better_than(self, other: Checkpoint | None) -> bool:
         """Say whether this one is preferred; of equals the earlier one is."""
@@ -156,8 +123,6 @@ class RunState:
         slots: what the optimiser remembers of them, (P,) each, by name.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = _CONFIG
-
     stage: int = 0
     decay_from: int | None = None
     fits: bool = False
@@ -173,8 +138,8 @@ class RunState:
     curves: list[tuple[CurvePoint, ...]] = field(default_factory=list)
     points: list[LearningPoint] = field(default_factory=list)
     schedule: dict[str, float] = field(default_factory=dict)
-    parameters: Saved = field(default_factory=lambda: torch.zeros(0))
-    slots: dict[str, Saved] = field(default_factory=dict)
+    parameters: Tensor = field(default_factory=lambda: torch.zeros(0))
+    slots: dict[str, Tensor] = field(default_factory=dict)
 
     @property
     def rows(self) -> tuple[Tensor, ...]:
@@ -193,8 +158,6 @@ EVERY = 60.0
 
 ABANDONED = 30 * DAY
 """Seconds after which nobody will ask for a cohort again."""
-
-S = TypeVar("S", bound=RunState)
 
 
 @dataclass
@@ -224,15 +187,14 @@ class Checkpointer:
 
     def save(self, runs: Sequence[RunState]) -> None:
         """Write where the runs of a cohort stand; a full disk costs time only."""
-        tensors: dict[str, Tensor] = {}
-        plain = _adapter(runs).dump_python(list(runs), mode="json", context=tensors)
-        kept = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
         head = {"members": _told(self.members), "records": list(map(str, self.records))}
-        text = f"{json.dumps(head)}\n{json.dumps(plain)}\n"
-        write_sealed(self.path, self.key, text.encode() + save(kept))
+        contents = io.BytesIO()
+        contents.write(json.dumps(head).encode() + b"\n")
+        torch.save(list(runs), contents)
+        write_sealed(self.path, self.key, contents.getvalue())
         self.saved = time.monotonic()
 
-    def restore(self, runs: Sequence[S]) -> int:
+    def restore(self, runs: Sequence[RunState]) -> int:
         """Put the runs of a cohort back to where they were saved.
 
         A file that is not there, damaged, or of other runs, changes nothing.
@@ -244,11 +206,11 @@ class Checkpointer:
         contents = read_sealed(self.path, self.key)
         if contents is None:
             return 0
+        packed = io.BytesIO(contents.partition(b"\n")[2])
         try:
-            _, text, packed = contents.split(b"\n", 2)
-            tensors = {name: tensor.to(device) for name, tensor in load(packed).items()}
-            kept = _adapter(runs).validate_python(json.loads(text), context=tensors)
-        except (ValueError, KeyError, SafetensorError, ValidationError):
+            with safe_globals([type(runs[0]), Checkpoint, CurvePoint, LearningPoint, Measure]):
+                kept: list[RunState] = torch.load(packed, map_location=device, weights_only=True)
+        except (pickle.UnpicklingError, RuntimeError):
             return 0
         if len(kept) != len(runs) or any(map(_unlike, kept, runs)):
             return 0
@@ -286,11 +248,6 @@ def _folder(key: str) -> Path:
 
 def _told(members: Sequence[Member]) -> list[tuple[float, int]]:
     return [(member.learning_rate, member.seed) for member in members]
-
-
-def _adapter(runs: Sequence[S]) -> TypeAdapter[list[S]]:
-    kind: Any = type(runs[0])
-    return TypeAdapter(list[kind])
 
 
 def _unlike(one: RunState, other: RunState) -> bool:

@@ -22,40 +22,23 @@ from formalbench.training.gradients import Gradients, Program
 from formalbench.training.parameters import Rows, Update
 
 
-class Share(NamedTuple):
-    """Some of a step's strings, those that the network is given at once.
-
-    Attributes:
-        example: a first dimension is the run's, (R, B, …).
-        weight: their share of the step's answers, (R,); None if they are all of it.
-    """
-
-    example: Example
-    weight: Tensor | None = None
-
-    def map(self, change: Callable[[Any], Any]) -> Share:
-        """Return it with every tensor changed."""
-        weight = None if self.weight is None else change(self.weight)
-        return Share(self.example.map(change), weight)
-
-
 class StepInputs(NamedTuple):
     """What a step is given. All of it is on the device: a step waits for nothing.
 
     Attributes:
-        shares: its strings.
+        examples: its batches, (R, B, …), whose gradients are averaged.
         rate: learning rates, (R, 1).
         scalars: the optimiser's numbers of the step, (S,).
     """
 
-    shares: tuple[Share, ...]
+    examples: tuple[Example, ...]
     rate: Tensor
     scalars: Tensor
 
     def map(self, change: Callable[[Any], Any]) -> StepInputs:
         """Return them with every tensor changed."""
-        shares = tuple(share.map(change) for share in self.shares)
-        return StepInputs(shares, change(self.rate), change(self.scalars))
+        examples = tuple(example.map(change) for example in self.examples)
+        return StepInputs(examples, change(self.rate), change(self.scalars))
 
     def tensors(self) -> list[Tensor]:
         """Return all tensors, in a fixed order."""
@@ -65,7 +48,7 @@ class StepInputs(NamedTuple):
 
 
 OTHER_NOISE = 1_000_000_007
-"""Added to the seeds of a step's noise for each share after the first."""
+"""Added to the seeds of a step's noise for each batch after the first."""
 
 
 class Group:
@@ -113,33 +96,33 @@ class Group:
             noise: seeds of what a network draws itself, such as dropout. One per run and
                 step, so that a run's numbers do not depend on who else is in the group.
         """
-        found = self.gradients(inputs.shares, noise)
+        found = self.gradients(inputs.examples, noise)
         self._update.take(self.rows, found.gradients, inputs.rate, inputs.scalars)
         self.losses += found.losses
         self.wrong += found.wrong
 
-    def gradients(self, shares: Sequence[Share], noise: Sequence[int]) -> Gradients:
-        """Return what a step's strings say, its shares weighted; `step` names the arguments."""
-        if len(shares) == 1:
-            return self._of_share(shares[0], noise)
+    def gradients(self, examples: Sequence[Example], noise: Sequence[int]) -> Gradients:
+        """Return the mean over a step's batches; `step` names the arguments."""
+        parts = (
+            self._program.gradients(
+                *(self._selected, self.rows.parameters, example),
+                [seed + OTHER_NOISE * index for seed in noise],
+            )
+            for index, example in enumerate(examples)
+        )
+        if len(examples) == 1:
+            return next(parts)
+        weight = 1 / len(examples)
         whole = Gradients(
             torch.zeros_like(self.rows.parameters),
             torch.zeros_like(self.losses),
             torch.zeros_like(self.wrong),
         )
-        for index, share in enumerate(shares):
-            part = self._of_share(share, [seed + OTHER_NOISE * index for seed in noise])
-            assert share.weight is not None
-            weight_R = share.weight.to(part.gradients.dtype)
-            counts_R = weight_R > 0  # of strings without an answer a loss may be no number
-            weighted_RP = weight_R[:, None] * part.gradients
-            whole.gradients.add_(torch.where(counts_R[:, None], weighted_RP, 0.0))
-            whole.losses.add_(torch.where(counts_R, weight_R * part.losses, 0.0))
+        for part in parts:
+            whole.gradients.add_(weight * part.gradients)
+            whole.losses.add_(weight * part.losses)
             whole.wrong.add_(part.wrong)
         return whole
-
-    def _of_share(self, share: Share, noise: Sequence[int]) -> Gradients:
-        return self._program.gradients(self._selected, self.rows.parameters, share.example, noise)
 
 
 WARM_UP = 3

@@ -19,14 +19,13 @@ import torch
 from torch import nn
 
 from formalbench.contracts.hooks import Progress
-from formalbench.contracts.network import traits_of
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import History
 from formalbench.contracts.task import Task
 from formalbench.device import multiplying
 from formalbench.evaluation.cells import split_lengths
 from formalbench.evaluation.evaluate import NotFiniteError
-from formalbench.training.curriculum import Regime, draw_mix
+from formalbench.training.curriculum import Regime, draw_length
 from formalbench.training.data import Interval, TrainingData
 from formalbench.training.gradients import Program, Together, choose_program
 from formalbench.training.parameters import Rows, make_update, numbers_of_steps
@@ -123,9 +122,8 @@ class _CohortTraining:
         self.program.precision = protocol.precision
         self.program.penalties = cohort.recipe.penalties
         self.layout = self.program.layout
-        self.padded = traits_of(self.networks[0]).padding
         self.sampler = cohort.recipe.sampler
-        self.data = TrainingData(task, protocol, device, self.padded, self.sampler)
+        self.data = TrainingData(task, protocol, device, self.sampler)
         optimiser, clip = cohort.recipe.optimiser, protocol.optimiser.gradient_clip
         self.update = make_update(optimiser, clip, self.networks[0])
         self.groups: dict[tuple[int, ...], Group] = {}
@@ -214,9 +212,9 @@ class _CohortTraining:
         own = torch.tensor([distinct.index(seed) for seed in seeds], device=device)
         states = [self.runs[i].rows for i in indices]
         group.begin(states)
-        for step, shares, (rate, scalars) in zip(steps, drawn, numbers, strict=True):
+        for step, examples, (rate, scalars) in zip(steps, drawn, numbers, strict=True):
             noise = [1_000_003 * (seed + 1) + step for seed in seeds]
-            mine = tuple(share.map(lambda part: part[own]) for share in shares)
+            mine = tuple(one.map(lambda part: part[own]) for one in examples)
             group.step(StepInputs(mine, rate, scalars), noise)
         group.finish(states)
         return group, interval
@@ -226,22 +224,13 @@ class _CohortTraining:
 
     def _group(self, indices: tuple[int, ...]) -> Group:
         if indices not in self.groups:
-            kind = GraphedGroup if self._recorded else Group
+            on_gpu = self.cohort.device.type == "cuda"
+            kind = GraphedGroup if on_gpu and isinstance(self.program, Together) else Group
             pairs = zip(*(self.runs[i].rows for i in indices), strict=True)
             parameters, *slots = map(torch.stack, pairs)
             started = Rows(parameters, tuple(slots))
             self.groups[indices] = kind(indices, self.program, started, self.update)
         return self.groups[indices]
-
-    @property
-    def _recorded(self) -> bool:
-        """Whether steps become CUDA graphs: not those of networks that draw numbers.
-
-        Nor those whose shapes change from step to step.
-        """
-        of_few_shapes = self.padded or not self.cohort.protocol.mixed_lengths
-        on_gpu = self.cohort.device.type == "cuda"
-        return on_gpu and of_few_shapes and isinstance(self.program, Together)
 
     def _interval(self, indices: Sequence[int], first: int) -> Interval:
         """Return what an interval's strings depend on, if these runs stay at their stage."""
@@ -250,11 +239,13 @@ class _CohortTraining:
             first * protocol.accumulate, (first + protocol.evaluate_every) * protocol.accumulate
         )
         own = self._lengths_of(indices[0])
-        mixes = tuple(
-            draw_mix(protocol, stage, batch, self.weights, own, self.sampler) for batch in batches
-        )
+        lengths = [
+            draw_length(protocol, stage, batch, self.weights, own, self.sampler)
+            for batch in batches
+        ]
         seeds = sorted({self.cohort.members[i].seed for i in indices})
-        return Interval(first, mixes, stage[-1], tuple(seeds))
+        drawn = tuple((length, protocol.strings_at(length)) for length in lengths)
+        return Interval(first, drawn, tuple(seeds))
 
     def _evaluate(self, group: Group, interval: Interval, done: int, start: float) -> None:
         """Judge each run by its own training strings since the last time, and move it on."""
@@ -343,12 +334,12 @@ def longest_step(cohort: Cohort) -> None:
     program = cohort.program(networks, cohort.task, cohort.device)
     program.penalties = cohort.recipe.penalties
     longest = split_lengths(cohort.task, "train")[-1]
-    mix = ((longest, cohort.protocol.strings_at(longest)),)
+    batch = (longest, cohort.protocol.strings_at(longest))
     data = TrainingData(
         cohort.task, cohort.protocol, torch.device("cpu"), sampler=cohort.recipe.sampler
     )
-    (((share),),) = data.take(Interval(0, (mix,), longest, (cohort.members[0].seed,)))
-    example = share.example.map(lambda part: part.to(cohort.device))
+    ((drawn,),) = data.take(Interval(0, (batch,), (cohort.members[0].seed,)))
+    example = drawn.map(lambda part: part.to(cohort.device))
     program.gradients(program.select([0]), program.layout.stack(networks), example, [0])
 
 

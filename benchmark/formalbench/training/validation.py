@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Example, tensors
-from formalbench.contracts.metric import Measure
+from formalbench.contracts.metric import Measure, whole_number
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.protocol import Protocol, Watch
 from formalbench.contracts.record import Curve, History
@@ -197,11 +197,6 @@ def make_watcher(
     """Return what a protocol asks for; None if it asks for nothing."""
     watch = protocol.watch
     return None if watch is None else Watcher(task, protocol, watch, device, probes)
-
-
-def whole_number(total: float) -> int | float:
-    """Return a sum as records have it: a whole number as one."""
-    return int(total) if total == int(total) else total
 
 
 def _curve(cell: Cell, points: Sequence[CurvePoint]) -> Curve:

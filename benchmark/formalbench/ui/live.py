@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Mapping
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from formalbench.contracts.hooks import Progress, RunInfo, hookimpl
 from formalbench.contracts.specs import display
-from formalbench.running.estimate import Remaining, Work
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from formalbench.contracts.record import Record
     from formalbench.host import PluginHost
-    from formalbench.running.plan import RunKey, RunPlan
+    from formalbench.running.plan import RunKey, RunOptions, RunPlan
     from formalbench.store import Store
 
 
@@ -27,33 +26,26 @@ def execute_live(
     host: PluginHost,
     plan: RunPlan,
     store: Store,
-    *how: Any,
+    options: RunOptions,
     done: Mapping[RunKey, Record] | None = None,
-    **more: Any,
 ) -> list[Record]:
     """Carry out a plan and show how it goes: on standard error or, in a notebook, below the cell.
 
-    Args:
-        host: as for `formalbench.running.session.execute`, like all that follows.
-        plan: what to do.
-        store: where records are and go.
-        *how: where it is done.
-        done: the records of runs that will not be repeated, if they are known already.
-        **more: how it is done.
+    The arguments are those of `formalbench.running.session.execute`.
     """
-    from formalbench.running.estimate import due, work_of
+    from formalbench.running.estimate import due
     from formalbench.running.session import execute, finished
     from formalbench.ui.terminal import console, plugins_print_to_stderr
 
     done = finished(plan, store) if done is None else done
     todo = due(plan.runs, done)
     screen = console(stderr=True)
-    table = LiveTable(screen, len(done) + len(todo), len(done), work_of(host, todo))
+    table = LiveTable(screen, len(done) + len(todo), len(done))
     observer = host.observe(table, "live table")
     with table:
         try:
             with plugins_print_to_stderr():
-                return execute(host, plan, store, *how, done=done, **more)
+                return execute(host, plan, store, options, done)
         except KeyboardInterrupt:
             table.note("interrupted: finished runs are saved; repeat the command to resume")
             raise
@@ -63,6 +55,9 @@ def execute_live(
 
 BEAT = 0.25
 """Seconds between two pictures in a notebook, at least."""
+
+ENOUGH = 0.02
+"""Share of the runs after which a remaining time is shown."""
 
 LINES = 10
 """The latest lines that a notebook shows above the table."""
@@ -75,21 +70,13 @@ class LiveTable:
         console: where to show it.
         total: how many runs were asked for.
         finished: how many of them are done already.
-        work: of the others, by their `test_id`; of what is not told no remaining time is known.
     """
 
-    def __init__(
-        self,
-        console: Console,
-        total: int,
-        finished: int = 0,
-        work: Mapping[str, Work] = MappingProxyType({}),
-    ) -> None:
+    def __init__(self, console: Console, total: int, finished: int = 0) -> None:
         self._console = console
         self._total = total
         self._done = finished
         self._resumed = finished
-        self._remaining = Remaining(work)
         self._flying: dict[str, tuple[RunInfo, Progress | None]] = {}
         self._start = time.monotonic()
         self._live: Live | None = None
@@ -145,14 +132,12 @@ class LiveTable:
     def formalbench_run_progress(self, run: RunInfo, progress: Progress) -> None:
         """Show how far a run is."""
         self._flying[run.test_id] = (run, progress)
-        self._remaining.progressed(run, progress)
         self._show()
 
     @hookimpl
     def formalbench_run_finished(self, run: RunInfo, record: Record) -> None:
         """Print what came of a run."""
         self._flying.pop(run.test_id, None)
-        self._remaining.finished(run, record)
         self._done += 1
         self.note(f"[{self._done}/{self._total}] {summary(record)}")
 
@@ -197,10 +182,13 @@ class LiveTable:
         return table
 
     def _left(self, elapsed: int) -> str:
-        seconds = self._remaining.seconds(elapsed)
-        if seconds is None:
+        """Return how long is left if the runs that are left take as long as those before."""
+        begun = [told.step / run.steps for run, told in self._flying.values() if told and run.steps]
+        done = self._done - self._resumed + sum(begun)
+        share = done / max(self._total - self._resumed, 1)
+        if not ENOUGH <= share < 1:
             return ""
-        left = round(seconds)
+        left = round(elapsed * (1 - share) / share)
         return f", about {left // 60}:{left % 60:02d} left"
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.source import HasMembers, Symbols
 from formalbench.contracts.task import Task
+from formalbench.contracts.verification import Asked
 from formalbench.verification.strings import (
     BLOCK_SYMBOLS,
     AdversarialLimits,
@@ -75,17 +76,12 @@ class VerificationPlan:
     """All strings of a verification.
 
     Attributes:
-        exhaustive: the greatest length of the exhaustive strings; None if they are skipped.
-        lengths: of the long strings, shortest first.
-        count, seed: as asked for.
+        asked: which they are, as a record has it.
         portions: exhaustive, then random, then adversarial ones, each shortest first.
         notes: what was decided that the user did not ask for, one line each.
     """
 
-    exhaustive: int | None
-    lengths: tuple[int, ...]
-    count: int
-    seed: int
+    asked: Asked
     portions: tuple[Portion, ...]
     notes: tuple[str, ...]
 
@@ -115,10 +111,12 @@ def make_plan(
     random = [_random(task, length, request) for length in lengths]
     adversarial = [_adversarial(task, length, request, amount[length]) for length in lengths]
     return VerificationPlan(
-        exhaustive=exhaustive[-1].length if exhaustive else None,
-        lengths=tuple(lengths),
-        count=request.count,
-        seed=request.seed,
+        asked=Asked(
+            exhaustive=exhaustive[-1].length if exhaustive else None,
+            lengths=tuple(lengths),
+            count=request.count,
+            seed=request.seed,
+        ),
         portions=(*exhaustive, *random, *adversarial),
         notes=tuple(notes),
     )

@@ -21,15 +21,14 @@ from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.contracts.verification import (
     MAX_ENTRIES,
-    Asked,
     ByLength,
     Dtype,
     Failure,
     Judged,
     VerificationRecord,
+    verifying,
 )
-from formalbench.device import describe_environment, own_numerics
-from formalbench.verification.command import verifying
+from formalbench.device import describe_environment, is_out_of_memory, own_numerics
 from formalbench.verification.judge import (
     DTYPES,
     ORACLE_STRINGS,
@@ -119,21 +118,15 @@ class Verification:
             "parameters": self.parameters,
             "passed": self.passed,
             "exhaustive": None
-            if self.plan.exhaustive is None
+            if self.plan.asked.exhaustive is None
             else {
-                "max_length": self.plan.exhaustive,
+                "max_length": self.plan.asked.exhaustive,
                 "strings": exhaustive.strings,
                 "errors": exhaustive.errors,
             },
             "lengths": [_row(length, tally) for length, tally in self.lengths().items()],
             "adversarial": {"strings": adversarial.strings, "errors": adversarial.errors},
-            "first_failure": None
-            if failure is None
-            else {
-                "string": failure.string,
-                "expected": failure.expected,
-                "logit": failure.logit,
-            },
+            "first_failure": None if failure is None else failure._asdict(),
             "break_length": self.break_length,
         }
 
@@ -182,10 +175,10 @@ def record_of(found: Verification, device: str, plugins: Sequence[str] = ()) -> 
         constants=dict(found.constants),
         depth=found.depth,
         width=found.width,
-        asked=_asked(found),
+        asked=found.plan.asked,
         dtype=found.dtype,
         exhaustive=None
-        if found.plan.exhaustive is None
+        if found.plan.asked.exhaustive is None
         else Judged(strings=exhaustive.strings, errors=exhaustive.errors),
         adversarial=Judged(strings=adversarial.strings, errors=adversarial.errors),
         by_length=_by_length([tally for _, tally in found.lengths().items()]),
@@ -201,15 +194,10 @@ def record_of(found: Verification, device: str, plugins: Sequence[str] = ()) -> 
 def command_of(found: Verification, plugins: Sequence[str] = ()) -> str:
     """Return the command line that repeats a verification."""
     dtype = found.dtype if found.break_length is None else "all"
-    words = verifying(found.model, found.task, _asked(found), dtype)
+    words = verifying(found.model, found.task, found.plan.asked, dtype)
     for plugin in plugins:
         words += ["--plugin", plugin]
     return shlex.join(words)
-
-
-def _asked(found: Verification) -> Asked:
-    plan = found.plan
-    return Asked(exhaustive=plan.exhaustive, lengths=plan.lengths, count=plan.count, seed=plan.seed)
 
 
 def _by_length(tallies: Sequence[Tally]) -> ByLength:
@@ -360,7 +348,7 @@ def _add(judge: Judge, portion: Portion, tally: Tally) -> Iterator[None]:
         try:
             _ask(judge, block_BN, tally, with_oracle=with_oracle)
         except (MemoryError, RuntimeError) as error:
-            if _is_out_of_memory(error):
+            if is_out_of_memory(error):
                 raise RequestError(
                     f"not enough memory for strings of length {portion.length}"
                 ) from None
@@ -394,11 +382,6 @@ def _like_a_run(device: str) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    known = isinstance(error, MemoryError | torch.cuda.OutOfMemoryError)
-    return known or "can't allocate memory" in str(error)
 
 
 def _constants(traits: Traits) -> dict[str, float]:

@@ -73,7 +73,8 @@ def fill(
     formalbench leaderboard fill --executor slurm --set executor.gpus=1 --results /shared/runs
     """
     from formalbench.host.options import parse_settings
-    from formalbench.running.session import Manner, executor_options
+    from formalbench.running.plan import RunOptions
+    from formalbench.running.session import on_devices, with_config
     from formalbench.running.units import clean_cache
     from formalbench.store import Store, default_results
     from formalbench.store.records import repository_above
@@ -87,11 +88,11 @@ def fill(
     chosen = parse_settings(settings or (), ("executor",))
     if bare := [one for one in chosen if not one.scope]:
         raise RequestError(f"{bare[0]}: write executor.{bare[0].key}")
-    options = executor_options(host, executor, chosen)
+    options = RunOptions(device=device, jobs=jobs, executor=executor, quiet=as_json)
+    options = with_config(host, options, chosen)
     wanted = read_plan(find_plan(plan), host)
     place = filling.ResultFolders(results or default_results(), repository_above(Path.cwd()))
-    manner = Manner(device=device, jobs=jobs, executor=executor, quiet=as_json)
-    kind = filling.device_of(host, manner, options)
+    kind = on_devices(host, options).devices[0]
     lacking = filling.missing(host, wanted, place, kind)
     failed: Sequence[str] = ()
     if not dry_run:
@@ -99,7 +100,7 @@ def fill(
     if not dry_run and any(one.count for one in lacking):
         Store(place.results).check_writable()
         try:
-            failed = filling.fill(host, lacking, place, manner, hours, options)
+            failed = filling.fill(host, lacking, place, options, hours)
         finally:  # after Ctrl-C, too
             lacking = filling.missing(host, wanted, place, kind)
             _print(lacking, as_json)

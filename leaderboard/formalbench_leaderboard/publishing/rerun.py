@@ -13,7 +13,7 @@ from formalbench.contracts.metric import Measure
 from formalbench.contracts.record import Record, Summed
 from formalbench.contracts.verification import VerificationRecord
 from formalbench.device import usable_cores
-from formalbench.running.plan import Run, RunPlan
+from formalbench.running.plan import Run, RunOptions, RunPlan
 from formalbench.statistics.records import run_of
 from formalbench.store import Store
 from formalbench.ui.live import execute_live
@@ -126,7 +126,8 @@ class Retrainer:
         if asked != self._asked:
             with TemporaryDirectory(prefix="formalbench-audit-") as folder:
                 plan, store = RunPlan(asked[0]), Store(Path(folder))
-                done = execute_live(self._host, plan, store, self._device, 1, threads)
+                options = RunOptions(jobs=1, threads=threads, devices=(self._device,))
+                done = execute_live(self._host, plan, store, options)
             self._asked, self._records = asked, {one.train_id: one for one in done}
         return retrained(record, self._records[record.train_id])
 

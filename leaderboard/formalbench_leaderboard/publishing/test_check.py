@@ -287,7 +287,7 @@ def check_verified(
         known = prepared(record, subject_of(record, host, processes))
     plan = known.plan
     check_fields(_network_facts(record), _network_facts(known), field="model", within=1e-9)
-    asked = {"exhaustive": plan.exhaustive, "lengths": plan.lengths}
+    asked = {"exhaustive": plan.asked.exhaustive, "lengths": plan.asked.lengths}
     told = {name: getattr(record.asked, name) for name in asked}
     check_fields(told, asked, field="asked")
     if sum(portion.size * max(1, portion.length) for portion in plan.portions) > MOST_SYMBOLS:

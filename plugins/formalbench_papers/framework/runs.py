@@ -17,7 +17,7 @@ from formalbench.contracts.specs import show_value
 from formalbench.device import choose_device
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
-from formalbench.running.plan import Run, RunPlan, RunRequest, make_plan
+from formalbench.running.plan import Run, RunOptions, RunPlan, RunRequest, make_plan
 from formalbench.statistics.aggregate import aggregate, facts_of, selected_rate
 from formalbench.statistics.result import Result
 from formalbench.store import Store
@@ -188,7 +188,7 @@ def train(
     chosen = choose_device(device)
     plans = [make_plan(host, one.request()) for one in wanted]
     every = RunPlan(tuple({_key(run): run for plan in plans for run in plan.runs}.values()))
-    execute_live(host, every, Store(results), chosen, jobs)
+    execute_live(host, every, Store(results), RunOptions(jobs=jobs, devices=(chosen,)))
 
 
 def held(host: PluginHost, wanted: Sequence[Wanted], results: Path) -> list[Got | None]:

@@ -7,7 +7,7 @@ from formalbench.contracts.metric import Measure
 from formalbench.evaluation.beam_search import Search
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
-from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.plan import RunOptions, RunRequest, make_plan
 from formalbench.running.session import execute
 from formalbench.store import Store
 from formalbench_leaderboard.commands.audit import _line
@@ -47,7 +47,7 @@ def file(host, tmp_path):
         protocol="searched",
         settings=parse_settings(settings),
     )
-    execute(host, make_plan(host, request), store, "cpu", 1)
+    execute(host, make_plan(host, request), store, RunOptions(jobs=1))
     (found,) = store.files()
     return found
 

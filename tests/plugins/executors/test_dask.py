@@ -142,18 +142,3 @@ def test_a_session_on_a_cluster_has_the_records_of_any_other(run, cluster):
 def test_processes_of_this_machine_would_share_a_gpu():
     with pytest.raises(RequestError, match="share a GPU"):
         dask.make(Workplace(("cuda:0", "cuda:1"), 2), DaskConfig())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("system", ["slurm", "pbs", "sge", "lsf"])
-def test_a_batch_job_is_one_worker_of_one_thread(monkeypatch, system):
-    monkeypatch.setattr(dask, "which", lambda name: f"/usr/bin/{name}")
-    config = DaskConfig(cluster=system, memory="3 GB", queue="long", walltime="02:00")
-    cluster = dask.jobs_of(config)
-    try:
-        script = cluster.job_script()
-    finally:
-        cluster.close()
-    assert "--nthreads 1" in script
-    assert "long" in script
-    assert "02:00" in script

@@ -1,6 +1,8 @@
 """The executor ``slurm``: what it submits, what it finds again, and what it gives up."""
 
+import os
 import pickle
+import signal
 import socket
 import threading
 import time
@@ -10,9 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 from formalbench import RequestError, Workplace
-from formalbench_executors import slurm, slurm_config, slurm_queue
-from formalbench_executors.slurm import JobLostError, SlurmExecutor
-from formalbench_executors.slurm_config import SlurmConfig
+from formalbench_executors import slurm, slurm_queue
+from formalbench_executors.slurm import JobLostError, SlurmConfig, SlurmExecutor
 
 PATIENCE = 600.0
 
@@ -55,7 +56,7 @@ class Scripted:
     def find(self, name):
         return None
 
-    def alive(self, jobs):
+    def alive(self):
         self.asked += 1
         return None if self.silent else set(self.queue)
 
@@ -125,7 +126,7 @@ def test_a_job_has_its_protocols_time_and_an_hour(make, cluster):
     executor.submit(len, Piece(("c",)))
     until(lambda: len(cluster.known) == 2)
     minutes = {call[1].names: minutes for call, minutes in cluster.known.values()}
-    assert minutes == {("a", "b"): 20 + slurm_config.TESTING, ("c",): slurm_config.UNLIMITED}
+    assert minutes == {("a", "b"): 20 + slurm.TESTING, ("c",): slurm.UNLIMITED}
     assert {call[1].cores for call, _ in cluster.known.values()} == {4}
     assert SlurmConfig(minutes=7).minutes_of(Piece(("a",), limit=600.0)) == 7
 
@@ -136,6 +137,19 @@ def test_what_a_job_raises_is_raised(make, cluster):
     cluster.finish("1_0", answer=(False, RequestError("its plugin changed")))
     with pytest.raises(RequestError, match="its plugin changed"):
         future.result(PATIENCE)
+
+
+def test_what_a_job_does_is_an_answer_and_a_warning_of_its_end_is_none():
+    def refuse(unit):
+        raise RequestError(unit)
+
+    before = signal.getsignal(signal.SIGUSR2)
+    try:
+        assert slurm_queue.carry_out(lambda unit: os.kill(unit, signal.SIGUSR2), os.getpid())[0]
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+    done, error = slurm_queue.carry_out(refuse, "no")
+    assert (done, str(error)) == (False, "no")
 
 
 @pytest.mark.parametrize("outcome", ["error", "unreadable"])
@@ -169,30 +183,6 @@ def test_a_result_may_come_late(make, cluster):
     cluster.queue.clear()
     ask_again(cluster)
     assert not future.done()
-    cluster.finish("1_0")
-    assert future.result(PATIENCE) == "done"
-
-
-def test_a_queue_that_does_not_answer_says_nothing_of_a_job(make, cluster):
-    future = make().submit(len, Piece(("a",)))
-    until(lambda: cluster.queue)
-    cluster.silent = True
-    cluster.queue.clear()
-    ask_again(cluster)
-    assert not future.done()
-    cluster.silent = False
-    with pytest.raises(JobLostError):
-        future.result(PATIENCE)
-
-
-def test_units_wait_for_a_controller_that_does_not_answer(make, cluster):
-    executor = make()
-    cluster.silent, cluster.refusal = True, "Unable to contact slurm controller"
-    future = executor.submit(len, Piece(("a",)))
-    ask_again(cluster)
-    assert not future.done()
-    cluster.silent, cluster.refusal = False, None
-    until(lambda: cluster.queue)
     cluster.finish("1_0")
     assert future.result(PATIENCE) == "done"
 
@@ -252,13 +242,12 @@ def test_shutting_down_cancels_and_detaching_does_not(make, cluster):
     assert left.cancelled()
     assert unsubmitted.cancelled()
     assert cluster.arrays == [[("a",)]]
-    first.cancel_left()
-    assert cluster.cancelled == ["1_0"]
+    assert first.cancel_command == "scancel 1"
     second = make()
     second.submit(len, Piece(("c",)))
-    until(lambda: cluster.queue)
+    until(lambda: "2_0" in cluster.queue)
     second.shutdown(wait=False, cancel_futures=True)
-    assert cluster.cancelled == ["1_0", "2_0"]
+    assert cluster.cancelled == ["2_0"]
     with pytest.raises(RuntimeError, match="shut down"):
         second.submit(len, Piece(("d",)))
 
@@ -319,9 +308,9 @@ def test_time_limits_are_read(told, minutes):
 
 
 def test_where_jobs_compute():
-    assert slurm_config.workplace(SlurmConfig()).devices == ("cpu",)
-    there = slurm_config.workplace(SlurmConfig(gpus=1))
-    assert (there.devices, there.jobs) == (("cuda",), slurm_config.MOST_JOBS)
+    assert slurm.workplace(SlurmConfig()).devices == ("cpu",)
+    there = slurm.workplace(SlurmConfig(gpus=1))
+    assert (there.devices, there.jobs) == (("cuda",), slurm.MOST_JOBS)
 
 
 def test_of_a_cluster_of_this_machine_alone_any_folder_will_do(pretend, tmp_path):

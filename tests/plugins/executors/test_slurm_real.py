@@ -3,12 +3,10 @@
 import contextlib
 import json
 import os
-import pty
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -126,7 +124,7 @@ def test_another_shell_finds_the_jobs_that_ctrl_c_left(slurm, spawn, request_of,
     os.killpg(session.pid, signal.SIGINT)
     _, err = session.communicate(timeout=PATIENCE)
     assert session.returncode == 130
-    assert "3 jobs are left; the same command finds them again" in err
+    assert "3 jobs are left; the same command finds them again; to cancel: scancel " in err
     queued = slurm.call("squeue", "-h", "-r", "--format=%i").split()
     assert len(queued) == 3
     rows = finish(spawn(*request_of("slurm", tmp_path)))
@@ -230,33 +228,6 @@ def test_a_full_disk_loses_nothing_that_was_finished(
     assert {path: path.read_bytes() for path in kept} == kept
 
 
-def test_ctrl_c_asks_and_cancels_if_told_to(slurm, request_of, tmp_path, interruptible):
-    keyboard, terminal = pty.openpty()
-    command = [sys.executable, *map(str, request_of("slurm", tmp_path))]
-    streams = {"stdin": terminal, "stderr": terminal, "stdout": subprocess.DEVNULL}
-    with interruptible():
-        session = subprocess.Popen(command, **streams, start_new_session=True)
-    os.close(terminal)
-    try:
-        until(slurm.jobs)
-        os.killpg(session.pid, signal.SIGINT)
-        shown = b""
-        while b"Leave them?" not in shown:
-            shown += os.read(keyboard, 1024)
-        os.write(keyboard, b"n\n")
-        with contextlib.suppress(OSError):  # the other end closes
-            while part := os.read(keyboard, 1024):
-                shown += part
-        assert session.wait(PATIENCE) == 130
-    finally:
-        os.close(keyboard)
-        session.kill()
-    assert b"3 jobs are queued or running" in shown
-    assert b"cancelled them" in shown
-    until(lambda: not slurm.jobs())
-    assert slurm.call("squeue", "-h", "--states=PD,R", "--format=%i") == ""
-
-
 def test_a_unit_whose_jobs_are_lost_twice_is_a_record(slurm, spawn, request_of, tmp_path):
     session = spawn(*request_of("slurm", tmp_path, "--seeds", "1"))
     for _ in range(2):
@@ -267,15 +238,6 @@ def test_a_unit_whose_jobs_are_lost_twice_is_a_record(slurm, spawn, request_of, 
     (row,) = finish(session, code=1)
     assert row["status"] == "error"
     assert row["message"].endswith("left the queue without a result, twice")
-
-
-def test_dask_takes_its_workers_from_slurm(slurm, spawn, request_of, calm, tmp_path):
-    asked = ("executor.cluster=slurm", "executor.memory=500 MB")
-    words = request_of("dask", tmp_path, *(word for one in asked for word in ("--set", one)))
-    session = spawn(*words, DASK_JOBQUEUE__SLURM__LOG_DIRECTORY=str(tmp_path / "logs"))
-    until(slurm.jobs, session)
-    assert numbers(finish(session)) == calm
-    until(lambda: not slurm.jobs())
 
 
 @pytest.mark.parametrize(

@@ -85,10 +85,8 @@ def test_no_test_string_is_trained_on(built_in, task, length):
     run = make_plan(built_in, one.request()).runs[0]
     there = run.protocol.apply(built_in.task(run.task.name, dict(run.task.options)))
     data = TrainingData(there, run.protocol, torch.device("cpu"))
-    mixes = (((length, run.protocol.batch),),) * 200
-    trained = strings_of(
-        share.example.inputs[0] for (share,) in data.take(Interval(0, mixes, length, (0,)))
-    )
+    batches = ((length, run.protocol.batch),) * 200
+    trained = strings_of(one.inputs[0] for (one,) in data.take(Interval(0, batches, (0,))))
     validated, tested = (
         strings_of(e.inputs for cell in draw(there, run.protocol).cells for e in cell.examples)
         for draw in (validation_set, draw_test_set)
