@@ -7,23 +7,19 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pytest
-import torch
-from announced import SPECS, carry_out
-from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from announced import carry_out
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.record import parse_record
 from formalbench.host import PluginHost
 from formalbench.metrics.close_brackets import MACRO, MICRO
 from formalbench.running.plan import make_plan
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.report import Circumstances, as_csv, as_markdown, document
+from formalbench_papers.framework.report import as_csv
 from formalbench_papers.framework.runs import Got, select
 from formalbench_papers.yao import figure4a as yao_fig4a
 from formalbench_papers.yao import figure5 as yao_fig5
 
 NAMES = ("yao-fig4a", "yao-fig4bc", "yao-fig5")
-HOW = Circumstances("quick", 12.3, "2026-11-20", "cpu, a machine; torch 2.13.0")
 ASKED = 10_000
 
 
@@ -310,73 +306,6 @@ def test_a_point_can_be_asked_for_and_one_with_records_is_shown(canned, name, on
     assert f",{','.join(values)}," in data
     assert False not in [claim.holds for claim in findings.claims]
     findings.draw()
-
-
-def test_the_languages_that_decide_come_first(canned):
-    bench = canned(as_in_the_paper, "paper")
-    carry_out("yao-fig5", bench)
-    first = list(dict.fromkeys((one.column, one.model_options["width"]) for one in bench.asked))
-    assert first[0] == ("k = 32, D = 15", 50)
-    assert {column for column, _ in first[:9]} == {
-        f"k = {k}, D = {depth}" for k, depth in yao_fig5.HARD
-    }
-
-
-def test_an_unknown_point_is_refused(canned):
-    with pytest.raises(RequestError, match=r"k = 3, D = 15: unknown point.*k = 32, D = 15"):
-        carry_out("yao-fig5", canned(as_in_the_paper, only=("k = 3, D = 15",)))
-
-
-def test_figure_4_shares_its_runs(host, canned):
-    asked = []
-    for name in ("yao-fig4a", "yao-fig4bc"):
-        bench = canned(as_in_the_paper)
-        carry_out(name, bench)
-        asked.append(
-            {run.test_id for one in bench.asked for run in make_plan(host, one.request()).runs}
-        )
-    assert len(asked[0] & asked[1]) == 2  # two layers, scalar positions, width 30: two trials
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_files_hold_what_was_found(canned, name):
-    findings = carry_out(name, canned(as_in_the_paper))
-    data = as_csv(findings.rows).splitlines()
-    assert len(data) == 1 + len(findings.rows)
-    assert {"validation_micro", "validation_macro", "test_micro", "test_macro"} <= set(
-        data[0].split(",")
-    )
-    page = as_markdown(document(SPECS[name], findings, HOW))
-    assert "not run at this scale" in page
-    assert "%" in page
-
-
-@pytest.mark.parametrize(("name", "panels", "lines"), [
-    ("yao-fig4a", 3, {"COS", "LEARN", "POS/N"}),
-    ("yao-fig4bc", 2, {"Transformer", "LSTM"}),
-    ("yao-fig5", 4, {"Transformer", "LSTM", "Transformer, 5 layers"}),
-])  # fmt: skip
-def test_the_figures_have_the_papers_curves(canned, name, panels, lines):
-    figure = carry_out(name, canned(as_in_the_paper)).draw()
-    assert len(figure.axes) == panels
-    (legend,) = figure.legends
-    assert lines <= {text.get_text() for text in legend.get_texts()}
-    for axes in figure.axes:
-        drawn = {line.get_label(): line.get_ydata() for line in axes.lines}
-        assert lines <= set(drawn)
-        assert all(0 <= value <= 100 for name in lines for value in drawn[name])
-
-
-def test_learned_positions_reach_to_the_longest_test_strings(host, canned):
-    wanted = canned(as_in_the_paper)
-    carry_out("yao-fig4a", wanted)
-    (learned, *_) = [one for one in wanted.asked if one.model_options["positions"] == "learned"]
-    task = host.task(learned.task)
-    network = host.network(learned.model, task, dict(learned.model_options))
-    with torch.no_grad():
-        logits = network(Batch(torch.zeros(1, task.splits.test[1], dtype=torch.int64)))
-    assert logits.shape == (1, 1400, 17)
-    assert yao_fig4a.POSITIONS["LEARN"] == "learned"
 
 
 def shared(validation):
