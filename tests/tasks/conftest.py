@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from formalbench.contracts.source import Language, Transduction
 from formalbench.contracts.specs import TaskSpec
+from formalbench.host import PluginHost
 from formalbench_tasks.plugin import formalbench_tasks
 
 sys.path.insert(0, str(Path(__file__).parent))  # definitions that tests share
@@ -42,11 +43,10 @@ def make() -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="session", name="build")
-def build_by_full_name(make: Callable[..., Any]) -> Callable[[str], Any]:
+def build_by_full_name() -> Callable[[str], Any]:
     """Build a language by its full name, a family's member among them."""
-    from beyond_families import MEMBERS_OF_FAMILIES
-
-    return lambda name: MEMBERS_OF_FAMILIES.get(name) or make(name)
+    host = PluginHost.load()
+    return lambda name: host.task(name).source
 
 
 @pytest.fixture(scope="session")

@@ -88,18 +88,6 @@ def test_long_chains_are_minimised_in_a_moment():
     assert automaton.transitions.tolist() == rows
 
 
-@pytest.mark.parametrize(
-    ("name", "states"),
-    [
-        *[("parity", 2), ("first", 3), ("even-pairs", 5), ("cycle-navigation", 5)],
-        *[("tomita-1", 2), ("tomita-2", 3), ("tomita-3", 5), ("tomita-4", 4), ("tomita-5", 4)],
-        *[("tomita-6", 3), ("tomita-7", 5), ("d1", 3), ("d2", 4), ("d12", 14)],
-    ],
-)
-def test_known_sizes(make, name, states):
-    assert make(name).automaton.num_states == states
-
-
 def test_next_symbols_agree_with_a_search(automaton_membership, every_string, longest):
     """A symbol is legal iff some continuation is a member: with Q states, one within Q symbols."""
     symbols = len(automaton_membership.alphabet)
@@ -128,12 +116,6 @@ def test_next_symbols_agree_with_a_search(automaton_membership, every_string, lo
             expected = [alive((*prefix, symbol)) for symbol in range(symbols)]
             expected.append(automaton_membership.oracle(prefix) == 1)
             assert sets[end] == expected, prefix
-
-
-def test_tomita_3_keeps_the_state_after_odd_ones_and_odd_zeros_alive(make):
-    sets = make("tomita-3").next_symbols(np.array([[1, 0, 1]]))[0].tolist()
-    assert sets[2] == [True, False, False]  # after 10: only another 0 helps
-    assert sets[3] == [False, False, False]  # after 101: nothing does
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from formalbench import HasFixedStrings, Language, RequestError, Stream, read_yaml
-from formalbench.contracts.example import Example
 from formalbench.evaluation import cells
 from formalbench.host import PluginHost
 from formalbench.host.plugin import find_plugins
@@ -167,11 +166,6 @@ def test_what_of_the_test_is_trained_on(folder):
     assert build(folder).overlap() == ""
 
 
-def test_a_file_of_two_splits_is_refused(folder):
-    line = refusal(folder, DATA.replace("dev.tok", "train.tok"))
-    assert line.endswith("data: train.tok is both the train and the validation")
-
-
 def test_a_string_that_is_not_there(folder):
     data = build(folder)
     strange = np.array([[1, 1], [0, 0]])
@@ -194,17 +188,6 @@ def test_labels_behind_the_strings_and_symbols_without_spaces(folder):
     assert (data.alphabet, data.table.classes) == (("a", "b"), ("FALSE", "TRUE"))
     assert data.classify(np.array([[0, 1, 1, 0]])).tolist() == [1] == [data.oracle([0, 1, 1, 0])]
     assert data.classify(np.zeros((1, 0), np.int64)).tolist() == [0] == [data.oracle([])]
-
-
-def test_names_that_are_given(folder):
-    data = build(
-        folder, DATA + 'alphabet: [b, a, "10", c]\nclasses: [2, 1, 0]\ntheory: star-free\n'
-    )
-    assert data.alphabet == ("b", "a", "10", "c")
-    assert data.classify(np.array([[1, 0]])).tolist() == [2]
-    assert data.theory.finest == "star-free"
-    data = build(folder, DATA + "theory: regular\n")
-    assert (data.theory.label, data.theory.solvable) == ("regular or smaller", None)
 
 
 def test_it_is_kept_sealed_and_found_again(folder, monkeypatch):
@@ -307,15 +290,6 @@ def test_only_plain_files_are_read(folder):
     (folder / "dev.txt").unlink()
     (folder / "dev.txt").symlink_to("train.txt")
     assert refusal(folder) == "dev.txt: a link, and only plain files are taken"
-
-
-def test_examples_are_of_the_objective(folder):
-    path = folder / "my-data.yaml"
-    path.write_text(DATA)
-    task = PluginHost.load([path]).task("my-data")
-    example = task.of("train").sample(Stream("some"), 2, 4)
-    assert isinstance(example, Example)
-    assert example.targets.tolist() == task.source.classify(example.inputs).tolist()
 
 
 def test_a_part_of_very_many_lengths_has_cells_of_several(folder, monkeypatch):

@@ -6,14 +6,11 @@ from dyck_definition import (
     LONGEST,
     SMALL,
     dyck_of,
-    ids,
     language,
-    members,
     name,
     next_shares,
     stack_after,
 )
-from formalbench.contracts.errors import RequestError
 from formalbench.contracts.source import Stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -103,41 +100,6 @@ def test_positions_beyond_16_bits():
     assert dyck.classify(members_BN).tolist() == [0]
 
 
-def test_the_closing_example_of_the_slides():
-    """Steffen, Glaus and Saeedi (2022), conclusions; over two types, depth 6."""
-    dyck = dyck_of(2, 6)
-    left, right = "(((([()])[()])[()]))", "(((([()])[(()][()]))"
-    for text, label in ((left, 1), (right, 0)):
-        string = ids(dyck, text)
-        assert dyck.classify(batch(string)).tolist() == [label]
-        assert dyck.oracle(string) == label
-    assert dyck.oracle(ids(dyck, left.replace("[()])[()]", "[()])[(])", 1))) == 0
-    assert dyck_of(2, 5).oracle(ids(dyck, left)) == 0  # it needs the sixth level
-
-
-@pytest.mark.parametrize(
-    ("case", "text", "label"),
-    [
-        ((1, None), "", 1),
-        ((1, None), "((()))", 1),
-        ((1, None), "))()(", 0),
-        ((2, None), "[[()]()]", 1),
-        ((2, None), "([)]", 0),
-        ((2, None), "(()[][])[]", 1),
-        ((1, 1), "()()()()", 1),
-        ((1, 1), "(())", 0),
-        ((2, 2), "(())[[]]", 1),
-        ((2, 2), "(([]))", 0),
-        ((4, 4), "<{[()]}>", 1),
-        ((4, 3), "<{[()]}>", 0),
-    ],
-)
-def test_known_strings(case, text, label):
-    dyck = language(case)
-    assert dyck.classify(batch(ids(dyck, text))).tolist() == [label]
-    assert dyck.oracle(ids(dyck, text)) == label
-
-
 def test_alphabets():
     assert dyck_of(1).alphabet == ("(", ")")
     assert dyck_of(4, 2).alphabet == ("(", ")", "[", "]", "{", "}", "<", ">")
@@ -148,34 +110,6 @@ def test_alphabets():
         assert [dyck.alphabet[symbol][0] for symbol in dyck.closes] == list(
             ")" * types if types > 4 else ")]}>"[:types]
         )
-
-
-@pytest.mark.parametrize(
-    ("case", "near"),
-    [
-        ((0, None), "dyck-0: .*try dyck-1$"),
-        ((0, 3), "dyck-0-3: .*try dyck-1-3$"),
-        ((2, 0), "dyck-2-0: .*try dyck-2-1$"),
-        ((501, None), "try dyck-500$"),
-        ((10, 1001), "try dyck-10-1000$"),
-    ],
-)
-def test_refusals(case, near):
-    with pytest.raises(RequestError, match=near):
-        language(case)
-
-
-@pytest.mark.parametrize("length", [10_000_001, 10**11])
-def test_strings_nobody_can_wait_for_are_refused(length):
-    for dyck in (dyck_of(2), dyck_of(2, 3)):
-        for ask in (
-            lambda dyck: dyck.sample(Stream("long"), length, 1),
-            lambda dyck: dyck.sample_members(Stream("long"), length, 1),
-            lambda dyck: dyck.near_misses(Stream("long"), length, 1),
-            lambda dyck: dyck.class_distribution(length),
-        ):
-            with pytest.raises(RequestError, match="too long"):
-                ask(dyck)
 
 
 # As an automaton.
@@ -239,8 +173,3 @@ def test_lengths_to_generate_are_those_of_the_papers():
         assert splits.test[0] % 2 == 0
     assert dyck_of(2, 3).splits("classify") is None
     assert dyck_of(2).splits("generate") is None
-
-
-def test_the_counts_are_catalan_numbers():
-    assert [len(members(1, None, n)) for n in (0, 2, 4, 6, 8)] == [1, 1, 2, 5, 14]
-    assert len(members(2, None, 6)) == 5 * 2**3
