@@ -13,12 +13,10 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.contracts.source import HasAutomaton, HasPrefixClasses, Language, Stream
 from formalbench.contracts.task import Task
-from formalbench.host import LocalPlugin, PluginHost
-from formalbench.host.plugin import content_hash
+from formalbench.host import PluginHost
 from formalbench_models.catalogue.constructions import ExactRegularGptConfig
 from formalbench_models.constructions import exact_regulargpt
 from formalbench_models.families import regulargpt
-from formalbench_models.families.regulargpt_reference import reference
 from model_helpers import padded
 
 LANGUAGES = (
@@ -153,23 +151,6 @@ def test_random_automata_tag_every_prefix(seed):
         assert margin(network, task, symbols) > 15.99
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_random_automata_know_what_may_follow(seed):
-    language = random_language(seed)
-    task = task_of(language, "next-symbols")
-    network = build(task)
-    symbols = torch.from_numpy(language.sample(Stream("next", seed), 9, 5))
-    logits_BNK = network(Batch(symbols))
-    states = len(language.automaton.classes)
-    for string, logits_NK in zip(symbols.tolist(), logits_BNK, strict=True):
-        for state, logits_K in zip(language.walk(string), logits_NK, strict=True):
-            targets = language.automaton.transitions[state]
-            legal = [language.may_end(target, min(states, 6)) for target in targets]
-            want = [*legal, bool(language.automaton.classes[state] == 1)]
-            assert (logits_K > 0).tolist() == want
-            assert logits_K.abs().min() > 15.99
-
-
 @pytest.mark.parametrize("clamp", [True, False])
 @pytest.mark.parametrize("chunk", [3, 4])
 @pytest.mark.parametrize("name", SMALL)
@@ -216,21 +197,6 @@ def test_rounding_errors_add_up_with_one_unit_per_path_and_not_with_two(dtype):
         errors[clamp] = [(read - read.round()).abs().max().item() for read in reads]
     assert max(errors[True]) <= torch.finfo(dtype).eps
     assert errors[False][1] > 30 * errors[False][0]
-
-
-@pytest.mark.parametrize("chunk", [2, 3])
-@pytest.mark.parametrize("name", ["parity", "tomita-5", "even-pairs"])
-def test_the_dense_reference_gives_the_same_answers(name, chunk):
-    networks = {
-        task.layout: build(task, chunk=chunk)
-        for task in (HOST.task(f"{name}:{form}") for form in ("classify", "tag"))
-    }
-    for length in (0, 1, chunk, 11):
-        symbols = torch.from_numpy(Stream("dense").integers(2, (4, length)))
-        want = reference(networks["last"], symbols)
-        torch.testing.assert_close(networks["last"](Batch(symbols)), want[:, -1])
-        if length:
-            torch.testing.assert_close(networks["each"](Batch(symbols)), want[:, 1:])
 
 
 @pytest.mark.parametrize("clamp", [True, False])
@@ -324,28 +290,6 @@ def by_lemma_1(flat_BX: np.ndarray, n: int) -> np.ndarray:
     return np.maximum(flat_BX @ first - 1, 0) @ second
 
 
-def binary_pairs(n: int) -> np.ndarray:
-    """Return pairs of binary matrices, flattened, (B, 2n²): all of them, or 2,000 random ones."""
-    if n < 3:
-        return np.array(list(itertools.product((0, 1), repeat=2 * n * n)), dtype=float)
-    return np.random.default_rng(n).integers(2, size=(2000, 2 * n * n)).astype(float)
-
-
-@pytest.mark.parametrize("n", range(1, 9))
-def test_lemma_1_multiplies_any_binary_matrices(n):
-    # Also those that are no functions; entries of the product are then up to n.
-    flat_BX = binary_pairs(n)
-    left_BNN, right_BNN = flat_BX.reshape(-1, 2, n, n).swapaxes(0, 1)
-    want_BX = (left_BNN @ right_BNN).reshape(len(flat_BX), -1)
-    assert (by_lemma_1(flat_BX, n) == want_BX).all()
-
-    language = Walk([[(q + 1) % n] for q in range(n)], [0] * n, 0)
-    feed_forward = build(task_of(language), clamp=False).blocks[0].feed_forward
-    newest_first = np.concatenate([flat_BX[:, n * n :], flat_BX[:, : n * n]], axis=1)
-    old_BD = torch.from_numpy(newest_first)
-    assert (old_BD + feed_forward(old_BD)).detach().numpy() == pytest.approx(np.tile(want_BX, 2))
-
-
 def test_the_worked_example_of_appendix_d():
     first, second = printed_weights(2)
     assert first.tolist() == [
@@ -409,23 +353,6 @@ def test_the_scale_is_the_size_of_the_logits():
     symbols = every_string(2, 4)
     bits = bits_of(task, build(task)(Batch(symbols)).double(), ask(task, symbols))
     assert bits.max().item() == pytest.approx(nats / math.log(2), rel=1e-4)
-
-
-def test_a_language_from_a_yaml_file(tmp_path):
-    path = tmp_path / "sparse.yaml"
-    path.write_text(
-        "name: thirds\nalphabet: [a, b]\nstates: [zero, one, two, gone]\nstart: one\n"
-        "accept: [two]\ntransitions:\n"
-        "  zero: {a: one, b: zero}\n  one: {a: two, b: gone}\n"
-        "  two: {a: zero, b: two}\n  gone: {a: gone, b: gone}\n"
-    )
-    host = PluginHost.load()
-    host.load_local(LocalPlugin(path, content_hash(path)))
-    for form in FORMS:
-        task = host.task(f"thirds:{form}")
-        network = host.network("exact-regulargpt", task)
-        for length in range(form == "tag", 10):
-            assert margin(network, task, every_string(2, length)) > 15.99
 
 
 def test_languages_without_an_automaton_are_refused():

@@ -98,15 +98,6 @@ def test_under_vmap_a_small_network_uses_no_library_kernel(kind, grad):
     torch.testing.assert_close(together, alone, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_small_network_gives_the_same_whichever_kernel(kind):
-    network = build(kind, width=8)
-    other = copy.deepcopy(network)
-    other.under_vmap = True
-    batch = Batch(strings(5, 6))
-    torch.testing.assert_close(network(batch), other(batch), rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("half", ["autocast", "weights"])
 def test_in_half_precision_a_small_lstm_uses_no_library_kernel(monkeypatch, half):
     """Many CPUs have none."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench_models.catalogue.constructions import CONSTRUCTIONS, YAO, YaoSoftConfig
+from formalbench_models.catalogue.constructions import YaoSoftConfig
 from formalbench_models.constructions import builders
 from yao_helpers import (
     batch,
@@ -65,15 +65,6 @@ def test_near_the_bound_on_the_length(k, D, n):
         network(batch([[0] * (n + 1)]))
 
 
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_up_to_the_stated_length_the_bound_is_not_felt(k):
-    for name, D in (("soft", 2), ("soft_unbounded", None)):
-        network = generator(name, k, D, n=12)
-        deepest = D or 5
-        strings = [walk(k, deepest, 10, seed) for seed in range(40)]
-        assert torch.equal(legal_sets(network, strings), true_sets(strings, k, D))
-
-
 @pytest.mark.parametrize(("k", "D", "n"), [(1, 1, 8), (2, 2, 8), (1, 3, 9), (2, None, 10)])
 def test_the_stated_length_is_that_of_the_beginnings_it_is_right_about(k, D, n):
     network = generator("soft" if D else "soft_unbounded", k, D, n=n)
@@ -115,19 +106,6 @@ def test_logits_are_relative_to_epsilon_by_at_least_the_margin(name):
             log_p = generator(name, 2, 3, "generate", margin=margin)(batch(strings))
         torch.testing.assert_close(logits, log_p - math.log(network.traits.constants["epsilon"]))
         assert logits.abs().min() > margin - 1e-3
-
-
-@pytest.mark.parametrize("name", ["soft", "hard_generate", "soft_unbounded"])
-def test_answers_see_only_their_prefix(name):
-    D = None if name == "soft_unbounded" else 3
-    network = generator(name, 2, D)
-    one, other = walk(2, 3, 20, 0), walk(2, 3, 20, 1)
-    mixed = one[:9] + other[9:]
-    with torch.no_grad():
-        a, b = network(batch([one])), network(batch([mixed]))
-        alone = network(batch([one[:9]]))
-    torch.testing.assert_close(a[:, :10], b[:, :10], rtol=0, atol=1e-9)
-    torch.testing.assert_close(a[:, :10], alone, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("D", [3, 5, 6])
@@ -172,14 +150,6 @@ def test_angles_are_apart_as_equation_7_says(D):
     assert max(products) < 1 - 1 / (10 * D * D)
     sines = [math.sin(a) for a in angles]
     assert min(b - a for a, b in pairwise(sines)) > 1.5 / (D + 2) ** 2
-
-
-def test_the_catalogue_names_factories_and_the_language_of_each():
-    assert all(spec in CONSTRUCTIONS for spec in YAO)
-    for spec in YAO:
-        assert callable(getattr(builders, spec.factory.partition(":")[2]))
-        fields = spec.name[spec.name.index("-{") :]
-        assert spec.task == f"dyck{fields}:{spec.objectives[0]}"
 
 
 def test_refused_tasks():
