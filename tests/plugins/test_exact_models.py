@@ -14,49 +14,7 @@ from formalbench.contracts.source import Stream
 
 BITS_PER_NAT = 1 / math.log(2)
 
-PARITY = (*NORMS, {"c": 0.01}, {"c": 10.0})
-FIRST = (
-    *PARITY,
-    *({"log_length": True, **norm} for norm in NORMS),
-    {"log_length": True, "eta": 0.001},
-)
-DYCKS = ("dyck-1", "dyck-1-1", "dyck-1-2", "dyck-1-3", "dyck-1-5")
-CASES = [
-    *(("exact-parity", "parity", options) for options in PARITY),
-    *(("exact-first", "first", options) for options in FIRST),
-    *((f"exact-{dyck}", dyck, options) for dyck in DYCKS for options in NORMS),
-]
-IDS = [" ".join([model, *(f"{k}={v}" for k, v in options.items())]) for model, _, options in CASES]
-every_case = pytest.mark.parametrize(("model", "language", "options"), CASES, ids=IDS)
 every_network = pytest.mark.parametrize("network", ["hand-written", "transformer"])
-
-
-@every_case
-def test_every_short_string_is_right(model, language, options):
-    network, task = make(model, language, options)
-    assert next(network.parameters()).dtype == torch.float64
-    for length in range(9):
-        errors, _, _ = judge(network, task, every_string(length))
-        assert errors == 0, length
-
-
-@every_case
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_long_strings_are_right(model, language, options, dtype):
-    network, task = make(model, language, options)
-    network.to(dtype)
-    for length in (31, 100, 1000):
-        if task.source.has_length(length):
-            assert judge(network, task, hard_strings(task, length))[0] == 0, length
-
-
-@pytest.mark.parametrize(
-    ("language", "length"),
-    [("parity", 20_000), ("first", 20_000), ("dyck-1", 3_000), ("dyck-1-3", 3_000)],
-)
-def test_very_long_strings_are_right(language, length):
-    network, task = make(f"exact-{language}", language)
-    assert judge(network, task, hard_strings(task, length, count=2))[0] == 0
 
 
 @pytest.mark.parametrize("c", [0.1, 1.0, 3.0])
@@ -160,13 +118,7 @@ def test_the_flawed_transformer_fails_exactly_where_it_must(c, network):
         assert judge(flawed, task, 1 - one)[0] == (math.exp(c) < n - 3), length
 
 
-@pytest.mark.parametrize("c", [1.0, 2.0])
-def test_log_length_scaling_mends_the_flawed_transformer(c):
-    mended, task = make("flawed-first", "first", {"c": c, "log_length": True})
-    for length in (*range(10), 100, 1000, 10_000):
-        strings = every_string(length) if length < 10 else hard_strings(task, length)
-        assert judge(mended, task, strings)[0] == 0, length
-    # With c < 1 it fails on long strings all the same.
+def test_log_length_scaling_mends_it_only_if_c_is_1_or_more():
     weak, task = make("flawed-first", "first", {"c": 0.9, "log_length": True})
     one_hot = torch.zeros(1, 10_000, dtype=torch.int64)
     one_hot[0, 0] = 1
@@ -201,14 +153,3 @@ def test_the_steps_of_the_parity_network_are_those_of_the_paper():
     odd = trace["layer.2.head.odd.attention"][0]
     assert odd[1] / odd[0] == pytest.approx(math.exp(2), rel=1e-12)
     assert sum(odd) == pytest.approx(1, rel=1e-12)
-
-
-@pytest.mark.parametrize("model", ["exact-parity", "exact-first", "exact-dyck-1"])
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_is_answered_in_half_precision(model, dtype):
-    network, task = make(model, model.removeprefix("exact-"), {"eps": 0.0})
-    network.to(dtype)
-    for length in range(7):
-        strings = every_string(length)
-        assert network(Batch(strings)).dtype == dtype
-        assert judge(network, task, strings)[0] == 0

@@ -24,30 +24,6 @@ from yao_helpers import (
     walk,
 )
 
-SIZES = [(1, 1, 10), (1, 2, 10), (2, 2, 8), (2, 3, 7), (3, 4, 5)]
-
-
-@pytest.mark.parametrize("name", ["soft", "hard_generate"])
-@pytest.mark.parametrize(("k", "D", "length"), SIZES)
-def test_every_prefix(name, k, D, length):
-    strings = beginnings(k, D, length)  # each shorter one begins one of these
-    assert torch.equal(legal_sets(generator(name, k, D), strings), true_sets(strings, k, D))
-
-
-@pytest.mark.parametrize("k", [1, 2])
-@pytest.mark.parametrize("n", [22, 1002])
-def test_every_prefix_of_any_depth(k, n):
-    strings = beginnings(k, None, 10 if k == 1 else 7)
-    network = generator("soft_unbounded", k, None, n=n)
-    assert torch.equal(legal_sets(network, strings), true_sets(strings, k, None))
-
-
-def test_a_bound_of_22_is_not_near_for_10_brackets():
-    strings = beginnings(2, 10, 6) + beginnings(2, 10, 10)[:50]
-    for one in (strings[:-50], [*strings[-50:], [0] * 10]):
-        got = legal_sets(generator("soft", 2, 10, n=22), one)
-        assert torch.equal(got, true_sets(one, 2, 10))
-
 
 @pytest.mark.parametrize(("k", "D"), [(1, 1), (1, 3), (2, 2), (2, None), (1, None)])
 @pytest.mark.parametrize("n", [2, 6, 7])
@@ -106,30 +82,6 @@ def test_logits_are_relative_to_epsilon_by_at_least_the_margin(name):
             log_p = generator(name, 2, 3, "generate", margin=margin)(batch(strings))
         torch.testing.assert_close(logits, log_p - math.log(network.traits.constants["epsilon"]))
         assert logits.abs().min() > margin - 1e-3
-
-
-@pytest.mark.parametrize("D", [3, 5, 6])
-def test_hard_generator_where_pairs_of_every_height_stand_beside_each_other(D):
-    network = generator("hard_generate", 2, D)
-    strings = [walk(2, D, 40, seed, opening=0.5 + 0.05 * (seed % 5)) for seed in range(25)]
-    assert torch.equal(legal_sets(network, strings), true_sets(strings, 2, D))
-    assert network.traits.depth == D
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("k", "D"), [(2, 3), (4, 10)])
-def test_soft_generator_on_long_strings(k, D):
-    strings = [walk(k, D, 1000, seed, opening=0.6) for seed in range(2)]
-    assert torch.equal(legal_sets(generator("soft", k, D), strings), true_sets(strings, k, D))
-
-
-def test_any_depth_on_long_strings_of_every_depth():
-    zigzag = walk(2, 500, 1000, 0, opening=0.7)
-    tower = [2 * (i % 2) for i in range(500)] + [2 * (i % 2) + 1 for i in range(499, -1, -1)]
-    for one in (zigzag, tower):
-        assert is_member(one, None)
-        network = generator("soft_unbounded", 2, None)
-        assert torch.equal(legal_sets(network, [one]), true_sets([one], 2, None))
 
 
 def test_any_depth_needs_the_precision_that_it_states():
