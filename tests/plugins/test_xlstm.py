@@ -37,12 +37,3 @@ def test_blocks_follow_each_other():
     x = x + torch.stack([xlstm.naive_slstm(second.mixer, one) for one in second.norm_mixer(x)])
     x = x + second.feed_forward(second.norm_feed_forward(x))
     torch.testing.assert_close(network(Batch(symbols)), network.norm(x), rtol=0, atol=1e-10)
-
-
-def test_what_is_kept_of_a_string_does_not_grow():
-    network = shaken(build_xlstm(fake_task(), XlstmConfig(width=8, heads=2)))
-    memories, sizes = [()] * 2, set()
-    for length in (1, 3, 6):
-        _, memories = network.go_on(strings(2, length), memories)
-        sizes.add(tuple(part.shape for memory in memories for part in memory))
-    assert len(sizes) == 1

@@ -43,8 +43,8 @@ FOLLOWED = {
 
 
 @pytest.mark.parametrize("name", FOLLOWED)
-def test_what_may_follow_is_what_some_member_goes_on_with(build, every_string, name):
-    language = build(name)
+def test_what_may_follow_is_what_some_member_goes_on_with(make, every_string, name):
+    language = make(name)
     symbols, (longest, reach) = len(language.alphabet), FOLLOWED[name]
     going_on = set()
     for length in range(reach + 1):
@@ -83,8 +83,8 @@ def test_equations_are_right_as_pythons_numbers_are(make, left, right, off, zero
 
 
 @pytest.mark.parametrize("name", UNIFORM)
-def test_members_are_uniform(build, every_string, name):
-    language, length = build(name), UNIFORM[name]
+def test_members_are_uniform(make, every_string, name):
+    language, length = make(name), UNIFORM[name]
     every_BN = every_string(len(language.alphabet), length)
     members = set(map(tuple, every_BN[language.classify(every_BN) == 1].tolist()))
     drawn_BN = language.sample_members(Stream("uniform", name), length, 60 * len(members))

@@ -111,8 +111,8 @@ HALVES = [(f"{kind}-{what}", 60 + (kind == "marked")) for kind in ("marked", "un
         ("hardest-cfl", 100, 0.7, lambda _, s: (s == 5).any(axis=1) & (s[:, -1] == 5)),
     ],
 )  # fmt: skip
-def test_many_strings_outside_are_hard_to_tell_from_members(build, name, length, share, are_hard):
-    language = build(name)
+def test_many_strings_outside_are_hard_to_tell_from_members(make, name, length, share, are_hard):
+    language = make(name)
     strings_BN = language.sample(Stream("outside", length), length, 800)
     outside_BN = strings_BN[language.classify(strings_BN) == 0]
     assert are_hard(language, outside_BN).mean() > share
@@ -145,8 +145,8 @@ def test_parts_change_places_behind_the_reset(make, part):
         "reset-dyck-1",
     ],
 )
-def test_near_misses_are_outside(build, name):
-    language = build(name)
+def test_near_misses_are_outside(make, name):
+    language = make(name)
     for length in range(40):
         misses_BN = language.near_misses(Stream("near", length), length, 21)
         assert misses_BN.shape == (21 if length and language.has_members(length) else 0, length)

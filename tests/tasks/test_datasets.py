@@ -247,16 +247,12 @@ def hash_of(text):
     ("file", "contents", "line"),
     [
         ("train.txt", "0\n2\n0\n0\n", "train.txt: 4 labels for 5 strings: train.tok:5 has no"),
-        ("dev.txt", "2\n1\n1\n", "dev.txt: 3 labels for 2 strings: dev.txt:3 has no partner"),
         ("dev.tok", "b b\nx\n", "dev.tok:2: unknown symbol 'x' (name all in 'alphabet')"),
         ("long.txt", "1\n2\n7\n", "long.txt:3: unknown label '7'; known: '0', '1', '2' "),
-        ("long.txt", "1\n\n7\n", "long.txt:2: no label"),
-        ("short.tok", "", "short.tok: no string in it"),
         ("short.tok", b"a\n\xff\n", "short.tok: not UTF-8: invalid start byte"),
         ("train.txt", "0\n0\n0\n0\n0\n", "train.txt: only one label: '0'"),
         ("short.txt", "1\n0\n0\n", "short.tok:2: the same string as in train.tok:2, with another"),
         ("train.txt", "0\n2\n0\n0\n\x1b[1m\n", "train.txt: '\\x1b[1m' cannot be printed"),
-        ("train.tok", "a\nb\n\na\nb\x07\n", "train.tok: 'b\\x07' cannot be printed"),
     ],
 )  # fmt: skip
 def test_bad_data_is_one_line_with_its_place(folder, file, contents, line):
@@ -284,12 +280,6 @@ def test_bad_yaml_is_told_at_once(folder):
     assert "data: test: must have at most 100 items" in refusal(folder, f"{DATA}{many}")
     missing = refusal(folder, "name: no\ndata: {train: {strings: dev.tok}, tests: 1}\n")
     assert "the key 'data: validation' is missing; the key 'data: test' is missing" in missing
-
-
-def test_only_plain_files_are_read(folder):
-    (folder / "dev.txt").unlink()
-    (folder / "dev.txt").symlink_to("train.txt")
-    assert refusal(folder) == "dev.txt: a link, and only plain files are taken"
 
 
 def test_a_part_of_very_many_lengths_has_cells_of_several(folder, monkeypatch):

@@ -50,16 +50,6 @@ def test_roots_are_the_greatest_whose_square_fits(make, bits):
     assert len(answer) == -(-len(bits) // 2)
 
 
-@settings(max_examples=50, deadline=None)
-@given(stack=st.text("01", max_size=40), actions=st.lists(st.integers(2, 4), max_size=80))
-def test_stacks_are_those_of_a_list(make, stack, actions):
-    function = make("stack-manipulation")
-    string = [*map(int, stack), *actions]
-    strings_BN = np.array([string], dtype=np.int64).reshape(1, -1)
-    assert function.in_domain(strings_BN).all()
-    assert answers(function, strings_BN) == [function.oracle(string)]
-
-
 def test_lengths(make):
     for name in ("binary-addition", "binary-multiplication"):
         assert [make(name).has_length(length) for length in range(5)] == [False] * 3 + [True] * 2

@@ -107,6 +107,7 @@ def test_automata_without_groups_are_those_whose_powers_settle():
     assert min(found.values()) > 50
 
 
+@pytest.mark.slow
 def test_all_small_automata_are_tried_once():
     """Of two symbols 1, 12, 216 and 5,248 are reached from their start, with 1 to 4 states."""
     tables = small_automata.every_table(2)
@@ -168,6 +169,7 @@ def test_no_shortcut_is_known_to_tell_tomita_3():
     assert DATA["tomita-3"]["accuracy"] < 0.85
 
 
+@pytest.mark.slow
 def test_what_a_rule_of_bounded_runs_answers_of_tomita_3_is_on_the_page():
     *shares, last = (f"{100 * share:.1f}" for share in shortcuts.bounded())
     assert f"answers {', '.join(shares)} and {last} %\n" in PAGE
