@@ -15,12 +15,6 @@ every_spec = pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spe
 FOR_AUTOMATA = ("exact-regulargpt", "exact-deltaproduct", "exact-crasp")
 """Those for any automaton, or any of a class."""
 
-every_for_one_language = pytest.mark.parametrize(
-    "spec",
-    [spec for spec in CONSTRUCTIONS if spec.name not in FOR_AUTOMATA],
-    ids=lambda spec: spec.name,
-)
-
 
 def example(spec):
     """Return a name that fits a spec, and its task's."""
@@ -50,14 +44,6 @@ def test_each_keeps_what_every_model_promises(spec):
     checks = check_spec(get_host(), name)
     assert len(checks) >= 9
     assert [check for check in checks if check.problem] == []
-
-
-@every_for_one_language
-def test_a_wrong_task_is_one_line(spec):
-    name, task = example(spec)
-    with pytest.raises(RequestError) as error:
-        make(name, f"tomita-3:{spec.objectives[0]}")
-    assert str(error.value) == f"{name} recognises {task.partition(':')[0]}, not tomita-3"
 
 
 @pytest.mark.parametrize(

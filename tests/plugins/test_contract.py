@@ -138,6 +138,7 @@ def test_every_parameter_has_a_gradient_and_answers_are_the_same_without(name, o
         torch.testing.assert_close(network(batch), answers, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SPECS if name != "nondeterministic-stack"])
 @torch.no_grad()
 def test_no_number_is_lost_at_length_4096(name):

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 import torch
-from exact_helpers import NORMS, every_string, hard_strings, judge, make
+from exact_helpers import every_string, hard_strings, judge, make
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.contracts.source import Stream
@@ -67,21 +67,6 @@ def test_the_logit_of_a_dyck_member_is_its_closed_form(most, pairs):
     # Others are at least as far on the other side.
     near = torch.from_numpy(task.source.near_misses(Stream(pairs), 2 * pairs, 20))
     assert judge(network, task, near)[2].max() < -want * (1 - 1e-9)
-
-
-@pytest.mark.parametrize("model", ["exact-parity", "exact-first"])
-@pytest.mark.parametrize(
-    ("network", "options"),
-    [
-        *(("hand-written", norm) for norm in NORMS),
-        # With ε > 0 it has the library's layer norm, which makes a rounding error of that 0.
-        *(("transformer", norm) for norm in NORMS if norm.get("eps") == 0 or not norm),
-    ],
-)
-def test_the_empty_string_is_rejected_at_one_bit(model, options, network):
-    exact, task = make(model, model.removeprefix("exact-"), {**options, "network": network})
-    errors, bits, logit = judge(exact, task, every_string(0))
-    assert (errors, bits.item(), logit.item()) == (0, 1.0, 0.0)
 
 
 @pytest.mark.parametrize("language", ["parity", "first", "dyck-1", "dyck-1-2"])

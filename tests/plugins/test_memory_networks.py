@@ -156,12 +156,6 @@ def test_a_stack_gives_back_a_string_of_any_length(length):
     assert torch.equal(reading[:, -1], torch.zeros(2, 3, dtype=torch.float64))
 
 
-def test_gradients_at_length_1024_are_finite():
-    network = stack("elman", width=4, cell=2).float()
-    network(Batch(strings(2, 1024))).square().sum().backward()
-    assert all(p.grad.isfinite().all() for p in network.parameters())
-
-
 def test_jumps_are_left_out_where_an_answer_may_not_see_its_string():
     for layout, sees_all, jumps in (("last", False, True), ("each", True, True)):
         made = TapeRnn(fake_task(layout, sees_all=sees_all), TapeRnnConfig(width=4))

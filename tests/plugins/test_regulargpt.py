@@ -136,21 +136,6 @@ def test_the_dilated_form_has_no_square_matrix():
     assert answers.isfinite().all()
 
 
-def test_tables_save_work_and_are_left_when_they_do_not(monkeypatch):
-    network, sizes = small("last"), []
-    grow = regulargpt.Table.grow
-    monkeypatch.setattr(
-        regulargpt.Table,
-        "grow",
-        lambda table, block: sizes.append(len(table.states_VD)) or grow(table, block),
-    )
-    network(Batch(strings(128, 40, 2)))
-    assert sizes == [3, 9]
-    sizes.clear()
-    network(Batch(strings(1, 8, 2)))
-    assert sizes == []
-
-
 @pytest.mark.parametrize("layout", ["last", "each", "prefixes"])
 @pytest.mark.parametrize("lengths", [None, torch.tensor([10, 3, 0])])
 def test_the_trace_holds_what_is_read(layout, lengths):

@@ -41,15 +41,6 @@ def test_without_positions_order_is_lost_only_without_a_mask(causal):
     assert torch.allclose(a, b, atol=1e-10) == (not causal)
 
 
-def test_scalar_positions_are_one_input_dimension():
-    batch = strings(2, 9)
-    for positions, last in (("scalar", 9 / 10), ("scalar-6000", 9 / 6000)):
-        network = transformer(fake_task(), positions=positions).double()
-        state = network.trace(Batch(batch))["state.0"]
-        torch.testing.assert_close(state[:, -1, -1], torch.full((2,), last).double())
-        torch.testing.assert_close(state[:, 0, -1], torch.zeros(2).double())
-
-
 def test_scalar_positions_would_leak_the_length_to_prefixes():
     for layout in ("each", "prefixes"):
         with pytest.raises(RequestError, match="scalar-6000"):
@@ -110,14 +101,6 @@ def test_with_both_markers_the_longest_string_fits(positions):
     each = shaken(transformer(fake_task("each"), marker="both", positions=positions))
     assert each.trace(padded([5])[1][0])["state.0"].shape == (1, 6, 64)
     assert "end-marker" not in each.traits.mechanisms
-
-
-def test_symbols_can_begin_smaller():
-    def symbols(**options):
-        torch.manual_seed(3)
-        return transformer(fake_task(), **options).embedding.symbol.weight
-
-    torch.testing.assert_close(symbols(embedding_scale=0.16), 0.16 * symbols())
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "scalar", "relative"])

@@ -12,14 +12,8 @@ from dyck_definition import (
     stack_after,
 )
 from formalbench.contracts.source import Stream
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 every_small = pytest.mark.parametrize("case", SMALL, ids=name)
-
-
-def batch(*strings):
-    return np.array(strings, dtype=np.int64).reshape(len(strings), -1)
 
 
 @every_small
@@ -57,39 +51,6 @@ def test_every_prefix_of_every_short_string(case, every_string):
             assert (opened[row, stop], closed[row, stop]) == top
             if stop:
                 assert tags_BN[row, stop - 1] == int(held == [])
-
-
-@settings(max_examples=60, deadline=None)
-@given(data=st.data())
-def test_arbitrary_strings(data):
-    types = data.draw(st.integers(1, 6))
-    deepest = data.draw(st.one_of(st.none(), st.integers(1, 6)))
-    dyck = dyck_of(types, deepest)
-    strings = data.draw(
-        st.integers(0, 60).flatmap(
-            lambda n: st.lists(
-                st.lists(st.integers(0, 2 * types - 1), min_size=n, max_size=n),
-                min_size=1,
-                max_size=4,
-            )
-        )
-    )
-    assert dyck.classify(batch(*strings)).tolist() == [dyck.oracle(s) for s in strings]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "longest"),
-    [((1, None), 10_000), ((2, 6), 10_000), ((8, None), 10_000), ((128, 10), 3000),
-     ((500, 40), 1200)],
-)  # fmt: skip
-def test_long_strings(case, longest):
-    dyck = language(case)
-    for length in (1001, longest):
-        strings_BN = dyck.sample(Stream("long", length), length, 6)
-        expected = [dyck.oracle(string) for string in strings_BN.tolist()]
-        assert dyck.classify(strings_BN).tolist() == expected
-        assert sum(expected) == (3 if length % 2 == 0 else 0)
 
 
 def test_positions_beyond_16_bits():

@@ -29,6 +29,12 @@ def test_the_reference_counts_every_class(automaton_taggable, every_string, long
             assert automaton_taggable.automaton.paths.has_class(length, label) == (found[label] > 0)
 
 
+def test_there_are_no_strings_of_other_lengths_or_classes(make):
+    paths = make("cycle-navigation").automaton.paths
+    assert [paths.has_class(9, label) for label in range(-1, 6)] == [False, *[True] * 5, False]
+    assert not paths.has_class(-1, 0)
+
+
 def test_the_reference_gives_known_numbers(make):
     tribonacci = [1, 2, 4]
     while len(tribonacci) <= 300:

@@ -56,15 +56,6 @@ def test_the_papers_block_adds_the_state_to_the_symbols():
     assert not [name for name, _ in block.named_parameters() if "feed_forward" in name]
 
 
-@torch.no_grad()
-def test_each_block_can_be_read_by_itself():
-    symbols = torch.randn(1, 50, 64)
-    for normed, equal in (("block", True), ("state", False)):
-        mixer = at_first("slice", {}, shell="slice", normed=normed).blocks[0].mixer
-        sizes = mixer(symbols, ())[0].unflatten(-1, (16, 4)).square().mean(-1)
-        assert torch.allclose(sizes, torch.ones_like(sizes), atol=1e-4) == equal
-
-
 @pytest.mark.parametrize("chunk", [1, 16])
 @torch.no_grad()
 def test_a_block_that_shrinks_is_read_however_small_it_gets(chunk):
