@@ -48,8 +48,7 @@ def test_what_may_follow_is_what_some_member_goes_on_with(make, every_string, na
     symbols, (longest, reach) = len(language.alphabet), FOLLOWED[name]
     going_on = set()
     for length in range(reach + 1):
-        every_BN = every_string(symbols, length)
-        for member in every_BN[language.classify(every_BN) == 1].tolist():
+        for member in filter(language.oracle, every_string(symbols, length).tolist()):
             going_on |= {tuple(member[:end]) for end in range(length + 1)}
             going_on.add((*member, symbols))
     for prefix in product(range(symbols), repeat=longest):
