@@ -221,6 +221,13 @@ def test_changed_data_is_other_data(folder):
     assert digest() != first
 
 
+def test_data_that_change_while_they_are_read_are_refused(folder):
+    spec = spec_of(folder)
+    (folder / "long.txt").write_text("1\n2\n1\n")
+    with pytest.raises(RequestError, match="its data changed while it was read: start again"):
+        spec.factory()
+
+
 def test_many_symbols_and_lengths_come_back(folder):
     rng = np.random.default_rng(0)
     rows = {" ".join(map(str, rng.integers(300, size=int(n)))) for n in rng.integers(0, 40, 500)}

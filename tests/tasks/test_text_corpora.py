@@ -110,8 +110,8 @@ def test_training_windows_are_of_the_training_texts(make):
     corpus = built(make())
     train = corpus.part("train")
     ids = train.own.ids
-    every = {tuple(ids[at : at + 4].tolist()) for at in range(len(ids) - 3)}
-    drawn = train.sample(Stream("draw"), 4, 2000)
+    every = {tuple(ids[at : at + 5].tolist()) for at in range(len(ids) - 4)}
+    drawn = train.sample(Stream("draw"), 5, 4000)
     assert {tuple(window) for window in drawn.tolist()} == every
 
 
