@@ -100,20 +100,3 @@ ENTRY_POINTS = [
 
 def test_each_wing_has_an_entry_point():
     assert {package_of(point.module) for point in ENTRY_POINTS} == set(HOUSE)
-
-
-@pytest.mark.parametrize("point", ENTRY_POINTS, ids=lambda point: point.name)
-def test_entry_modules_are_light(point):
-    code = (
-        f"import {point.module} as plugin\n"
-        "for kind in ('tasks', 'models', 'suites', 'protocols', 'objectives', 'executors', "
-        "'trackers'):\n"
-        "    list(getattr(plugin, 'formalbench_' + kind, list)())"
-    )
-    loaded = loaded_after(code)
-    assert package_of(point.module) in loaded
-    assert not loaded & HEAVY
-
-
-def test_importing_formalbench_is_light():
-    assert not loaded_after("import formalbench; formalbench.hookimpl") & HEAVY

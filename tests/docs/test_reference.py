@@ -80,12 +80,6 @@ def test_each_key_of_a_protocol_is_there(page):
     assert all(meaning for key, (*_, meaning) in told.items() if key.strip("`") in written)
 
 
-def test_each_key_of_a_suite_is_there(page):
-    told = rows(section(page("protocols"), "## Suite"))
-    assert "task names" in told["`tasks`"][0]
-    assert len(told) == 6 + len(["key", "---"])
-
-
 def test_each_family_has_its_options_with_defaults_bounds_and_help(page):
     text = page("options")
     for heading in ("### gru", "### lstm", "### rnn"):
@@ -105,11 +99,6 @@ def test_each_family_has_its_options_with_defaults_bounds_and_help(page):
     assert sorted(headings) == sorted(with_options)
 
 
-def test_a_default_of_one_model_is_told_from_its_familys(page):
-    told = rows(section(page("options"), "### regulargpt, regulargpt-c3"))
-    assert told["`chunk`"][0] == "`2`; regulargpt-c3: `3`"
-
-
 def test_each_hook_and_each_name_is_there(page):
     directives = set(re.findall(r"autofunction:: \S+\.(\w+)", page("hooks")))
     assert directives == {name for name in vars(hooks) if name.startswith("formalbench_")}
@@ -117,10 +106,3 @@ def test_each_hook_and_each_name_is_there(page):
         r"^\.\. auto\w+:: formalbench\.(?:\S+\.)?(\w+)$", page("python"), re.MULTILINE
     )
     assert sorted(told) == sorted(set(formalbench.__all__) - {"__version__"})
-
-
-def test_attributes_of_a_docstring(made):
-    from formalbench_site.markdown import attributes
-
-    told = "A.\n\n    Attributes:\n        a: one: two\n            three.\n        b, c: four.\n"
-    assert attributes(f"{told}\n    More.") == {"a": "one: two three.", "b": "four.", "c": "four."}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import runpy
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -77,14 +75,6 @@ def test_a_release_publishes_without_a_password_and_after_the_tests():
     assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text("utf-8")
 
 
-def test_templates_of_issues_are_forms():
-    for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"):
-        form = yaml.safe_load(path.read_text("utf-8"))
-        if path.name != "config.yml":
-            assert {"name", "description", "body"} <= form.keys()
-            assert all(field["attributes"]["label"] for field in form["body"])
-
-
 @pytest.mark.parametrize("target", ["sdist", "wheel"])
 def test_a_build_deletes_nothing_of_the_project(tmp_path, target):
     """Hatchling names files of the project in `force_include` of an sdist."""
@@ -99,28 +89,3 @@ def test_a_build_deletes_nothing_of_the_project(tmp_path, target):
     builder.finalize("standard", data, "")
     assert kept.is_file()
     assert not written.exists()
-
-
-@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-@pytest.mark.parametrize("github", [True, False])
-@pytest.mark.parametrize("there", [True, False])
-def test_slurm_that_was_skipped_is_reported(tmp_path, github, there):
-    """On a machine of commands that do nothing."""
-    commands = {"python": "", "id": "echo 0", **({"slurmctld": ""} if there else {})}
-    for name, does in commands.items():
-        (tmp_path / "bin").mkdir(exist_ok=True)
-        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{does}\n")
-        (tmp_path / "bin" / name).chmod(0o755)
-    for stamp in (".installed", ".installed-test"):  # newer than what they are made of
-        (tmp_path / stamp).touch()
-    done = subprocess.run(
-        [shutil.which("make"), "--no-print-directory", "test-slurm", f"VENV={tmp_path}"],
-        cwd=ROOT,
-        env={"PATH": str(tmp_path / "bin"), **({"GITHUB_ACTIONS": "true"} if github else {})},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    last = done.stdout.splitlines()[-1]
-    skipped = "test-slurm: SKIPPED: needs slurmctld, and to be root"
-    assert (last == "::warning::" * github + skipped) == (not there)

@@ -126,7 +126,7 @@ def main() -> int:
     known = {}
     if RESULTS.exists():
         lines = RESULTS.read_text("utf-8").splitlines()
-        known = {line.partition(" | ")[0]: line for line in lines}
+        known = {line.rpartition(" | ")[0]: line for line in lines}  # a title may have one, too
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         copied(ROOT, root)

@@ -9,6 +9,7 @@ from formalbench.contracts.example import Batch, tensors
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.source import HasNearMisses, Stream
 from formalbench.host import PluginHost
+from formalbench.verification.strings import viable_only
 
 NORMS = (
     {},
@@ -33,8 +34,8 @@ def make(model, language, options=None):
     return get_host().network(model, task, options or {}), task
 
 
-def every_string(length):
-    return (torch.arange(2**length)[:, None] >> torch.arange(length)) & 1
+def every_string(length, symbols=2):
+    return torch.arange(symbols**length)[:, None] // symbols ** torch.arange(length) % symbols
 
 
 def ask(task, strings):
@@ -44,6 +45,41 @@ def ask(task, strings):
 
 def is_right(task, logits, example):
     return task.objective.right(logits, example, task.primary)
+
+
+def least_margin(network, task, strings):
+    """Check the answers to these strings, and return how far the nearest is from a wrong one."""
+    with torch.no_grad():
+        logits = network(Batch(strings)).double()
+    example = ask(task, strings)
+    right = is_right(task, logits, example)
+    assert right.all(), f"wrong on {strings[~right][0].tolist()}"
+    return task.objective.margin(logits, example, task.primary).min().item()
+
+
+MOST_SHORT = 3000
+"""Strings of one length that are all tried."""
+
+
+def short_strings(task, length):
+    """Return every string of a length; of those that are too many, and of none, none.
+
+    What may follow is asked only of what some member begins with.
+    """
+    symbols = len(task.source.alphabet)
+    if symbols**length > MOST_SHORT or (length == 0 and task.layout == "each"):
+        return ()
+    strings = every_string(length, symbols)
+    if task.layout == "prefixes":
+        return torch.from_numpy(viable_only(task.source, strings.numpy()))
+    return strings
+
+
+def hardest(task, length):
+    """Return strings that are hard for a network, as its task asks them."""
+    if task.objective.name == "classify":
+        return hard_strings(task, length, count=6)
+    return torch.from_numpy(task.sample(Stream("hard", length), length, 4).inputs)
 
 
 def bits_of(task, logits, example):

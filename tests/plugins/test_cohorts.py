@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 import torch
 from formalbench.contracts.network import Traits
@@ -14,6 +16,7 @@ from formalbench.training.run_state import Member
 from formalbench.training.trainer import Cohort, train_cohort
 from formalbench_models.plugin import formalbench_models
 
+HOST = PluginHost.load()
 LEARNED = [
     spec.name
     for spec in formalbench_models()
@@ -34,52 +37,40 @@ PROTOCOL = Protocol(
 
 
 def parameters(trained):
-    assert trained.best.step == 50
     return torch.cat([p.detach().flatten() for p in trained.network.parameters()])
 
 
-@pytest.mark.parametrize("name", LEARNED)
-@pytest.mark.parametrize("task_name", ["cycle-navigation", "d2:next-symbols"])
-def test_parameters_after_fifty_steps(name, task_name):
-    host = PluginHost.load()
-    task = host.task(task_name)
-
-    def build():
-        return host.network(name, task, {"width": 8}).double()
-
-    def train(members, program):
-        def choose(networks, task, device, batch=None):
-            return program(networks, task)
-
-        device = torch.device("cpu")
-        recipe = make_recipe(host, PROTOCOL)
-        return train_cohort(Cohort(build, task, PROTOCOL, members, device, recipe, choose))
-
-    together = train(MEMBERS, Together)
-    for member, one in zip(MEMBERS, together, strict=True):
-        (alone,) = train([member], OneByOne)
-        torch.testing.assert_close(parameters(one), parameters(alone), rtol=0, atol=1e-9)
+def train(build, task, members, choose, protocol=PROTOCOL):
+    """Train a cohort; `choose` says by which program."""
+    recipe = make_recipe(HOST, protocol)
+    trained = train_cohort(
+        Cohort(build, task, protocol, members, torch.device("cpu"), recipe, choose)
+    )
+    assert all(one.best.step == 50 for one in trained)
+    return trained
 
 
-@pytest.mark.parametrize("optimiser", ["lion", "muon"])
-def test_a_cohort_under_another_optimiser(optimiser):
-    host = PluginHost.load()
-    task = host.task("cycle-navigation")
+def by(program):
+    return lambda networks, task, device, batch=None: program(networks, task)
+
+
+@pytest.mark.parametrize(
+    ("name", "task_name", "optimiser"),
+    [
+        *product(LEARNED, ("cycle-navigation", "d2:next-symbols"), ("adam",)),
+        *product(("lstm",), ("cycle-navigation",), ("lion", "muon")),
+    ],
+)
+def test_parameters_after_fifty_steps(name, task_name, optimiser):
+    task = HOST.task(task_name)
     used = PROTOCOL.model_copy(update={"optimiser": OptimiserChoice(name=optimiser)})
 
     def build():
-        return host.network("lstm", task, {"width": 8}).double()
+        return HOST.network(name, task, {"width": 8}).double()
 
-    def train(members, program):
-        def choose(networks, task, device, batch=None):
-            return program(networks, task)
-
-        recipe = make_recipe(host, used)
-        return train_cohort(Cohort(build, task, used, members, torch.device("cpu"), recipe, choose))
-
-    together = train(MEMBERS, Together)
+    together = train(build, task, MEMBERS, by(Together), used)
     for member, one in zip(MEMBERS, together, strict=True):
-        (alone,) = train([member], OneByOne)
+        (alone,) = train(build, task, [member], by(OneByOne), used)
         torch.testing.assert_close(parameters(one), parameters(alone), rtol=0, atol=1e-9)
 
 
@@ -87,27 +78,20 @@ def test_a_cohort_under_another_optimiser(optimiser):
 @pytest.mark.parametrize("name", LEARNED)
 @pytest.mark.parametrize("program", [OneByOne, Together])
 def test_training_in_bf16(name, program):
-    host = PluginHost.load()
-    task = host.task("cycle-navigation")
-    used = PROTOCOL.model_copy(update={"precision": "bf16"})
-
-    def choose(networks, task, device, batch=None):
-        return program(networks, task)
-
+    task = HOST.task("cycle-navigation")
     # Not heads of one unit each, as of eight at this width.
     heads = {"heads": 2} if name.startswith("regulargpt") else {}
 
     def build():
-        return host.network(name, task, {"width": 8, **heads})
+        return HOST.network(name, task, {"width": 8, **heads})
 
-    device, recipe = torch.device("cpu"), make_recipe(host, PROTOCOL)
     half, full = (
-        train_cohort(Cohort(build, task, one, MEMBERS[:2], device, recipe, choose))
-        for one in (used, used.model_copy(update={"precision": "fp32"}))
+        train(build, task, MEMBERS[:2], by(program), PROTOCOL.model_copy(update={"precision": one}))
+        for one in ("bf16", "fp32")
     )
     for mine, other in zip(half, full, strict=True):
         assert mine.status == "finished"
-        weights = [torch.cat([p.flatten() for p in t.network.parameters()]) for t in (mine, other)]
+        weights = [parameters(one) for one in (mine, other)]
         assert weights[0].dtype == torch.float32
         assert not torch.equal(*weights)  # it did compute in bf16
         # As a whole: a single weight can go anywhere, since Adam divides by small gradients.
@@ -115,18 +99,12 @@ def test_training_in_bf16(name, program):
 
 
 def test_what_parts_from_a_cohort_goes_on_run_by_run(monkeypatch):
-    host = PluginHost.load()
-    task = host.task("parity")
+    task = HOST.task("parity")
 
     def build():
-        return host.network("rnn", task, {"width": 8}).double()
+        return HOST.network("rnn", task, {"width": 8}).double()
 
-    def train(members, program):
-        recipe = make_recipe(host, PROTOCOL)
-        cohort = Cohort(build, task, PROTOCOL, members, torch.device("cpu"), recipe, program)
-        return train_cohort(cohort)
-
-    alone = [train([member], lambda *networks: OneByOne(*networks[:2]))[0] for member in MEMBERS]
+    alone = [train(build, task, [member], by(OneByOne))[0] for member in MEMBERS]
     assert [one.cohort for one in alone] == [(), (), ()]
 
     taken = []
@@ -140,7 +118,7 @@ def test_what_parts_from_a_cohort_goes_on_run_by_run(monkeypatch):
     # As when one of them reaches its next stage after 20 steps.
     intervals = iter([[(0, 1, 2)], [(0, 1, 2)], [(0, 1), (2,)], [(0, 1), (2,)], [(0, 1), (2,)]])
     monkeypatch.setattr(trainer._CohortTraining, "_together", lambda *_: next(intervals))
-    parted = train(MEMBERS, lambda *networks: Watched(*networks[:2], least=3))
+    parted = train(build, task, MEMBERS, lambda *networks: Watched(*networks[:2], least=3))
     assert taken == [((0, 1, 2), dict), ((0, 1), list), ((2,), list)]
     assert [one.cohort for one in parted] == [MEMBERS, MEMBERS, MEMBERS]
     for mine, other in zip(parted, alone, strict=True):
@@ -148,10 +126,9 @@ def test_what_parts_from_a_cohort_goes_on_run_by_run(monkeypatch):
 
 
 def test_which_networks_go_together_on_which_device():
-    host = PluginHost.load()
-    task = host.task("parity")
+    task = HOST.task("parity")
     small, medium, large, plain = (
-        [host.network(name, task, {"width": width})] * 9
+        [HOST.network(name, task, {"width": width})] * 9
         for name, width in (("rnn", 16), ("rnn", 64), ("rnn", 256), ("transformer", 16))
     )
     assert trains_together(small, "cpu")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from exact_helpers import get_host, make
 from formalbench.checks.plugins import check_spec
-from formalbench.cli.show import model_facts
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import traits_of
 from formalbench.host.options import option_facts
@@ -15,12 +14,6 @@ every_spec = pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spe
 
 FOR_AUTOMATA = ("exact-regulargpt", "exact-deltaproduct", "exact-crasp")
 """Those for any automaton, or any of a class."""
-
-every_for_one_language = pytest.mark.parametrize(
-    "spec",
-    [spec for spec in CONSTRUCTIONS if spec.name not in FOR_AUTOMATA],
-    ids=lambda spec: spec.name,
-)
 
 
 def example(spec):
@@ -51,23 +44,6 @@ def test_each_keeps_what_every_model_promises(spec):
     checks = check_spec(get_host(), name)
     assert len(checks) >= 9
     assert [check for check in checks if check.problem] == []
-
-
-@every_spec
-def test_showing_one_counts_its_parameters_on_its_own_task(spec, tmp_path, monkeypatch):
-    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path))
-    name, task = example(spec)
-    parameters = model_facts(get_host(), name)["parameters"]
-    assert parameters["task"] == f"{task.partition(':')[0]}:{spec.objectives[0]}"
-    assert parameters["count"] > 0
-
-
-@every_for_one_language
-def test_a_wrong_task_is_one_line(spec):
-    name, task = example(spec)
-    with pytest.raises(RequestError) as error:
-        make(name, f"tomita-3:{spec.objectives[0]}")
-    assert str(error.value) == f"{name} recognises {task.partition(':')[0]}, not tomita-3"
 
 
 @pytest.mark.parametrize(

@@ -120,10 +120,3 @@ def test_gradients_reach_the_parameters():
             assert parameter.grad.isfinite().all(), name
             # A bias of the keys moves all logits of a query alike.
             assert name == "key.bias" or parameter.grad.abs().max() > 0, name
-
-
-def test_nonsense_is_refused():
-    with pytest.raises(ValueError, match="1 queries, 0 keys"):
-        Head("h", VALUES, ({ONE: 1.0},), ())
-    with pytest.raises(ValueError, match="strict"):
-        Head("h", VALUES, strict=True)

@@ -8,8 +8,6 @@ import pytest
 import torch
 from exact_helpers import NORMS, ask, hard_strings, is_right, make
 from formalbench.contracts.example import Batch
-from formalbench_models.constructions.steffen import dyck
-from formalbench_models.constructions.transforms import as_transformer
 
 every_network = pytest.mark.parametrize("network", ["hand-written", "transformer"])
 
@@ -53,9 +51,3 @@ def test_training_recovers_from_a_small_push(options, network):
     assert losses[-1] < 0.5 * losses[0]
     with torch.no_grad():
         assert is_right(task, exact(Batch(strings)), example).all()
-
-
-def test_what_is_no_transformer_is_not_loaded():
-    _, task = make("exact-dyck-1", "dyck-1")
-    with pytest.raises(ValueError, match="does not have the form of a trained"):
-        as_transformer(dyck(), task)

@@ -9,9 +9,8 @@ import pytest
 import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
-from formalbench_models.constructions import network, transforms
+from formalbench_models.constructions import transforms
 from formalbench_models.constructions.construction import (
-    ONE,
     Construction,
     FeedForward,
     Head,
@@ -139,19 +138,6 @@ def test_the_layer_of_proposition_2_reaches_the_wanted_cross_entropy(eta):
     assert torch.equal(tie, torch.zeros(1, 2, dtype=torch.float64))
 
 
-def test_what_cannot_be_transformed_is_refused():
-    normed = transforms.with_layer_norm(MAJORITY, 0.0)
-    with pytest.raises(ValueError, match="already"):
-        transforms.with_layer_norm(normed, 0.0)
-    with pytest.raises(ValueError, match="layer norm"):
-        transforms.with_cross_entropy(MAJORITY, 0.1)
-    for eta in (0.0, -1.0, math.log(2), 1.0):
-        with pytest.raises(ValueError, match="ln 2"):
-            transforms.with_cross_entropy(normed, eta)
-    with pytest.raises(ValueError, match="no head"):
-        transforms.with_value_entry(MAJORITY, 1, "nobody", ("s", "a"), 0.0)
-
-
 def test_one_entry_changes_one_number_and_nothing_else():
     normed = transforms.with_layer_norm(MAJORITY, 0.0)
     changed = transforms.with_value_entry(normed, 1, "count", ("difference", "a"), 1.25)
@@ -161,19 +147,6 @@ def test_one_entry_changes_one_number_and_nothing_else():
     gap = after[differing[0]] - before[differing[0]]
     assert gap.count_nonzero() == 1
     assert gap.sum() == 0.25
-
-
-def test_coordinates_are_checked():
-    for name in ("s", ONE):
-        with pytest.raises(ValueError, match="coordinates: a name twice"):
-            replace(MAJORITY, coordinates=(*MAJORITY.coordinates, name))
-    for wrong in (
-        {"logits": ({}, {"nowhere": 1.0})},
-        {"symbols": {**MAJORITY.symbols, "a": {"nowhere": 1.0}}},
-        {"layers": (Layer(feed_forwards=(FeedForward(replaces=("nowhere",)),)),)},
-    ):
-        with pytest.raises(KeyError, match="nowhere"):
-            HandWritten(replace(MAJORITY, **wrong), ("a", "b"))
 
 
 def test_position_codes_are_exact():
@@ -188,28 +161,6 @@ def test_position_codes_are_exact():
     assert sine(fraction)(i, 7)[2].item() == pytest.approx(math.sin(4 * math.pi / 7))
     for code in (fraction, alternating, is_first_symbol, constant(1.0)):
         assert code(i, 7).dtype == torch.float64
-
-
-def test_read_places():
-    for read, shape in (("first", (2,)), ("each", (9, 2)), ("prefixes", (10, 2))):
-        construction = Construction(**{**vars(MAJORITY), "read": read})
-        assert run(construction, strings()).shape == (30, *shape)
-    every = run(Construction(**{**vars(MAJORITY), "read": "prefixes"}), strings())
-    each = run(Construction(**{**vars(MAJORITY), "read": "each"}), strings())
-    assert torch.equal(every[:, 1:], each)
-
-
-def test_a_large_batch_is_answered_some_strings_at_a_time(monkeypatch):
-    x = strings()
-    whole = run(MAJORITY, x)
-    calls = []
-    answer = HandWritten._answer
-    monkeypatch.setattr(network, "MOST_NUMBERS", 11 * 7 * 4)
-    monkeypatch.setattr(
-        HandWritten, "_answer", lambda self, some: calls.append(len(some)) or answer(self, some)
-    )
-    assert torch.equal(run(MAJORITY, x), whole)
-    assert calls == [4] * 7 + [2]
 
 
 def test_lengths_out_of_range_are_one_line():

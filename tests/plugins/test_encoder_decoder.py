@@ -8,7 +8,6 @@ from exact_helpers import get_host
 from formalbench.checks.plugins import check_spec
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
-from formalbench.evaluation.evaluate import decode
 from formalbench.host.options import make_config, option_facts
 from formalbench_models.families.encoder_decoder import EncoderDecoder
 from formalbench_models.plugin import formalbench_models
@@ -125,26 +124,6 @@ def test_logits_of_all_attentions_grow_with_what_is_attended_to():
     )
 
 
-@pytest.mark.slow
-def test_it_learns_to_say_a_string_again():
-    torch.manual_seed(0)
-    config = make_config(SPEC, {"width": 32, "heads": 2, "layers": 1})
-    network = EncoderDecoder(fake_task("decoded", outputs=4), config)
-    optimiser = torch.optim.Adam(network.parameters(), 3e-3)
-    end = torch.full((64, 1), 3)
-    for step in range(250):
-        symbols = strings(64, 3, seed=step)
-        logits = network(Batch(symbols, decoded=symbols))
-        loss = nn.functional.cross_entropy(logits.mT, torch.cat((symbols, end), dim=1))
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-    symbols = strings(64, 3, seed=-1)
-    said, over = decode(network.eval(), Batch(symbols), 3)
-    assert (said == symbols).float().mean() > 0.9
-    assert not over[:, :3].all(dim=1).any()
-
-
 def test_its_promises_and_its_task():
     checks = check_spec(get_host(), "encoder-decoder-logn")
     assert [check for check in checks if check.problem] == []
@@ -154,21 +133,3 @@ def test_its_promises_and_its_task():
         get_host().network("encoder-decoder", get_host().task("parity"), {})
     with pytest.raises(RequestError, match="width must be divisible by heads: 8 is not by 3"):
         make(heads=3)
-
-
-def test_gradients_are_those_of_finite_differences():
-    network = make(width=4, layers=1, feed_forward=1)
-    names, values = zip(*network.named_parameters(), strict=True)
-    batch = Batch(strings(2, 4), torch.tensor([4, 2]), strings(2, 3, 4))
-
-    def answer(*values):
-        parameters = dict(zip(names, values, strict=True))
-        return torch.func.functional_call(network, parameters, (batch,))
-
-    assert torch.autograd.gradcheck(answer, values, fast_mode=True)
-
-
-@torch.no_grad()
-def test_no_number_is_lost_at_length_4096():
-    network = make(width=4, layers=1).float()
-    assert network(Batch(strings(1, 4096), None, strings(1, 8, 4))).isfinite().all()

@@ -12,7 +12,7 @@ from formalbench.host.options import make_config
 from formalbench_models.families.encoder_decoder import EncoderDecoder
 from formalbench_models.layers.feed_forward import WordDropout
 from formalbench_models.plugin import formalbench_models
-from model_helpers import fake_task, padded, shaken, strings
+from model_helpers import fake_task, shaken, strings
 from torch import nn
 
 (SPEC,) = (spec for spec in formalbench_models() if spec.name == "encoder-decoder")
@@ -51,42 +51,9 @@ def test_one_matrix_reads_says_and_answers():
     torch.testing.assert_close(tied(example()), plain(example()), rtol=0, atol=1e-10)
 
 
-def test_the_matrix_begins_with_rows_of_length_one():
-    config = make_config(SPEC, {"width": 64, "tied": True})
-    task = fake_task("decoded", symbols=8, outputs=9)
-    lengths = EncoderDecoder(task, config).read.symbol.weight.norm(dim=1)
-    assert ((lengths > 0.6) & (lengths < 1.4)).all()
-
-
 def test_only_one_alphabet_can_be_tied():
     with pytest.raises(RequestError, match="the same input and output alphabet, not 2 symbols"):
         make(symbols=2, tied=True)
-
-
-@torch.no_grad()
-def test_step_by_step_it_says_the_same():
-    network = make(tied=True, dropout=0.3, word_dropout=0.1).eval()
-    batch, _ = padded([9, 1, 0, 4])
-    said = strings(4, 6, SYMBOLS, seed=1)
-    logits, kept = network.next(network.begin(batch), None)
-    found = [logits]
-    for column in said.T:
-        logits, kept = network.next(kept, column)
-        found.append(logits)
-    want = network(batch._replace(decoded=said))
-    torch.testing.assert_close(torch.stack(found, dim=1), want, rtol=0, atol=1e-10)
-
-
-@torch.no_grad()
-def test_dropout_is_for_training_alone():
-    plain, dropping = make(), make(dropout=0.5)
-    assert plain.traits.vmap
-    assert not dropping.traits.vmap
-    assert not make(word_dropout=0.5).traits.vmap
-    dropping.load_state_dict(plain.state_dict())
-    want = plain(example())
-    torch.testing.assert_close(dropping.eval()(example()), want, rtol=0, atol=0)
-    assert not torch.allclose(dropping.train()(example()), want)
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from exact_helpers import ask, every_string, get_host, is_right
+from exact_helpers import get_host
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.contracts.source import Stream
@@ -26,7 +26,6 @@ from formalbench_models.constructions.crasp import (
 from formalbench_models.constructions.exact_crasp import network_of
 from formalbench_models.constructions.network import HandWritten
 
-LANGUAGES = ("first", "tomita-1", "tomita-2", "tomita-7", "d1", "d3", "dyck-2-2")
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 MAJORITY = CraspProgram(
@@ -47,16 +46,6 @@ MAJORITY = CraspProgram(
 def build(name):
     task = get_host().task(name)
     return exact_crasp.build(task, ExactCraspConfig()), task
-
-
-def margin(network, task, symbols):
-    """Check the answers to these strings, and return the smallest margin."""
-    with torch.no_grad():
-        logits = network(Batch(symbols))
-    example = ask(task, symbols)
-    right = is_right(task, logits, example)
-    assert right.all(), f"wrong on {symbols[~right][0].tolist()}"
-    return task.objective.margin(logits.double(), example, task.primary).min().item()
 
 
 def heights(seed):
@@ -131,35 +120,6 @@ def test_a_random_automaton_is_in_the_state_that_its_program_says(seed):
             state = state if symbol is None else table[state][symbol]
             at = [q for q in range(len(table)) if values.get(f"at.{q}", [False] * 15)[position]]
             assert at == [state]
-
-
-@pytest.mark.parametrize("name", LANGUAGES)
-def test_every_short_string(name):
-    for form in ("classify", "tag", "next-symbols"):
-        if form not in get_host().task_entry(name)[0].spec.objectives:
-            continue
-        network, task = build(f"{name}:{form}")
-        symbols = len(task.alphabet)
-        for length in range(8 if symbols == 2 and form == "classify" else 4):
-            if form != "classify" and length == 0:
-                continue
-            codes = torch.arange(symbols**length)[:, None]
-            strings = codes // symbols ** torch.arange(length) % symbols
-            assert margin(network, task, strings) > 15.99
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: str(dtype)[6:])
-@pytest.mark.parametrize("name", ["tomita-2", "dyck-2-2"])
-def test_long_strings_in_every_precision(name, dtype):
-    network, task = build(name)
-    network.to(dtype)
-    margin(network, task, every_string(4))
-    for length in (300,) if dtype.itemsize == 2 else (300, 2048):
-        strings = torch.from_numpy(task.sample(Stream("long"), length, 2).inputs)
-        other = strings.clone()
-        other[:, length // 2] = (other[:, length // 2] + 1) % len(task.alphabet)
-        assert margin(network, task, torch.cat((strings, other))) > 15.9
 
 
 def test_it_says_what_it_is_and_theory_agrees():

@@ -4,53 +4,21 @@ from __future__ import annotations
 
 import pytest
 import torch
-from exact_helpers import ask, get_host, is_right, make
+from exact_helpers import every_string, get_host, least_margin, make
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.host import LocalPlugin, PluginHost
 from formalbench.host.plugin import content_hash
 from formalbench_models.constructions.exact_delta_product import MAX_STATES, transpositions
 
-TASKS = [
-    "parity",
-    "parity:next-symbols",
-    "cycle-navigation",
-    "group-z7:tag",
-    "group-s3",
-    "group-s3:tag",
-    "group-s4:tag",
-    "group-a5:tag",
-]
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-def every_string(symbols, length):
-    places = torch.arange(length)
-    return (torch.arange(symbols**length)[:, None] // symbols**places) % symbols
-
-
-@torch.no_grad()
-def wrong(network, task, symbols):
-    example = ask(task, symbols)
-    return int((~is_right(task, network(example.batch), example)).sum())
-
-
-@pytest.mark.parametrize("language", TASKS)
-def test_it_is_right_on_every_short_string(language):
-    network, task = make("exact-deltaproduct", language)
-    symbols = len(task.alphabet)
-    longest = 8 if symbols < 4 else 4 if symbols < 8 else 2 if symbols < 30 else 1
-    for length in range(1, longest + 1):
-        assert wrong(network, task, every_string(symbols, length)) == 0
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("language", ["parity", "cycle-navigation:tag", "group-s3:tag"])
-def test_no_precision_and_no_length_is_too_much(language, dtype):
-    network, task = make("exact-deltaproduct", language)
-    symbols = torch.randint(len(task.alphabet), (4, 700))
-    assert wrong(network.to(dtype), task, symbols) == 0
-    states = network.trace(Batch(symbols))["automaton.state"].double()
+def test_states_are_whole_numbers_in_every_precision(dtype):
+    network, task = make("exact-deltaproduct", "group-s3:tag")
+    trace = network.to(dtype).trace(Batch(torch.randint(len(task.alphabet), (4, 700))))
+    states = trace["automaton.state"].double()
     assert torch.equal(states, states.round())
 
 
@@ -65,7 +33,7 @@ def test_a_reset_forgets_what_was_before(tmp_path):
     task = host.task("flip:tag")
     network = host.network("exact-deltaproduct", task, {})
     for length in range(1, 7):
-        assert wrong(network, task, every_string(3, length)) == 0
+        assert least_margin(network, task, every_string(length, 3)) > 0
 
 
 @pytest.mark.parametrize("states", [1, 2, 5, 6])

@@ -7,56 +7,14 @@ from itertools import product
 
 import pytest
 import torch
-from exact_helpers import NORMS, every_string, hard_strings, judge, make
+from exact_helpers import every_string, hard_strings, judge, make
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.contracts.source import Stream
 
 BITS_PER_NAT = 1 / math.log(2)
 
-PARITY = (*NORMS, {"c": 0.01}, {"c": 10.0})
-FIRST = (
-    *PARITY,
-    *({"log_length": True, **norm} for norm in NORMS),
-    {"log_length": True, "eta": 0.001},
-)
-DYCKS = ("dyck-1", "dyck-1-1", "dyck-1-2", "dyck-1-3", "dyck-1-5")
-CASES = [
-    *(("exact-parity", "parity", options) for options in PARITY),
-    *(("exact-first", "first", options) for options in FIRST),
-    *((f"exact-{dyck}", dyck, options) for dyck in DYCKS for options in NORMS),
-]
-IDS = [" ".join([model, *(f"{k}={v}" for k, v in options.items())]) for model, _, options in CASES]
-every_case = pytest.mark.parametrize(("model", "language", "options"), CASES, ids=IDS)
 every_network = pytest.mark.parametrize("network", ["hand-written", "transformer"])
-
-
-@every_case
-def test_every_short_string_is_right(model, language, options):
-    network, task = make(model, language, options)
-    assert next(network.parameters()).dtype == torch.float64
-    for length in range(9):
-        errors, _, _ = judge(network, task, every_string(length))
-        assert errors == 0, length
-
-
-@every_case
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_long_strings_are_right(model, language, options, dtype):
-    network, task = make(model, language, options)
-    network.to(dtype)
-    for length in (31, 100, 1000):
-        if task.source.has_length(length):
-            assert judge(network, task, hard_strings(task, length))[0] == 0, length
-
-
-@pytest.mark.parametrize(
-    ("language", "length"),
-    [("parity", 20_000), ("first", 20_000), ("dyck-1", 3_000), ("dyck-1-3", 3_000)],
-)
-def test_very_long_strings_are_right(language, length):
-    network, task = make(f"exact-{language}", language)
-    assert judge(network, task, hard_strings(task, length, count=2))[0] == 0
 
 
 @pytest.mark.parametrize("c", [0.1, 1.0, 3.0])
@@ -111,21 +69,6 @@ def test_the_logit_of_a_dyck_member_is_its_closed_form(most, pairs):
     assert judge(network, task, near)[2].max() < -want * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("model", ["exact-parity", "exact-first"])
-@pytest.mark.parametrize(
-    ("network", "options"),
-    [
-        *(("hand-written", norm) for norm in NORMS),
-        # With ε > 0 it has the library's layer norm, which makes a rounding error of that 0.
-        *(("transformer", norm) for norm in NORMS if norm.get("eps") == 0 or not norm),
-    ],
-)
-def test_the_empty_string_is_rejected_at_one_bit(model, options, network):
-    exact, task = make(model, model.removeprefix("exact-"), {**options, "network": network})
-    errors, bits, logit = judge(exact, task, every_string(0))
-    assert (errors, bits.item(), logit.item()) == (0, 1.0, 0.0)
-
-
 @pytest.mark.parametrize("language", ["parity", "first", "dyck-1", "dyck-1-2"])
 @pytest.mark.parametrize("eta", [0.001, 0.5])
 def test_without_epsilon_the_cross_entropy_is_as_wanted_at_every_length(language, eta):
@@ -135,27 +78,6 @@ def test_without_epsilon_the_cross_entropy_is_as_wanted_at_every_length(language
         assert bits.max() <= eta * BITS_PER_NAT * (1 + 1e-9), length
         assert bits.min() >= eta * BITS_PER_NAT * (1 - 1e-9), length
     assert network.traits.constants["eta"] == eta
-
-
-@pytest.mark.parametrize("language", ["parity", "first"])
-def test_the_three_curves_of_figure_2(language):
-    curves = {}
-    for name, options in {
-        "none": {},
-        "1e-5": {"norm": True, "eta": 0.001},
-        "0": {"eps": 0.0, "eta": 0.001},
-    }.items():
-        network, task = make(f"exact-{language}", language, options)
-        worst = [
-            judge(network, task, hard_strings(task, n, count=4))[1].max().item()
-            for n in (10, 100, 1000, 5000)
-        ]
-        curves[name] = worst
-    assert all(a < b for a, b in zip(curves["none"], curves["none"][1:], strict=False))
-    assert 0.999 < curves["none"][-1] < 1
-    assert all(a < b for a, b in zip(curves["1e-5"], curves["1e-5"][1:], strict=False))
-    assert curves["1e-5"][-1] > 1.05 * curves["0"][-1]
-    assert max(curves["0"]) == pytest.approx(min(curves["0"]), rel=1e-9)
 
 
 @pytest.mark.parametrize("eps", [None, 0.0, 1e-5, 0.1])
@@ -181,13 +103,7 @@ def test_the_flawed_transformer_fails_exactly_where_it_must(c, network):
         assert judge(flawed, task, 1 - one)[0] == (math.exp(c) < n - 3), length
 
 
-@pytest.mark.parametrize("c", [1.0, 2.0])
-def test_log_length_scaling_mends_the_flawed_transformer(c):
-    mended, task = make("flawed-first", "first", {"c": c, "log_length": True})
-    for length in (*range(10), 100, 1000, 10_000):
-        strings = every_string(length) if length < 10 else hard_strings(task, length)
-        assert judge(mended, task, strings)[0] == 0, length
-    # With c < 1 it fails on long strings all the same.
+def test_log_length_scaling_mends_it_only_if_c_is_1_or_more():
     weak, task = make("flawed-first", "first", {"c": 0.9, "log_length": True})
     one_hot = torch.zeros(1, 10_000, dtype=torch.int64)
     one_hot[0, 0] = 1
@@ -222,23 +138,3 @@ def test_the_steps_of_the_parity_network_are_those_of_the_paper():
     odd = trace["layer.2.head.odd.attention"][0]
     assert odd[1] / odd[0] == pytest.approx(math.exp(2), rel=1e-12)
     assert sum(odd) == pytest.approx(1, rel=1e-12)
-
-
-def test_one_entry_decides_parity():
-    # Figure 3: a little off, and long strings are lost.
-    right, task = make("exact-parity", "parity", {"eps": 0.0, "eta": 0.001})
-    wrong, _ = make("exact-parity", "parity", {"eps": 0.0, "eta": 0.001, "value_6_2": 1.1})
-    strings = hard_strings(task, 100, count=50)
-    assert judge(right, task, strings)[0] == 0
-    assert judge(wrong, task, strings)[0] > 10
-
-
-@pytest.mark.parametrize("model", ["exact-parity", "exact-first", "exact-dyck-1"])
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_is_answered_in_half_precision(model, dtype):
-    network, task = make(model, model.removeprefix("exact-"), {"eps": 0.0})
-    network.to(dtype)
-    for length in range(7):
-        strings = every_string(length)
-        assert network(Batch(strings)).dtype == dtype
-        assert judge(network, task, strings)[0] == 0

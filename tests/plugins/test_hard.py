@@ -5,7 +5,6 @@ import math
 
 import pytest
 import torch
-from formalbench.contracts.example import Batch
 from formalbench_models.constructions.heads import hard_weights
 from formalbench_models.layers import attention
 from formalbench_models.layers.attention import Attention, Span, choose, straight_through
@@ -14,7 +13,7 @@ from formalbench_models.layers.relative_positions import (
     RelativeAttention,
     RotaryAttention,
 )
-from model_helpers import fake_task, shaken, strings, transformer
+from model_helpers import shaken
 
 KINDS = (Attention, AlibiAttention, RotaryAttention, RelativeAttention)
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -126,21 +125,3 @@ def test_what_is_no_number_shows():
     ones = torch.ones(1, 1, 3, 1)
     with torch.no_grad():
         assert choose(ones[:, :, :1], ones, ones, logits).isnan().all()
-
-
-@causal_or_not
-def test_the_trace_shows_one_key_for_each_query(causal):
-    network = shaken(transformer(fake_task(), attention="hard", causal=causal))
-    trace = network.trace(Batch(strings(3, 10)))
-    for block in range(2):
-        weights = trace[f"block.{block}.attention"]
-        assert torch.equal(weights.sum(-1), torch.ones(3, 4, 11).double())
-        assert torch.equal(weights.amax(-1), torch.ones(3, 4, 11).double())
-
-
-def test_all_parameters_are_those_of_the_soft_network():
-    soft = transformer(fake_task())
-    hard = transformer(fake_task(), attention="hard")
-    hard.load_state_dict(soft.state_dict())
-    batch = Batch(strings(20, 9))
-    assert not torch.allclose(soft(batch), hard(batch))

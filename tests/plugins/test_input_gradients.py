@@ -57,43 +57,6 @@ def test_the_positions_of_a_symbol_add_up_to_its_row(network):
     assert gradient_BND.norm(dim=2).min() > 0
 
 
-def test_each_position_has_its_own(network):
-    """Half-way to another symbol at one position: what changes is the gradient there."""
-    symbols_BN = strings(1, 9, symbols=2)
-    gradient_BND = input_gradients(network, Batch(symbols_BN), answer)
-    embedding, step = embedding_of(network), 1e-5
-    direction_D = torch.linspace(-1, 1, embedding.embedding_dim, dtype=torch.float64)
-    before_VD = embedding.weight.data
-    for position in (0, 4, 8):
-        own_BN = symbols_BN.clone()
-        own_BN[0, position] = len(before_VD)
-        values = []
-        for sign in (1, -1):
-            row_D = before_VD[symbols_BN[0, position]] + sign * step * direction_D
-            embedding.weight.data = torch.cat((before_VD, row_D[None]))
-            with torch.no_grad():
-                values.append(answer(network(Batch(own_BN))))
-        embedding.weight.data = before_VD
-        slope = (values[0] - values[1]) / (2 * step)
-        expected = gradient_BND[0, position] @ direction_D
-        torch.testing.assert_close(slope, expected, rtol=1e-4, atol=1e-7)
-
-
-def test_a_string_does_not_depend_on_its_neighbours(network):
-    symbols_BN = strings(3, 20, symbols=2)
-    together = input_gradients(network, Batch(symbols_BN), answer)
-    alone = [input_gradients(network, Batch(symbols_BN[i : i + 1]), answer) for i in range(3)]
-    torch.testing.assert_close(together, torch.cat(alone), rtol=1e-6, atol=1e-10)
-
-
-def test_a_network_is_left_as_it_was(network):
-    before = {name: p.detach().clone() for name, p in network.named_parameters()}
-    input_gradients(network, Batch(strings(2, 5, symbols=2)), answer)
-    for name, parameter in network.named_parameters():
-        assert torch.equal(parameter, before[name])
-        assert parameter.grad is None
-
-
 class Weighted(nn.Module):
     """Adds up vectors, the one at position n weighted by n."""
 

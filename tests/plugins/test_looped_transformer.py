@@ -6,7 +6,6 @@ import math
 
 import pytest
 import torch
-from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.contracts.network import traits_of
 from formalbench.contracts.theory import Theory
@@ -68,24 +67,6 @@ def test_every_prefix_has_its_own_number_of_rounds():
         torch.testing.assert_close(answers[0, length], want, rtol=0, atol=1e-10)
 
 
-def test_gradients_are_those_of_finite_differences():
-    network = shaken(looped(fake_task(symbols=2, outputs=2), width=4))
-    names, values = zip(*network.named_parameters(), strict=True)
-
-    def answer(*values):
-        parameters = dict(zip(names, values, strict=True))
-        return torch.func.functional_call(network, parameters, (Batch(strings(2, 5, 2)),))
-
-    assert torch.autograd.gradcheck(answer, values, fast_mode=True)
-
-
-@pytest.mark.slow
-@torch.no_grad()
-def test_a_long_string_gives_numbers():
-    network = looped(fake_task(longest=4096), width=4)
-    assert network(Batch(strings(1, 4096))).isfinite().all()
-
-
 def test_what_it_says_of_itself():
     log, fixed, linear = (
         traits_of(looped(fake_task(), rounds=rounds, times=2, layers=3))
@@ -98,28 +79,7 @@ def test_what_it_says_of_itself():
     assert predict(linear, Theory.least("regular"))[0] == "unknown"
 
 
-def test_as_many_rounds_as_symbols_cost_more_the_longer_a_string_is():
-    """Why they are not the default: a string of 500 symbols goes through 56 times the blocks."""
-    log, linear = (traits_of(looped(fake_task(), rounds=rounds)) for rounds in ("log", "length"))
-    assert [linear.depth(n) / log.depth(n) for n in (40, 500)] == pytest.approx(
-        [6.7, 55.6], abs=0.1
-    )
-    assert make_config(SPEC, {}).rounds == "log"
-
-
 def test_theorems_on_universal_transformers_need_layers_behind_the_loop_and_hard_attention():
     assert not {"logarithmic-rounds", "padding-and-looping"} & {
         theorem.name for theorem in about(traits_of(looped(fake_task(), layers=8)))
     }
-
-
-def test_bad_requests_are_one_line():
-    for options, told in (
-        ({"times": 0}, "must be at least 1"),
-        ({"rounds": "sqrt"}, "log"),
-        ({"times": 513, "layers": 2}, r"layers times times is at most 1024, not 2 \* 513"),
-        ({"heads": 3}, "width must be divisible by heads: 8 is not by 3"),
-    ):
-        with pytest.raises(RequestError, match=told) as error:
-            make_config(SPEC, SMALL | options)
-        assert "\n" not in str(error.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from formalbench.contracts.verification import MIXED, dtype_title
+from formalbench.contracts.verification import MIXED
 from formalbench.verification.judge import DTYPES
 from formalbench_models.constructions.construction import Head
 from formalbench_models.constructions.heads import AttentionHead
@@ -47,20 +47,3 @@ def test_the_statistics_of_layer_norm_are_fp32(name):
     normed_D = layer_norm(x_D, 0.0)  # the squares are beyond what fp16 can hold
     assert normed_D.dtype == DTYPES[name]
     assert normed_D.tolist() == pytest.approx([2**0.5, -(2**0.5), 0, 0], rel=1e-2)
-
-
-def test_only_these_are_called_mixed():
-    assert [dtype_title(name) for name in DTYPES] == [
-        "fp16 (mixed)",
-        "bf16 (mixed)",
-        "fp32",
-        "fp64",
-    ]
-
-
-def test_the_terminal_says_so(capsys):
-    from formalbench.cli.main import run_command_line
-
-    words = ["verify", "exact-parity", "--exhaustive", "2", "--lengths", "4", "--dtype", "bf16"]
-    assert run_command_line(words) == 0
-    assert "exact-parity on parity:classify, bf16 (mixed)" in capsys.readouterr().out

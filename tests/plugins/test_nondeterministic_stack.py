@@ -98,24 +98,6 @@ def test_no_number_is_lost_however_the_weights(scale):
     assert gradient.isfinite().all()
 
 
-def test_a_long_string_leaves_nothing_out_of_range():
-    network = build(width=4, states=1, symbols=2)
-    with torch.no_grad():
-        assert network(Batch(strings(1, 300))).isfinite().all()
-
-
-def test_gradients_are_those_of_finite_differences():
-    network = shaken(build(width=2))
-    names = [name for name, _ in network.named_parameters()]
-    batch = Batch(strings(2, 4))
-
-    def answer(*values):
-        parameters = dict(zip(names, values, strict=True))
-        return torch.func.functional_call(network, parameters, (batch,))
-
-    assert torch.autograd.gradcheck(answer, tuple(network.parameters()), fast_mode=True)
-
-
 def test_what_is_longer_than_it_is_for_is_refused_by_name():
     host = PluginHost.load()
     task, protocol = host.task("parity"), host.protocol("quick")

@@ -9,7 +9,7 @@ import torch
 from formalbench.contracts.example import Batch
 from formalbench_models.catalogue.recurrent_networks import ElmanConfig, LstmConfig, RecurrentConfig
 from formalbench_models.families import recurrent
-from formalbench_models.layers.bptt import Elman, Gru, Lstm, last_state, one_hot, states, write_tanh
+from formalbench_models.layers.bptt import write_tanh
 from model_helpers import LAYOUTS, fake_task, shaken, strings
 
 KINDS = ("rnn", "relu", "gru", "lstm")
@@ -98,15 +98,6 @@ def test_under_vmap_a_small_network_uses_no_library_kernel(kind, grad):
     torch.testing.assert_close(together, alone, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_small_network_gives_the_same_whichever_kernel(kind):
-    network = build(kind, width=8)
-    other = copy.deepcopy(network)
-    other.under_vmap = True
-    batch = Batch(strings(5, 6))
-    torch.testing.assert_close(network(batch), other(batch), rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("half", ["autocast", "weights"])
 def test_in_half_precision_a_small_lstm_uses_no_library_kernel(monkeypatch, half):
     """Many CPUs have none."""
@@ -133,18 +124,3 @@ def test_the_squashing_is_as_exact_as_numbers_near_one(dtype):
         error = (other.to(reference.dtype) - reference).abs().max().item()
         assert error <= (0 if exact else 2 * torch.finfo(dtype).eps)
         assert torch.equal(write_tanh(cast, cast), other)  # over itself
-
-
-@pytest.mark.parametrize("kernel", [Elman, Gru, Lstm])
-def test_the_last_state_is_the_last_of_all(kernel):
-    gates = {Elman: 1, Gru: 3, Lstm: 4}[kernel]
-    weights = [torch.randn(gates * 5, size, dtype=torch.float64) for size in (3, 5)]
-    weights += [torch.randn(5, dtype=torch.float64)] if kernel is Gru else []
-    for length in (1, 2, 7):
-        symbols = strings(4, length)
-        inputs = one_hot(symbols.t(), 3, torch.float64)
-        every = states(kernel, inputs, True, *weights)
-        last = states(kernel, inputs, False, *weights)
-        assert torch.equal(last[0], every[-1])
-        alone = last_state(kernel, symbols, *weights)
-        torch.testing.assert_close(alone, every[-1], rtol=0, atol=1e-13)

@@ -77,19 +77,6 @@ def test_the_sizes_of_table_5(thickness, millions):
     assert (own + 50257 * 768) / 1e6 == pytest.approx(millions, abs=1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("thickness", [1, 2])
-def test_the_network_is_the_reference(thickness):
-    config = RegularGptConfig(chunk=LEAST, width=8, heads=2, thickness=thickness)
-    network = RegularGPT(PluginHost.load().task("dyck-1:next-symbols"), config).double()
-    for block in network.blocks:
-        torch.nn.init.normal_(block.relative_CH)
-    symbols_BN = torch.randint(2, (2, 2 * LEAST + 3))
-    with torch.no_grad():
-        answers, expected = network(Batch(symbols_BN)), reference(network, symbols_BN)
-    assert torch.allclose(answers, expected, atol=1e-9)
-
-
 def test_bands_under_vmap():
     block = make_block(LEAST)
     pad_D = torch.randn(8).double()

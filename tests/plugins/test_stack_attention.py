@@ -58,24 +58,6 @@ def test_the_layer_shows_its_top(squashed):
         assert weights is None
 
 
-def test_gradients_are_those_of_finite_differences():
-    layer = shaken(StackAttention(4, 2, bias=True))
-    names, values = zip(*layer.named_parameters(), strict=True)
-    x_BND = torch.randn(1, 5, 4, dtype=torch.float64, requires_grad=True)
-
-    def answer(x_BND, *values):
-        parameters = dict(zip(names, values, strict=True))
-        return torch.func.functional_call(layer, parameters, (x_BND, Span(0, 5)))[0]
-
-    assert torch.autograd.gradcheck(answer, (x_BND, *values))
-
-
-def test_values_are_pushed_as_they_are_unless_asked():
-    block = make(fake_task()).blocks[1].attention
-    assert not block.squashed
-    assert make(fake_task(), push="sigmoid").blocks[1].attention.squashed
-
-
 @pytest.mark.parametrize(("options", "index"), [({}, 1), ({"stack_block": 1}, 0)])
 def test_one_block_has_the_stack(options, index):
     network = make(fake_task(), **options)
@@ -84,12 +66,6 @@ def test_one_block_has_the_stack(options, index):
     trace = network.trace(Batch(strings(2, 5)))
     assert f"block.{index}.attention" not in trace
     assert network.traits.mechanisms == ("stack-attention", "future-masked")
-
-
-@torch.no_grad()
-def test_a_long_string_gives_numbers():
-    network = make(fake_task(longest=4096), layers=1)
-    assert network(Batch(strings(1, 4096))).isfinite().all()
 
 
 def test_bad_requests_are_one_line():

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
-from formalbench.host.options import make_config
 from formalbench_models.catalogue.linear_recurrences import XlstmConfig
 from formalbench_models.families import xlstm
 from formalbench_models.families.xlstm import MlstmMixer, SlstmMixer, build_xlstm
-from formalbench_models.plugin import formalbench_models
 from model_helpers import fake_task, shaken, strings
 
 
@@ -31,13 +28,6 @@ def test_it_says_what_its_blocks_are():
     assert set(one.traits.mechanisms) == {"fixed-depth", "slstm-recurrence"}
 
 
-def test_one_without_an_slstm_is_refused_in_one_line():
-    (spec,) = (spec for spec in formalbench_models() if spec.name == "xlstm")
-    with pytest.raises(RequestError, match="every is 3, of 2 layers: none would be") as error:
-        make_config(spec, {"every": 3})
-    assert "\n" not in str(error.value)
-
-
 def test_blocks_follow_each_other():
     network = shaken(build_xlstm(fake_task(), XlstmConfig(width=8, heads=2, chunk=4)))
     symbols = strings(3, 9)
@@ -47,30 +37,3 @@ def test_blocks_follow_each_other():
     x = x + torch.stack([xlstm.naive_slstm(second.mixer, one) for one in second.norm_mixer(x)])
     x = x + second.feed_forward(second.norm_feed_forward(x))
     torch.testing.assert_close(network(Batch(symbols)), network.norm(x), rtol=0, atol=1e-10)
-
-
-def test_gradients_are_those_of_finite_differences():
-    network = shaken(build_xlstm(fake_task(), XlstmConfig(width=4, heads=2, block=2, chunk=2)))
-    names, values = zip(*network.named_parameters(), strict=True)
-    batch = Batch(strings(2, 5))
-
-    def answer(*values):
-        parameters = dict(zip(names, values, strict=True))
-        return torch.func.functional_call(network, parameters, (batch,))
-
-    assert torch.autograd.gradcheck(answer, values, fast_mode=True)
-
-
-@torch.no_grad()
-def test_no_number_is_lost_at_length_4096():
-    network = build_xlstm(fake_task(), XlstmConfig(width=8, heads=2))
-    assert network(Batch(strings(1, 4096))).isfinite().all()
-
-
-def test_what_is_kept_of_a_string_does_not_grow():
-    network = shaken(build_xlstm(fake_task(), XlstmConfig(width=8, heads=2)))
-    memories, sizes = [()] * 2, set()
-    for length in (1, 3, 6):
-        _, memories = network.go_on(strings(2, length), memories)
-        sizes.add(tuple(part.shape for memory in memories for part in memory))
-    assert len(sizes) == 1

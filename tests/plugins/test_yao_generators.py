@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench_models.catalogue.constructions import CONSTRUCTIONS, YAO, YaoSoftConfig
+from formalbench_models.catalogue.constructions import YaoSoftConfig
 from formalbench_models.constructions import builders
 from yao_helpers import (
     batch,
@@ -23,30 +23,6 @@ from yao_helpers import (
     true_sets,
     walk,
 )
-
-SIZES = [(1, 1, 10), (1, 2, 10), (2, 2, 8), (2, 3, 7), (3, 4, 5)]
-
-
-@pytest.mark.parametrize("name", ["soft", "hard_generate"])
-@pytest.mark.parametrize(("k", "D", "length"), SIZES)
-def test_every_prefix(name, k, D, length):
-    strings = beginnings(k, D, length)  # each shorter one begins one of these
-    assert torch.equal(legal_sets(generator(name, k, D), strings), true_sets(strings, k, D))
-
-
-@pytest.mark.parametrize("k", [1, 2])
-@pytest.mark.parametrize("n", [22, 1002])
-def test_every_prefix_of_any_depth(k, n):
-    strings = beginnings(k, None, 10 if k == 1 else 7)
-    network = generator("soft_unbounded", k, None, n=n)
-    assert torch.equal(legal_sets(network, strings), true_sets(strings, k, None))
-
-
-def test_a_bound_of_22_is_not_near_for_10_brackets():
-    strings = beginnings(2, 10, 6) + beginnings(2, 10, 10)[:50]
-    for one in (strings[:-50], [*strings[-50:], [0] * 10]):
-        got = legal_sets(generator("soft", 2, 10, n=22), one)
-        assert torch.equal(got, true_sets(one, 2, 10))
 
 
 @pytest.mark.parametrize(("k", "D"), [(1, 1), (1, 3), (2, 2), (2, None), (1, None)])
@@ -63,15 +39,6 @@ def test_near_the_bound_on_the_length(k, D, n):
     assert not torch.equal(want, true_sets(reachable, k, D))
     with pytest.raises(RequestError, match=f"0 to {n}, not {n + 1}"):
         network(batch([[0] * (n + 1)]))
-
-
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_up_to_the_stated_length_the_bound_is_not_felt(k):
-    for name, D in (("soft", 2), ("soft_unbounded", None)):
-        network = generator(name, k, D, n=12)
-        deepest = D or 5
-        strings = [walk(k, deepest, 10, seed) for seed in range(40)]
-        assert torch.equal(legal_sets(network, strings), true_sets(strings, k, D))
 
 
 @pytest.mark.parametrize(("k", "D", "n"), [(1, 1, 8), (2, 2, 8), (1, 3, 9), (2, None, 10)])
@@ -117,43 +84,6 @@ def test_logits_are_relative_to_epsilon_by_at_least_the_margin(name):
         assert logits.abs().min() > margin - 1e-3
 
 
-@pytest.mark.parametrize("name", ["soft", "hard_generate", "soft_unbounded"])
-def test_answers_see_only_their_prefix(name):
-    D = None if name == "soft_unbounded" else 3
-    network = generator(name, 2, D)
-    one, other = walk(2, 3, 20, 0), walk(2, 3, 20, 1)
-    mixed = one[:9] + other[9:]
-    with torch.no_grad():
-        a, b = network(batch([one])), network(batch([mixed]))
-        alone = network(batch([one[:9]]))
-    torch.testing.assert_close(a[:, :10], b[:, :10], rtol=0, atol=1e-9)
-    torch.testing.assert_close(a[:, :10], alone, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("D", [3, 5, 6])
-def test_hard_generator_where_pairs_of_every_height_stand_beside_each_other(D):
-    network = generator("hard_generate", 2, D)
-    strings = [walk(2, D, 40, seed, opening=0.5 + 0.05 * (seed % 5)) for seed in range(25)]
-    assert torch.equal(legal_sets(network, strings), true_sets(strings, 2, D))
-    assert network.traits.depth == D
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("k", "D"), [(2, 3), (4, 10)])
-def test_soft_generator_on_long_strings(k, D):
-    strings = [walk(k, D, 1000, seed, opening=0.6) for seed in range(2)]
-    assert torch.equal(legal_sets(generator("soft", k, D), strings), true_sets(strings, k, D))
-
-
-def test_any_depth_on_long_strings_of_every_depth():
-    zigzag = walk(2, 500, 1000, 0, opening=0.7)
-    tower = [2 * (i % 2) for i in range(500)] + [2 * (i % 2) + 1 for i in range(499, -1, -1)]
-    for one in (zigzag, tower):
-        assert is_member(one, None)
-        network = generator("soft_unbounded", 2, None)
-        assert torch.equal(legal_sets(network, [one]), true_sets([one], 2, None))
-
-
 def test_any_depth_needs_the_precision_that_it_states():
     strings = [walk(2, 40, 80, seed, opening=0.6) for seed in range(4)]
     want = true_sets(strings, 2, None)
@@ -172,14 +102,6 @@ def test_angles_are_apart_as_equation_7_says(D):
     assert max(products) < 1 - 1 / (10 * D * D)
     sines = [math.sin(a) for a in angles]
     assert min(b - a for a, b in pairwise(sines)) > 1.5 / (D + 2) ** 2
-
-
-def test_the_catalogue_names_factories_and_the_language_of_each():
-    assert all(spec in CONSTRUCTIONS for spec in YAO)
-    for spec in YAO:
-        assert callable(getattr(builders, spec.factory.partition(":")[2]))
-        fields = spec.name[spec.name.index("-{") :]
-        assert spec.task == f"dyck{fields}:{spec.objectives[0]}"
 
 
 def test_refused_tasks():

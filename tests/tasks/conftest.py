@@ -1,6 +1,5 @@
 """Shared by the tests of the tasks: languages by name, and all strings of a length."""
 
-import importlib
 import sys
 from collections.abc import Callable
 from itertools import product
@@ -9,44 +8,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from formalbench.contracts.source import Language, Transduction
+from formalbench.contracts.source import Language
 from formalbench.contracts.specs import TaskSpec
+from formalbench.host import PluginHost
 from formalbench_tasks.plugin import formalbench_tasks
 
 sys.path.insert(0, str(Path(__file__).parent))  # definitions that tests share
 
-PLAIN = {spec.name: spec for spec in formalbench_tasks() if "{" not in spec.name}
-SPECS = {name: spec for name, spec in PLAIN.items() if "classify" in spec.objectives}
-FUNCTIONS = {name: spec for name, spec in PLAIN.items() if "transduce" in spec.objectives}
-
-
-def find(place: object) -> Any:
-    if callable(place):
-        return place
-    assert isinstance(place, str)
-    module, name = place.split(":")
-    return getattr(importlib.import_module(module), name)
-
-
-def build(spec: TaskSpec, **options: object) -> Any:
-    config = [find(spec.config)(**options)] if spec.config else []
-    source = find(spec.factory)(*config)
-    assert isinstance(source, Transduction if "transduce" in spec.objectives else Language)
-    return source
+HOST = PluginHost.load()
+PLAIN = [spec for spec in formalbench_tasks() if "{" not in spec.name]
+SPECS = {spec.name: spec for spec in PLAIN if "classify" in spec.objectives}
+MEMBERSHIP = sorted(name for name, spec in SPECS.items() if "next-symbols" in spec.objectives)
+REGULAR = {name for name, spec in SPECS.items() if spec.theory.level == "regular"}
+TAGGED = sorted(name for name in REGULAR if "tag" in SPECS[name].objectives)
 
 
 @pytest.fixture(scope="session")
 def make() -> Callable[..., Any]:
     """Build a language or a function by name, with options."""
-    return lambda name, **options: build(PLAIN[name], **options)
-
-
-@pytest.fixture(scope="session", name="build")
-def build_by_full_name(make: Callable[..., Any]) -> Callable[[str], Any]:
-    """Build a language by its full name, a family's member among them."""
-    from beyond_families import MEMBERS_OF_FAMILIES
-
-    return lambda name: MEMBERS_OF_FAMILIES.get(name) or make(name)
+    return lambda name, **options: HOST.task(name, options).source
 
 
 @pytest.fixture(scope="session")
@@ -76,45 +56,24 @@ def spec(request) -> TaskSpec:
 
 
 @pytest.fixture(scope="session")
-def language(spec) -> Language:
+def language(spec, make) -> Language:
     """The language of each task in turn, with its default options."""
-    return build(spec)
+    return make(spec.name)
 
 
-@pytest.fixture(scope="session", params=sorted(FUNCTIONS))
-def function(request) -> Transduction:
-    """Each function from strings to strings in turn."""
-    return build(FUNCTIONS[request.param])
-
-
-def _objective(name: str, *, regular: bool = False):
-    names = sorted(
-        task
-        for task, spec in SPECS.items()
-        if name in spec.objectives and (not regular or spec.theory.level == "regular")
-    )
-    return [pytest.param(task, id=task) for task in names]
-
-
-@pytest.fixture(scope="session", params=_objective("next-symbols"))
-def membership(request) -> Language:
+@pytest.fixture(scope="session", params=MEMBERSHIP)
+def membership(request, make) -> Language:
     """Each language in the narrow sense in turn."""
-    return build(SPECS[request.param])
+    return make(request.param)
 
 
-@pytest.fixture(scope="session", params=_objective("tag"))
-def taggable(request) -> Language:
-    """Each language that gives a class to every prefix in turn."""
-    return build(SPECS[request.param])
-
-
-@pytest.fixture(scope="session", params=_objective("next-symbols", regular=True))
-def automaton_membership(request) -> Language:
+@pytest.fixture(scope="session", params=[name for name in MEMBERSHIP if name in REGULAR])
+def automaton_membership(request, make) -> Language:
     """Each language in the narrow sense that has an automaton in turn."""
-    return build(SPECS[request.param])
+    return make(request.param)
 
 
-@pytest.fixture(scope="session", params=_objective("tag", regular=True))
-def automaton_taggable(request) -> Language:
+@pytest.fixture(scope="session", params=TAGGED)
+def automaton_taggable(request, make) -> Language:
     """Each language that gives a class to every prefix, by an automaton, in turn."""
-    return build(SPECS[request.param])
+    return make(request.param)

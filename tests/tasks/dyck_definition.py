@@ -65,11 +65,6 @@ def members(types, deepest, length):
     return [string for string in strings if stack_after(string, deepest) == []]
 
 
-def ids(language, text):
-    """Return the symbol ids of a text without spaces."""
-    return [language.alphabet.index(symbol) for symbol in text]
-
-
 def name(case):
     """Return the name of a language, for the tests' own names."""
     return "-".join(["dyck", *(str(field) for field in case if field is not None)])

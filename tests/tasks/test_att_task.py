@@ -4,10 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from formalbench import RequestError, theory_of
+from formalbench import RequestError
 from formalbench.contracts.source import Stream
 from formalbench_tasks import plugin
-from formalbench_tasks.automata import att_file
 
 # b after every a, but the state named first is 7, and 3 is reached by nothing.
 WRITTEN = """
@@ -63,32 +62,17 @@ def test_random_automata(tmp_path):
             assert label == (state in final)
 
 
-def test_underscores_are_hyphens(tmp_path):
-    assert read(tmp_path, WRITTEN, "My_Own.att").name == "my-own"
-
-
-def test_a_complete_one_needs_no_dead_state(tmp_path):
-    language = read(tmp_path, "0 1 a a\n1 0 a a\n0\n").factory()
-    assert language.automaton.num_states == 2
-    assert theory_of(language).finest == "solvable"
-
-
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("0 1 a a\n0 2 a a\n1\n", ":2: a second way on from state 0 with 'a': the automaton must"),
         ("0 1 a b\n1\n", ":1: 'a' is read and 'b' written: no automaton"),
         ("0 1 <eps> <eps>\n1\n", ":1: <eps> reads nothing"),
-        ("0 1 @0@ @0@\n1\n", ":1: @0@ reads nothing"),
-        ("0 1 @_EPSILON_SYMBOL_@\n1\n", ":1: @_EPSILON_SYMBOL_@ reads nothing"),
         ("0 1 a a\n1 0 b b\n", ": there is no final state in it: is its end missing?"),
         ("0 1 a a\n\n1 0.5\n", ":3: 2 fields: a transition has from, to, in and out"),
-        ("0 1 a a 0.5\n1\n", ":1: 5 fields"),
         ("q 1 a a\n", ":1: 'q' is not the number of a state"),
-        ("-1\n", ":1: '-1' is not the number of a state"),
         ("0 1 \x07 \x07\n", ":1: symbol '\\x07' cannot be printed"),
         ("", ": there is no transition in it"),
-        ("3\n", ": there is no transition in it"),
         (b"0 1 \xff \xff\n", ": not UTF-8: invalid start byte at byte 4"),
         ("\n".join(f"{n} {n + 1} a" for n in range(10_001)), ": there are 10002 states: at most"),
         ("\n".join(f"0 1 {chr(0x4E00 + n)}" for n in range(501)), ": there are 501 symbols: at"),
@@ -109,20 +93,3 @@ def test_what_is_refused(tmp_path, text, problem):
 def test_names_that_no_task_can_have(tmp_path, name):
     with pytest.raises(RequestError, match="its name must be letters and digits"):
         read(tmp_path, WRITTEN, name)
-
-
-def test_a_missing_file_is_one_line(tmp_path):
-    with pytest.raises(RequestError, match="No such file"):
-        att_file.read(tmp_path / "x.att")
-
-
-def test_many_states_and_symbols(tmp_path):
-    rng = np.random.default_rng(0)
-    letters = [chr(0x4E00 + symbol) for symbol in range(64)]
-    lines = [f"{q} {rng.integers(200)} {a} {a}" for q in range(200) for a in letters]
-    language = read(tmp_path, "\n".join([*lines, *map(str, range(0, 200, 2))])).factory()
-    assert language.automaton.num_states == 200
-    assert theory_of(language).star_free is False
-    strings_BN = language.sample(Stream("large"), 40, 16)
-    labels = [language.oracle(row) for row in strings_BN.tolist()]
-    assert language.classify(strings_BN).tolist() == labels

@@ -7,7 +7,6 @@ import json
 import signal
 import struct
 import zipfile
-from pathlib import Path
 
 import pytest
 from formalbench import RequestError, read_yaml
@@ -19,7 +18,6 @@ from formalbench_text.fetch.writing import (
     CorpusRecipe,
     PairedPage,
     Text,
-    distinct_pages,
     distinct_texts,
     fetch_into,
 )
@@ -114,18 +112,6 @@ def test_texts_are_there_once():
     assert [one.name for one in distinct_texts(texts)] == ["a", "c"]
 
 
-def test_pieces_are_there_once_whatever_their_page():
-    pages = [
-        PairedPage("a", [("x", "1"), ("y", "2")]),
-        PairedPage("b", [("x", "3")]),
-        PairedPage("c", [("z", "4")]),
-    ]
-    assert distinct_pages(pages) == [
-        PairedPage("a", [("x", "1"), ("y", "2")]),
-        PairedPage("c", [("z", "4")]),
-    ]
-
-
 HELP = "<html><script>var p;</script><p>LibreOffice</p><h1>{}</h1><p>{} <b>{}</b></p></html>"
 
 
@@ -215,18 +201,6 @@ def test_what_is_no_catalogue(tmp_path, contents):
         list(messages_of(tmp_path / "a.mo"))
 
 
-def test_programs_and_help_together(tmp_path, monkeypatch):
-    catalogue(tmp_path / "usr" / "vi" / "LC_MESSAGES" / "a.mo", {**MESSAGES, "OK": "OK"})
-    catalogue(tmp_path / "usr" / "de" / "LC_MESSAGES" / "a.mo", {"File": "Datei"})
-    help_page = PairedPage("a.html", [("Print", "In")])
-    monkeypatch.setattr(recipes, "debian", lambda names, folder: tmp_path)
-    monkeypatch.setattr(recipes, "help_pages", lambda folder: iter([help_page]))
-    catalogues, *rest = recipes.pages(tmp_path)
-    assert catalogues.name == "usr/vi/LC_MESSAGES/a.mo"
-    assert len(catalogues.pairs) == 3  # what is not translated is left out
-    assert rest == [help_page]
-
-
 def test_what_cannot_be_downloaded_is_told_in_one_line(tmp_path, monkeypatch):
     class Failed:
         returncode, stderr = 1, "long story\nERROR: no such thing\n\n"
@@ -237,23 +211,6 @@ def test_what_cannot_be_downloaded_is_told_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(fetch_packages.shutil, "which", lambda name: None)
     with pytest.raises(RequestError, match="this needs dpkg-deb, which Debian"):
         fetch_packages.debian(["a"], tmp_path)
-
-
-def test_a_folder_may_be_named_from_here(tmp_path, monkeypatch):
-    class Done:
-        returncode, stderr = 0, ""
-
-    def run(command, cwd, **options):
-        place = Path(cwd) / command[command.index("--dest") + 1]
-        with zipfile.ZipFile(place / "a-1-py3-none-any.whl", "w") as wheel:
-            wheel.writestr("a.txt", "a")
-        return Done
-
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "here").mkdir()
-    monkeypatch.setattr(fetch_packages.subprocess, "run", run)
-    with fetch_packages.wheel("a==1", Path("here")) as wheel:
-        assert wheel.namelist() == ["a.txt"]
 
 
 def test_an_unknown_corpus(cli, own_place):

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from formalbench import RequestError, Stream, read_yaml
+from formalbench import RequestError, read_yaml
 from formalbench.checks import check_plugin
 from formalbench.host import PluginHost
 from formalbench_tasks.datasets import description, source
@@ -54,15 +54,6 @@ def test_every_answer_comes_back(path):
         [2, 3, 1],
     )
     assert [function.answer_length(length) for length in range(5)] == [0, 1, 3, 0, 2]
-
-
-def test_each_part_has_its_own_strings(path):
-    function = description.read(path, read_yaml(path)).factory()
-    test = function.part("test")
-    assert [test.number(length) for length in range(6)] == [0, 0, 2, 0, 1, 0]
-    drawn = test.sample(Stream("draw"), 2, 50)
-    assert {tuple(row) for row in drawn.tolist()} == {(0, 0), (1, 1)}
-    assert function.overlap() == "1 of 3 test strings are training strings, too"
 
 
 def test_its_contract(path):

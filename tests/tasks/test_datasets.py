@@ -1,12 +1,12 @@
 """Data sets from files: what is read, what is drawn of it, and what is refused in one line."""
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 from formalbench import HasFixedStrings, Language, RequestError, Stream, read_yaml
-from formalbench.contracts.example import Example
 from formalbench.evaluation import cells
 from formalbench.host import PluginHost
 from formalbench.host.plugin import find_plugins
@@ -167,11 +167,6 @@ def test_what_of_the_test_is_trained_on(folder):
     assert build(folder).overlap() == ""
 
 
-def test_a_file_of_two_splits_is_refused(folder):
-    line = refusal(folder, DATA.replace("dev.tok", "train.tok"))
-    assert line.endswith("data: train.tok is both the train and the validation")
-
-
 def test_a_string_that_is_not_there(folder):
     data = build(folder)
     strange = np.array([[1, 1], [0, 0]])
@@ -194,17 +189,6 @@ def test_labels_behind_the_strings_and_symbols_without_spaces(folder):
     assert (data.alphabet, data.table.classes) == (("a", "b"), ("FALSE", "TRUE"))
     assert data.classify(np.array([[0, 1, 1, 0]])).tolist() == [1] == [data.oracle([0, 1, 1, 0])]
     assert data.classify(np.zeros((1, 0), np.int64)).tolist() == [0] == [data.oracle([])]
-
-
-def test_names_that_are_given(folder):
-    data = build(
-        folder, DATA + 'alphabet: [b, a, "10", c]\nclasses: [2, 1, 0]\ntheory: star-free\n'
-    )
-    assert data.alphabet == ("b", "a", "10", "c")
-    assert data.classify(np.array([[1, 0]])).tolist() == [2]
-    assert data.theory.finest == "star-free"
-    data = build(folder, DATA + "theory: regular\n")
-    assert (data.theory.label, data.theory.solvable) == ("regular or smaller", None)
 
 
 def test_it_is_kept_sealed_and_found_again(folder, monkeypatch):
@@ -238,6 +222,14 @@ def test_changed_data_is_other_data(folder):
     assert digest() != first
 
 
+def test_data_that_change_while_they_are_read_are_refused(folder):
+    spec = spec_of(folder)
+    shutil.rmtree(folder / "cache", ignore_errors=True)  # else what was read would be taken from it
+    (folder / "long.txt").write_text("1\n2\n1\n")
+    with pytest.raises(RequestError, match="its data changed while it was read: start again"):
+        spec.factory()
+
+
 def test_many_symbols_and_lengths_come_back(folder):
     rng = np.random.default_rng(0)
     rows = {" ".join(map(str, rng.integers(300, size=int(n)))) for n in rng.integers(0, 40, 500)}
@@ -264,16 +256,12 @@ def hash_of(text):
     ("file", "contents", "line"),
     [
         ("train.txt", "0\n2\n0\n0\n", "train.txt: 4 labels for 5 strings: train.tok:5 has no"),
-        ("dev.txt", "2\n1\n1\n", "dev.txt: 3 labels for 2 strings: dev.txt:3 has no partner"),
         ("dev.tok", "b b\nx\n", "dev.tok:2: unknown symbol 'x' (name all in 'alphabet')"),
         ("long.txt", "1\n2\n7\n", "long.txt:3: unknown label '7'; known: '0', '1', '2' "),
-        ("long.txt", "1\n\n7\n", "long.txt:2: no label"),
-        ("short.tok", "", "short.tok: no string in it"),
         ("short.tok", b"a\n\xff\n", "short.tok: not UTF-8: invalid start byte"),
         ("train.txt", "0\n0\n0\n0\n0\n", "train.txt: only one label: '0'"),
         ("short.txt", "1\n0\n0\n", "short.tok:2: the same string as in train.tok:2, with another"),
         ("train.txt", "0\n2\n0\n0\n\x1b[1m\n", "train.txt: '\\x1b[1m' cannot be printed"),
-        ("train.tok", "a\nb\n\na\nb\x07\n", "train.tok: 'b\\x07' cannot be printed"),
     ],
 )  # fmt: skip
 def test_bad_data_is_one_line_with_its_place(folder, file, contents, line):
@@ -301,21 +289,6 @@ def test_bad_yaml_is_told_at_once(folder):
     assert "data: test: must have at most 100 items" in refusal(folder, f"{DATA}{many}")
     missing = refusal(folder, "name: no\ndata: {train: {strings: dev.tok}, tests: 1}\n")
     assert "the key 'data: validation' is missing; the key 'data: test' is missing" in missing
-
-
-def test_only_plain_files_are_read(folder):
-    (folder / "dev.txt").unlink()
-    (folder / "dev.txt").symlink_to("train.txt")
-    assert refusal(folder) == "dev.txt: a link, and only plain files are taken"
-
-
-def test_examples_are_of_the_objective(folder):
-    path = folder / "my-data.yaml"
-    path.write_text(DATA)
-    task = PluginHost.load([path]).task("my-data")
-    example = task.of("train").sample(Stream("some"), 2, 4)
-    assert isinstance(example, Example)
-    assert example.targets.tolist() == task.source.classify(example.inputs).tolist()
 
 
 def test_a_part_of_very_many_lengths_has_cells_of_several(folder, monkeypatch):

@@ -6,23 +6,14 @@ from dyck_definition import (
     LONGEST,
     SMALL,
     dyck_of,
-    ids,
     language,
-    members,
     name,
     next_shares,
     stack_after,
 )
-from formalbench.contracts.errors import RequestError
 from formalbench.contracts.source import Stream
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 every_small = pytest.mark.parametrize("case", SMALL, ids=name)
-
-
-def batch(*strings):
-    return np.array(strings, dtype=np.int64).reshape(len(strings), -1)
 
 
 @every_small
@@ -62,80 +53,12 @@ def test_every_prefix_of_every_short_string(case, every_string):
                 assert tags_BN[row, stop - 1] == int(held == [])
 
 
-@settings(max_examples=60, deadline=None)
-@given(data=st.data())
-def test_arbitrary_strings(data):
-    types = data.draw(st.integers(1, 6))
-    deepest = data.draw(st.one_of(st.none(), st.integers(1, 6)))
-    dyck = dyck_of(types, deepest)
-    strings = data.draw(
-        st.integers(0, 60).flatmap(
-            lambda n: st.lists(
-                st.lists(st.integers(0, 2 * types - 1), min_size=n, max_size=n),
-                min_size=1,
-                max_size=4,
-            )
-        )
-    )
-    assert dyck.classify(batch(*strings)).tolist() == [dyck.oracle(s) for s in strings]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "longest"),
-    [((1, None), 10_000), ((2, 6), 10_000), ((8, None), 10_000), ((128, 10), 3000),
-     ((500, 40), 1200)],
-)  # fmt: skip
-def test_long_strings(case, longest):
-    dyck = language(case)
-    for length in (1001, longest):
-        strings_BN = dyck.sample(Stream("long", length), length, 6)
-        expected = [dyck.oracle(string) for string in strings_BN.tolist()]
-        assert dyck.classify(strings_BN).tolist() == expected
-        assert sum(expected) == (3 if length % 2 == 0 else 0)
-
-
 def test_positions_beyond_16_bits():
     dyck = dyck_of(2)
     members_BN = dyck.sample_members(Stream("long"), 70_000, 1)
     assert dyck.oracle(members_BN[0].tolist()) == 1
     members_BN[0, 35_000] ^= 2
     assert dyck.classify(members_BN).tolist() == [0]
-
-
-def test_the_closing_example_of_the_slides():
-    """Steffen, Glaus and Saeedi (2022), conclusions; over two types, depth 6."""
-    dyck = dyck_of(2, 6)
-    left, right = "(((([()])[()])[()]))", "(((([()])[(()][()]))"
-    for text, label in ((left, 1), (right, 0)):
-        string = ids(dyck, text)
-        assert dyck.classify(batch(string)).tolist() == [label]
-        assert dyck.oracle(string) == label
-    assert dyck.oracle(ids(dyck, left.replace("[()])[()]", "[()])[(])", 1))) == 0
-    assert dyck_of(2, 5).oracle(ids(dyck, left)) == 0  # it needs the sixth level
-
-
-@pytest.mark.parametrize(
-    ("case", "text", "label"),
-    [
-        ((1, None), "", 1),
-        ((1, None), "((()))", 1),
-        ((1, None), "))()(", 0),
-        ((2, None), "[[()]()]", 1),
-        ((2, None), "([)]", 0),
-        ((2, None), "(()[][])[]", 1),
-        ((1, 1), "()()()()", 1),
-        ((1, 1), "(())", 0),
-        ((2, 2), "(())[[]]", 1),
-        ((2, 2), "(([]))", 0),
-        ((4, 4), "<{[()]}>", 1),
-        ((4, 3), "<{[()]}>", 0),
-    ],
-)
-def test_known_strings(case, text, label):
-    dyck = language(case)
-    assert dyck.classify(batch(ids(dyck, text))).tolist() == [label]
-    assert dyck.oracle(ids(dyck, text)) == label
 
 
 def test_alphabets():
@@ -148,34 +71,6 @@ def test_alphabets():
         assert [dyck.alphabet[symbol][0] for symbol in dyck.closes] == list(
             ")" * types if types > 4 else ")]}>"[:types]
         )
-
-
-@pytest.mark.parametrize(
-    ("case", "near"),
-    [
-        ((0, None), "dyck-0: .*try dyck-1$"),
-        ((0, 3), "dyck-0-3: .*try dyck-1-3$"),
-        ((2, 0), "dyck-2-0: .*try dyck-2-1$"),
-        ((501, None), "try dyck-500$"),
-        ((10, 1001), "try dyck-10-1000$"),
-    ],
-)
-def test_refusals(case, near):
-    with pytest.raises(RequestError, match=near):
-        language(case)
-
-
-@pytest.mark.parametrize("length", [10_000_001, 10**11])
-def test_strings_nobody_can_wait_for_are_refused(length):
-    for dyck in (dyck_of(2), dyck_of(2, 3)):
-        for ask in (
-            lambda dyck: dyck.sample(Stream("long"), length, 1),
-            lambda dyck: dyck.sample_members(Stream("long"), length, 1),
-            lambda dyck: dyck.near_misses(Stream("long"), length, 1),
-            lambda dyck: dyck.class_distribution(length),
-        ):
-            with pytest.raises(RequestError, match="too long"):
-                ask(dyck)
 
 
 # As an automaton.
@@ -239,8 +134,3 @@ def test_lengths_to_generate_are_those_of_the_papers():
         assert splits.test[0] % 2 == 0
     assert dyck_of(2, 3).splits("classify") is None
     assert dyck_of(2).splits("generate") is None
-
-
-def test_the_counts_are_catalan_numbers():
-    assert [len(members(1, None, n)) for n in (0, 2, 4, 6, 8)] == [1, 1, 2, 5, 14]
-    assert len(members(2, None, 6)) == 5 * 2**3

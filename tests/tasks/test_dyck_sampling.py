@@ -21,7 +21,7 @@ from dyck_definition import (
 )
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.source import Stream
-from formalbench_tasks.dyck.brackets import Shapes, dress, rising_share
+from formalbench_tasks.dyck.brackets import Shapes, rising_share
 from formalbench_tasks.dyck.language import windows
 from scipy.stats import chisquare
 
@@ -77,22 +77,6 @@ def test_shapes_that_stay_open_are_uniform(deepest, length, end):
     law = {s: 1 for s, stack in held.items() if stack is not None and len(stack) == end}
     opens = Shapes(deepest).uniform(Stream("open"), length, 200 * len(law), end)
     assert fits(1 - opens.astype(np.int64), law)
-
-
-def test_shapes_there_are_none_of():
-    assert not Shapes(1).exist(4, 2)
-    assert not Shapes().exist(1, 3)
-    assert not Shapes().exist(4, 1)
-    with pytest.raises(ValueError, match="length 4 leaves 2 open"):
-        Shapes(1).uniform(Stream("none"), 4, 1, 2)
-
-
-def test_types_go_to_pairs():
-    opens = np.array([[1, 1, 0, 1, 0, 0, 1, 0]], dtype=bool)
-    assert dress(opens, np.array([[3, 0, 2, 1]])).tolist() == [[6, 0, 1, 4, 5, 7, 2, 3]]
-    unclosed = np.array([[1, 1, 0, 1]], dtype=bool)
-    assert dress(unclosed, np.array([[3, 0, 2]])).tolist() == [[6, 0, 1, 4]]
-    assert dress(np.zeros((2, 0), dtype=bool), np.zeros((2, 0), dtype=np.int64)).shape == (2, 0)
 
 
 # What the process generates.
@@ -223,15 +207,6 @@ def test_long_lengths_have_what_is_left(depth):
     assert 1 - shares.sum() == pytest.approx(left, rel=0.01, abs=1e-6)
 
 
-def test_windows_are_those_of_the_papers():
-    assert [windows(depth) for depth in (3, 5, 10, 15)] == [
-        ((1, 84), (85, 168)),
-        ((1, 180), (181, 360)),
-        ((1, 700), (701, 1400)),
-        ((1, 1620), (1621, 3240)),
-    ]
-
-
 # What is drawn to classify.
 
 
@@ -270,8 +245,3 @@ def test_odd_lengths_have_strings_that_are_merely_unclosed():
     assert not dyck.classify(strings).any()
     legal = dyck.next_symbols(strings)[:, -1].any(axis=-1)
     assert legal.sum() == 100
-
-
-def test_members_and_non_members_of_two_symbols():
-    strings = dyck_of(1).sample(Stream("two"), 2, 400)
-    assert {tuple(s) for s in strings.tolist()} == {(0, 0), (0, 1), (1, 0), (1, 1)}

@@ -55,16 +55,6 @@ def test_values_are_those_that_python_reads(make, text):
     assert language.oracle(string[0].tolist()) == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["", "+", "()", "1+", "(1", "1)", "12", "(1)(2)", "1(2)", "*1", "1*+2", ")1(", "((1)"]
-)
-def test_what_is_no_expression(make, text):
-    language = make("modular-arithmetic-brackets")
-    string = ids(language, text).reshape(1, -1)
-    assert not language.in_domain(string).any()
-    assert language.classify(string).tolist() == [-1]
-
-
 DRAWN = re.compile(r"-?\d|\(-?\d\)")
 
 
@@ -116,33 +106,6 @@ def test_shares_are_those_of_what_is_drawn():
         assert found == pytest.approx([zero, *[(1 - zero) / 4] * 4], abs=0.012)
 
 
-@pytest.mark.parametrize(
-    ("text", "solution"),
-    [
-        ("x=3", 3),
-        ("-x=3", 2),
-        ("((3+x)-1)=4", 2),
-        ("(2-(-x))=0", 3),
-        ("(2--x)=0", 3),
-        ("1-(x+4)-1=0", 1),
-    ],
-)
-def test_solutions_by_hand(make, text, solution):
-    language = make("solve-equation")
-    assert language.classify(ids(language, text)).tolist() == [solution]
-    assert language.oracle(ids(language, text)[0].tolist()) == solution
-
-
-@pytest.mark.parametrize(
-    "text", ["", "x", "x=", "=1", "1=1", "x+x=2", "x=x", "x=-1", "x=1=1", "(x=1", "x=11", "2x=1"]
-)
-def test_what_is_no_equation(make, text):
-    language = make("solve-equation")
-    string = ids(language, text).reshape(1, -1)
-    assert not language.in_domain(string).any()
-    assert language.classify(string).tolist() == [-1]
-
-
 def test_the_x_is_the_next_digit_from_a_uniform_place(make):
     language = make("solve-equation")
     strings_BN = language.sample(Stream("places"), 7, 20_000)  # (d+d)=v or (d-d)=v
@@ -150,17 +113,6 @@ def test_the_x_is_the_next_digit_from_a_uniform_place(make):
     assert first == pytest.approx(3 / 5, abs=0.012)  # from the bracket, the digit, or the end
     found = np.bincount(language.classify(strings_BN), minlength=5) / 20_000
     assert found == pytest.approx(language.class_distribution(7), abs=0.012)
-
-
-@pytest.mark.parametrize(
-    ("text", "label"),
-    [("01100_10", 1), ("101_01", 1), ("10110_", 1), ("_0", 0), ("1_", 1), ("0_10001001", None)],
-)
-def test_missing_symbols_by_hand(make, text, label):
-    language = make("missing-duplicate")
-    string = ids(language, text)
-    assert language.in_domain(string).tolist() == [label is not None]
-    assert language.classify(string).tolist() == [-1 if label is None else label]
 
 
 @pytest.mark.parametrize("length", [2, 4, 6, 8, 10])

@@ -7,7 +7,6 @@ from formalbench_tasks.automata.regex import RegexDefinition
 from formalbench_tasks.automata.regular_language import CustomLanguage
 from formalbench_tasks.near_misses import (
     delete_insert,
-    edit,
     edit_once,
     edit_until_outside,
     geometric,
@@ -48,14 +47,6 @@ def test_one_edit_substitutes_transposes_or_moves():
     assert (changed > 0).all()
 
 
-def test_edits_stay_within_the_alphabet_and_length():
-    for symbols, length in ((1, 3), (2, 1), (3, 8)):
-        strings = Stream("within").integers(symbols, (300, length))
-        edited = edit(Stream("edit"), strings, symbols)
-        assert edited.shape == strings.shape
-        assert ((edited >= 0) & (edited < symbols)).all()
-
-
 def test_corrupted_members_are_outside_and_near(make):
     language = make("d4")
     members = language.sample_members(Stream("members"), 60, 400)
@@ -66,14 +57,6 @@ def test_corrupted_members_are_outside_and_near(make):
     assert not any(language.oracle(string) for string in edited.tolist())
     # an edit changes the counts by two at most, so the balance is nearly kept
     assert np.abs((edited == 0).sum(axis=1) - 30).mean() < 2
-
-
-def test_what_cannot_be_brought_outside_is_reported():
-    strings = np.zeros((5, 4), dtype=np.int64)
-    _, stuck = edit_until_outside(
-        Stream("stuck"), strings, lambda s: np.ones(len(s), dtype=np.bool_), 2
-    )
-    assert stuck.all()
 
 
 def test_half_of_the_negatives_are_hard(make):

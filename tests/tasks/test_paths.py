@@ -7,14 +7,12 @@ from math import comb
 import numpy as np
 import pytest
 import reference_sampler
-from formalbench.contracts.errors import RequestError
 from formalbench.contracts.source import Stream
 from formalbench_tasks.automata import automaton as automata_automaton
 from formalbench_tasks.automata import paths as automata_paths
 from formalbench_tasks.automata.automaton import from_table
 from formalbench_tasks.automata.paths import Paths
 from formalbench_tasks.automata.regex import compile_regex
-from formalbench_tasks.automata.regular_language import RegularLanguage
 from scipy.stats import chisquare
 
 
@@ -29,6 +27,12 @@ def test_the_reference_counts_every_class(automaton_taggable, every_string, long
                 reference_sampler.count(automaton_taggable.automaton, length, label) == found[label]
             )
             assert automaton_taggable.automaton.paths.has_class(length, label) == (found[label] > 0)
+
+
+def test_there_are_no_strings_of_other_lengths_or_classes(make):
+    paths = make("cycle-navigation").automaton.paths
+    assert [paths.has_class(9, label) for label in range(-1, 6)] == [False, *[True] * 5, False]
+    assert not paths.has_class(-1, 0)
 
 
 def test_the_reference_gives_known_numbers(make):
@@ -134,21 +138,6 @@ def test_sampling_is_uniform_over_all_strings_of_a_class(make, every_string, nam
     assert chisquare([found[string] for string in wanted]).pvalue > 1e-3
 
 
-def test_members_are_drawn_on_request(membership):
-    for length in (20, 60):
-        length += not membership.has_members(length)  # some have members of odd lengths only
-        members_BN = membership.sample_members(Stream("members", length), length, 15)
-        assert members_BN.shape == (15, length)
-        assert all(membership.oracle(string) for string in members_BN.tolist())
-
-
-def test_a_length_without_members_is_refused(make):
-    assert not make("d2").has_members(7)
-    assert not make("d2").has_members(-1)
-    with pytest.raises(ValueError, match="no string of length 7 has class 1"):
-        make("d2").sample_members(Stream("none"), 7, 2)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["tomita-2", "tomita-7", "d12", "parity"])
 def test_very_long_strings(make, name):
@@ -191,24 +180,6 @@ def test_counts_of_long_strings_are_not_kept(make):
     paths = make("d12").automaton.paths
     assert paths.has_class(20_000, 1)
     assert len(paths._counts._rows) + len(paths._counts._firsts) < 5000
-
-
-@pytest.mark.parametrize("length", [10_000_001, 10**11])
-def test_strings_nobody_can_wait_for_are_refused(language, length):
-    length += not language.has_length(length)  # some have only odd ones, some only even ones
-    asked = [lambda: language.sample(Stream("long"), length, 1)]
-    asked += [lambda: language.class_distribution(length)]
-    if isinstance(language, RegularLanguage):
-        asked += [lambda: language.sample_members(Stream("long"), length, 1)]
-        asked += [lambda: language.has_members(length)]
-    for ask in asked:
-        with pytest.raises(RequestError, match=f"of length {length} are too long: at most 10"):
-            ask()
-
-
-def test_strings_of_biased_bits_nobody_can_wait_for_are_refused(make):
-    with pytest.raises(RequestError, match="too long"):
-        make("parity", p=0.3).sample(Stream("long"), 10**11, 1)
 
 
 def test_distribution_may_be_asked_for_some_classes_only(make):

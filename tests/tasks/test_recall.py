@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from formalbench import RequestError
 from formalbench.contracts.source import Stream
 from formalbench.contracts.task import Task
 from formalbench.objectives.tag import Tag
@@ -64,11 +63,6 @@ def test_instructions_are_as_probable_as_said(ignored):
     assert shares == pytest.approx(expected, abs=0.01)
 
 
-@pytest.mark.parametrize("text", ["", "w", "r0", "w0r1", "w00r", "w0w", "wwww", "i0r0"])
-def test_what_is_no_string_of_it(text):
-    assert not FLIP_FLOP.in_domain(flip_flop(text).reshape(1, -1)).any()
-
-
 def test_only_what_is_read_is_scored():
     task = Task("flip-flop", 1, FLIP_FLOP, Tag())
     example = task.examples(flip_flop("w1r1i0w0r0"))
@@ -113,16 +107,3 @@ def test_near_places_are_likelier():
     places = np.bincount(strings_BN[:, 2::2].argmin(axis=1), minlength=5) / 20_000
     weights = 1 / np.arange(1, 6)
     assert places == pytest.approx(weights / weights.sum(), abs=0.012)
-
-
-@pytest.mark.parametrize("options", [{"vocabulary": 15}, {"vocabulary": 16, "pairs": 8}])
-def test_recall_has_bounds(options):
-    with pytest.raises(RequestError, match=next(reversed(options))):
-        Recall(RecallConfig(**options))
-
-
-def test_lengths():
-    assert [n for n in range(40) if FLIP_FLOP.has_length(n)] == list(range(4, 40, 2))
-    assert [n for n in range(20) if MQAR.has_length(n)] == [16, 18]
-    assert not MQAR.has_length(16 * 8)  # there are 7 keys
-    assert [MQAR.round_length(n) for n in (16, 17)] == [16, 16]

@@ -6,7 +6,7 @@ from itertools import groupby
 import numpy as np
 import pytest
 from formalbench.contracts.source import Stream
-from formalbench_tasks.automata.long_runs import MOST, Chain, mean_runs, move_border
+from formalbench_tasks.automata.long_runs import Chain, move_border
 from formalbench_tasks.automata.paths import Paths
 from formalbench_tasks.automata.regex import RegexDefinition
 from formalbench_tasks.automata.regular_language import EditedLanguage, LongRunsLanguage
@@ -46,12 +46,6 @@ def test_strings_have_the_classes_asked_for_and_the_oracles(tomita, length):
     assert all(no_odd_runs_in_turn(row) for row in members_BN.tolist())
 
 
-def test_equal_streams_give_equal_strings_of_any_number(tomita):
-    one, other = (tomita.sample(Stream("same"), 70, 40) for _ in range(2))
-    assert np.array_equal(one, other)
-    assert not np.array_equal(one, tomita.sample(Stream("not the same"), 70, 40))
-
-
 @pytest.mark.parametrize(("bound", "most"), [(3, 0.62), (7, 0.7), (15, 0.8), (31, 0.88)])
 def test_counting_runs_up_to_a_bound_is_not_enough(tomita, bound, most):
     before = EditedLanguage(tomita.definition)
@@ -70,21 +64,6 @@ def test_counting_runs_up_to_a_bound_is_not_enough(tomita, bound, most):
         found.append(np.mean(right))
     assert found[0] > 0.94
     assert found[1] < most
-
-
-def test_means_are_parts_of_the_length():
-    assert mean_runs(500) == (2, 16, 32, 64, 128)
-    assert mean_runs(1) == mean_runs(0) == (2,) * 5
-    assert mean_runs(10**6)[-1] == MOST
-
-
-def test_runs_have_their_mean_length(tomita):
-    for mean in (2, 8, 64):
-        strings_BN = Chain(tomita.automaton, mean).sample(
-            Stream("mean", mean), 3000, np.zeros(20, dtype=np.int64)
-        )
-        runs = 1 + (strings_BN[:, 1:] != strings_BN[:, :-1]).sum(axis=1)
-        assert 3000 * 20 / runs.sum() == pytest.approx(mean, rel=0.15)
 
 
 @pytest.mark.parametrize("label", [0, 1])

@@ -1,6 +1,5 @@
 """What is asked of texts: which token comes next, and which one was hidden."""
 
-import json
 import math
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 import torch
 from formalbench import Batch, Corpus, Example, RequestError, Stream
 from formalbench.contracts.example import tensors
-from formalbench.contracts.metric import Measure
 from formalbench.evaluation.cells import check_process
 from formalbench.evaluation.cells import test_set as cells_of
 from formalbench.host import PluginHost
@@ -77,22 +75,6 @@ def test_perplexity_is_that_of_even_odds():
     sure[..., 0] = 100.0
     both = metric.finish(state + metric.measure(sure, example).numpy())["perplexity"]
     assert math.isclose(both.mean, math.sqrt(8.0), rel_tol=1e-6)
-
-
-def test_a_perplexity_beyond_numbers_stays_one():
-    found = Perplexity().finish(np.array([1e9, 1.0]))["perplexity"]
-    assert math.isfinite(found.total)
-    assert found != Measure(0.0, 1)
-
-
-def test_a_checkpoint_is_chosen_by_cross_entropy():
-    measures = {
-        "answer-accuracy": Measure(9.0, 10),
-        "cross-entropy": Measure(30.0, 10),
-    }
-    worse = {**measures, "cross-entropy": Measure(31.0, 10), "answer-accuracy": Measure(10.0, 10)}
-    prefer = CausalLM().preference
-    assert prefer(measures, "answer-accuracy") > prefer(worse, "answer-accuracy")
 
 
 def test_chance_is_the_most_frequent_last_token(host):
@@ -167,43 +149,3 @@ def test_what_stands_behind_the_end_of_a_text_sees_what_stands_before_it(host):
         before, after = network(Batch(window)), network(Batch(other))
     assert torch.equal(before[0, : place - 1], after[0, : place - 1])
     assert not torch.allclose(before[0, place + 1], after[0, place + 1])
-
-
-def test_they_are_not_asked_of_languages(host):
-    with pytest.raises(RequestError, match="parity"):
-        host.task("parity:causal-lm")
-    refusal = CausalLM().refusal(host.task("parity").source)
-    assert refusal == "causal-lm needs a Corpus, and Parity is none (inherit formalbench.Corpus)"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("objective", ["causal-lm", "masked-lm"])
-@pytest.mark.parametrize("model", ["transformer", "lstm", "regulargpt"])
-def test_models_learn_what_is_frequent(cli, own_place, write, tmp_path, model, objective):
-    few = write(
-        "few.yaml",
-        """
-        name: few
-        version: 1
-        seeds: 1
-        learning_rates: [0.02]
-        steps: 30
-        batch: 8
-        evaluate_every: 10
-        curriculum: {kind: uniform}
-        decay: {steps: 10}
-        validation: {every: 10, lengths: 1, strings: 16}
-        test: {lengths: [32]}
-        """,
-    )
-    done = cli(
-        *("run", "--model", model, "--task", f"tiny:{objective}", "--plugin", few, "--json"),
-        *("--protocol", "few", "--set", "model.width=16", "--results", tmp_path / "r"),
-    )
-    assert done.code == 0, done.err
-    (path,) = (tmp_path / "r").rglob("*.json")
-    cells = json.loads(path.read_text())["test"]["cells"]["metrics"]
-    bits = cells["cross-entropy"]["total"][0] / cells["cross-entropy"]["count"][0] / 1000
-    assert bits < 6.0  # of the 8 that it has at first
-    perplexity = cells["perplexity"]["total"][0] / cells["perplexity"]["count"][0]
-    assert math.isclose(perplexity, 2**bits, rel_tol=1e-3)

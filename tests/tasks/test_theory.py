@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 from formalbench import HasAutomaton, theory_of
-from formalbench.theory import classes
 from formalbench.theory.c_rasp import components, counting_rounds, edges_within
 from formalbench.theory.classes import classes_of
 from formalbench_tasks.configs import DyckConfig
@@ -51,12 +50,3 @@ def test_two_rounds_of_counting_tell_the_stacks_of_a_bounded_dyck_language(k, D)
     open_of = {state: tuple(sorted(stack)) for state, stack in stacks.items()}
     told = {(open_of[state], known) for state, known in first.finer.items()}
     assert len(told) == len(set(open_of.values())) == len(set(first.finer.values()))
-
-
-def test_a_mistake_in_working_classes_out_is_not_taken_for_a_missing_automaton(make, monkeypatch):
-    def broken(automaton):
-        raise AttributeError("transitoins")
-
-    monkeypatch.setattr(classes, "classes_of", broken)
-    with pytest.raises(AttributeError, match="transitoins"):
-        theory_of(make("parity"))

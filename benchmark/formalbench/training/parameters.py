@@ -57,7 +57,7 @@ class Layout:
 
     def join(self, tensors: Iterable[Tensor]) -> Tensor:
         """Return tensors (R, *shape), in the order of the names, as one (R, P)."""
-        return torch.cat([tensor.flatten(1) for tensor in tensors], dim=1)
+        return torch.cat([tensor.reshape(len(tensor), -1) for tensor in tensors], dim=1)
 
     def stack(self, networks: Sequence[nn.Module]) -> Tensor:
         """Return the parameters of networks as rows, (R, P)."""

@@ -14,6 +14,13 @@ from model_helpers import fake_task, shaken
 SPECS = {spec.name: spec for spec in LINEAR_RECURRENCES}
 
 
+def at_first(name, options=(), **more):
+    """Return a network as training begins, in single precision."""
+    torch.manual_seed(0)
+    spec = SPECS[name]
+    return load(spec.factory)(fake_task(), make_config(spec, dict(options) | more))
+
+
 def build(name, options, **more):
     torch.manual_seed(1)
     spec = SPECS[name]

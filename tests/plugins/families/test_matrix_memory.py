@@ -82,19 +82,6 @@ def test_chunks_give_the_same_gradients(kind):
         torch.testing.assert_close(mine, other, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", ["rows", "signed"])
-def test_gradients_are_those_of_finite_differences(kind):
-    steps = make_steps(kind, 5)
-    names = [name for name, part in steps._asdict().items() if part is not None]
-    parts = [part.clone().requires_grad_() for part in steps if part is not None]
-
-    def run(*parts):
-        given = Steps(**dict(zip(names, parts, strict=True)))
-        return remember(given, None, 2)
-
-    assert torch.autograd.gradcheck(run, parts, fast_mode=True)
-
-
 @pytest.mark.parametrize("chunk", [1, 2, 5, 8])
 def test_products_of_decays(chunk):
     decay = torch.randn(3, chunk, dtype=torch.float64)
@@ -119,18 +106,6 @@ def test_in_single_precision_the_fastest_decays_lose_no_number(chunk):
         (gradient,) = torch.autograd.grad(answers.square().sum(), steps.decay)
         (wanted,) = torch.autograd.grad(want.square().sum(), steps.decay)
         torch.testing.assert_close(gradient, wanted, rtol=1e-2, atol=1e-2)
-
-
-def test_the_memory_goes_on_where_it_stopped():
-    steps = make_steps("signed", 23)
-    whole, last = remember(steps, None, 4)
-    state, pieces = None, []
-    for first, stop in ((0, 5), (5, 6), (6, 23)):
-        piece = Steps(*(None if part is None else part[:, :, first:stop] for part in steps))
-        answers, state = remember(piece, state, 4)
-        pieces.append(answers)
-    torch.testing.assert_close(torch.cat(pieces, dim=2), whole, rtol=1e-10, atol=1e-10)
-    torch.testing.assert_close(state, last, rtol=1e-10, atol=1e-10)
 
 
 def test_half_precision_is_computed_in_single():

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import pytest
 import torch
-from family_helpers import SPECS
-from formalbench.host.host import load
-from formalbench.host.options import make_config
-from model_helpers import fake_task
+from family_helpers import at_first
 
 
-def at_first(**options):
-    torch.manual_seed(0)
-    config = make_config(SPECS["minlstm"], {"width": 8} | options)
-    return load(SPECS["minlstm"].factory)(fake_task(), config).blocks[0].mixer.double()
+def mixer_at_first(**options):
+    return at_first("minlstm", width=8, **options).blocks[0].mixer.double()
 
 
 @pytest.mark.parametrize("normalised", [False, True])
 @torch.no_grad()
 def test_open_gates_count_only_if_they_are_not_normalised(normalised):
-    mixer = at_first(normalised=normalised, candidate="linear")
+    mixer = mixer_at_first(normalised=normalised, candidate="linear")
     mixer.gates.weight.zero_()
     mixer.gates.bias.fill_(40.0)  # f = i = 1
     mixer.candidate.weight.zero_()
@@ -30,7 +25,7 @@ def test_open_gates_count_only_if_they_are_not_normalised(normalised):
 
 
 def test_the_forget_gate_begins_open_unless_normalised():
-    free, normed = at_first().gates.bias, at_first(normalised=True).gates.bias
+    free, normed = mixer_at_first().gates.bias, mixer_at_first(normalised=True).gates.bias
     assert (free[:16] == 3).all()
     assert torch.equal(free[16:], normed[16:])
     assert normed.abs().max() < 0.4

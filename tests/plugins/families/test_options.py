@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
-from family_helpers import SPECS, build
+from family_helpers import SPECS, at_first, build
 from formalbench.contracts.errors import RequestError
-from formalbench.host.host import load
 from formalbench.host.options import make_config, option_facts
 from formalbench.theory.theorems import about
 from formalbench_models.catalogue.linear_recurrences import LINEAR_RECURRENCES
-from model_helpers import fake_task
+from formalbench_models.plugin import formalbench_models
+
+EVERY = {spec.name: spec for spec in formalbench_models()}
 
 
 @pytest.mark.parametrize(
@@ -30,11 +31,32 @@ from model_helpers import fake_task
         ("lru", {"fastest": 0}, "lru: fastest=0: must be at least 0.001"),
         ("lru", {"slowest": 0.5}, "lru: slowest must be at least fastest: 0.5 < 0.9"),
         ("gla", {"eigenvalues": "-1..1"}, "gla has no option eigenvalues|option of gla"),
+        ("xlstm", {"every": 3}, "every is 3, of 2 layers: none would be"),
+        ("transformer", {"width": 10}, "transformer: width must be divisible by heads: 10 is not"),
+        ("transformer", {"width": 12, "positions": "rope"}, "width / heads must be even here"),
+        ("transformer", {"width": 12, "positions": "xpos"}, "width / heads must be even here"),
+        ("transformer", {"randomised": 99, "positions": "none"}, "randomised goes with positions"),
+        (
+            "transformer",
+            {"randomised": 32769, "positions": "xpos"},
+            "is at most 32768 with .* xpos",
+        ),
+        ("transformer", {"shifted": 9}, "shifted goes with positions learned"),
+        (
+            *("transformer", {"shifted": 9, "positions": "learned", "randomised": 99}),
+            "not with randomised",
+        ),
+        ("transformer", {"forget": True, "attention": "stick-breaking"}, "not stick-breaking"),
+        ("transformer", {"positions": "t6"}, "t5"),
+        ("looped-transformer", {"times": 0}, "must be at least 1"),
+        ("looped-transformer", {"rounds": "sqrt"}, "log"),
+        ("looped-transformer", {"times": 513, "layers": 2}, r"at most 1024, not 2 \* 513"),
+        ("regulargpt", {"width": 10, "heads": 4}, "must be divisible by heads: 10 is not by 4"),
     ],
 )
 def test_they_are_refused(name, options, message):
     with pytest.raises(RequestError, match=message) as error:
-        make_config(SPECS[name], options)
+        make_config(EVERY[name], options)
     assert "\n" not in str(error.value)
 
 
@@ -47,8 +69,11 @@ def test_the_range_of_eigenvalues_is_that_of_each_factor():
 
 @pytest.mark.parametrize("modulus", [0.001, 0.9999])
 def test_a_ring_may_be_a_circle(modulus):
-    mixer = build("lru", {"slowest": modulus, "fastest": modulus}).blocks[0].mixer
+    mixer = at_first("lru", slowest=modulus, fastest=modulus).blocks[0].mixer
     assert all(parameter.isfinite().all() for parameter in mixer.parameters())
+    # What is read is scaled so that the state of white noise has the variance of the noise.
+    scale = torch.full_like(mixer.log_scale, (1 - modulus**2) ** 0.5)
+    torch.testing.assert_close(mixer.log_scale.exp(), scale, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("spec", LINEAR_RECURRENCES, ids=lambda spec: spec.name)
@@ -74,12 +99,6 @@ def test_what_theory_says_of_each(spec):
             theorem.name for theorem in about(build(spec.name, {"eigenvalues": "-1..1"}).traits)
         }
         assert "non-negative-gates" not in signed
-
-
-def at_first(name, **options):
-    torch.manual_seed(2)
-    spec = SPECS[name]
-    return load(spec.factory)(fake_task(), make_config(spec, options))
 
 
 def test_symbols_can_begin_smaller():

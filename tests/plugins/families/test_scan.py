@@ -63,29 +63,6 @@ def test_chunks_give_the_same_states_and_gradients(kind, length, chunk):
         torch.testing.assert_close(mine, other, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", ["real", "complex", "matrix"])
-def test_gradients_are_those_of_finite_differences(kind):
-    run, inputs = of_kind(kind, 5)
-    inputs = [part[:1].clone().requires_grad_() for part in inputs]
-    assert torch.autograd.gradcheck(lambda *parts: run(*parts, 2), inputs, fast_mode=True)
-
-
-def test_a_scan_goes_on_where_it_stopped():
-    factor, added, start = numbers(23, torch.float64)
-    whole = scan(factor, added, start, 4)
-    first = scan(factor[:, :9], added[:, :9], start, 4)
-    rest = scan(factor[:, 9:], added[:, 9:], first[:, -1], 4)
-    torch.testing.assert_close(torch.cat((first, rest), 1), whole, rtol=1e-10, atol=1e-10)
-
-
-def test_a_scan_of_matrices_goes_on_where_it_stopped():
-    matrix, start = matrices(23)
-    whole = directions(matrix, start, 4)
-    first = matrix_scan(matrix[:, :9], start, 4)
-    rest = directions(matrix[:, 9:], first[:, -1], 4)
-    torch.testing.assert_close(rest, whole[:, 9:], rtol=1e-10, atol=1e-10)
-
-
 @pytest.mark.parametrize("chunk", [1, 4, 16])
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_states_neither_overflow_nor_vanish(scale, chunk):
@@ -104,17 +81,6 @@ def test_what_a_matrix_of_zeros_leaves_is_zero():
         states = matrix_scan(matrix, start, chunk)
         assert states[:, :11].abs().sum((2, 3)).gt(0).all()
         assert not states[:, 11:].any()
-
-
-def test_large_blocks_give_the_same_directions_and_gradients():
-    inputs = [part.requires_grad_() for part in matrices(11, size=9)]
-    found = []
-    for chunk in (4, 1):
-        states = directions(*inputs, chunk)
-        loss = (states * torch.linspace(-1, 1, 27, dtype=torch.float64)).square().sum()
-        found.append((states, *torch.autograd.grad(loss, inputs)))
-    for mine, other in zip(*found, strict=True):
-        torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("size", [1, 4])

@@ -1,12 +1,9 @@
 """Where in a string the right close is predicted: against a walk through every string."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
 from formalbench.contracts.example import Batch
-from formalbench.contracts.metric import Measure
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.host import PluginHost
 from formalbench.metrics.close_brackets import MICRO
@@ -14,7 +11,7 @@ from formalbench.store import Store, weights_path
 from formalbench.store.weights import load_network
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.runs import Wanted
-from formalbench_papers.yao.figure4a import by_position, share
+from formalbench_papers.yao.figure4a import by_position
 
 TINY = """
 name: tiny
@@ -85,11 +82,3 @@ def test_positions_are_counted_as_a_walk_counts_them(bench):
     assert by_position(bench, got.records) == found  # what was found is kept
     again = Bench(bench.host, "quick", bench.report, bench.results, "cpu", 1)
     assert [one is None for one in by_position(again, got.records)] == [True, False]
-
-
-def test_a_share_is_of_what_was_asked_for_there():
-    placed = {1: Measure(1, 2), 2: Measure(2, 2), 3: Measure(9, 10)}
-    assert share(placed, 0, 3) == 0.75
-    assert share(placed, 3, 4) == 0.9
-    assert math.isnan(share(placed, 0, 1))
-    assert math.isnan(share(placed, 4, 9))

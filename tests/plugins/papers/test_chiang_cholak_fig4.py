@@ -13,7 +13,7 @@ from formalbench.training.curriculum import Regime
 from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import RunState
 from formalbench_papers.chiang_cholak import figure4
-from formalbench_papers.chiang_cholak.figure4 import LENGTHS, SCALED, STANDARD, claims, mean_of
+from formalbench_papers.chiang_cholak.figure4 import LENGTHS, SCALED, STANDARD, claims
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.runs import Got, Wanted
 
@@ -107,124 +107,66 @@ def _an_epoch_is_a_step(monkeypatch):
 def verdicts(changes=None):
     changes = changes or {}
     found = {key: got(*key, **changes.get(key, {})) for key in (*KEYS, PARITY)}
-    return [claim.holds for claim in claims(found)]
+    return [claim.verdict for claim in claims(found)]
 
 
-def test_what_the_paper_found_holds():
-    assert verdicts() == [True] * 12
+UNLEARNED = {"near": 0.6, "far": 0.5, "bits": 1.0}
+DIFFERS, UNSURE = "differs", "cannot tell"
 
 
 @pytest.mark.parametrize(
-    ("key", "change", "failing"),
+    ("key", "change", "expected"),
     [
-        (("first", STANDARD, 300), {"near": 0.98}, [0]),
-        (("first", STANDARD, 10), {"far": 0.65}, [1]),
-        (("first", STANDARD, 300), {"far": 1.0}, [2]),
-        (("first", STANDARD, 100), {"far": 0.65}, [3]),
-        (("first", SCALED, 30), {"far": 0.95}, [4]),
-        (("first", SCALED, 30), {"bits": 0.06}, [5]),
-        (("first", SCALED, 30), {"bits": 0.4}, [5, 6]),
-        (("first", STANDARD, 30), {"attention": 0.95}, [8]),
-        (PARITY, {"far": 0.65}, [10]),
-        (PARITY, {"near": 0.8}, [11]),
-        (PARITY, {"near": 0.74}, []),  # some strings memorised
+        (PARITY, {}, {}),  # what the paper found holds
+        (("first", STANDARD, 300), {"near": 0.98}, {0: DIFFERS, 6: UNSURE}),
+        (("first", STANDARD, 10), {"far": 0.65}, {1: DIFFERS}),
+        (("first", STANDARD, 300), {"far": 1.0}, {2: DIFFERS}),
+        (("first", STANDARD, 100), {"far": 0.65}, {3: DIFFERS}),
+        (("first", SCALED, 30), {"far": 0.95}, {4: DIFFERS}),
+        (("first", SCALED, 30), {"bits": 0.06}, {5: DIFFERS}),
+        (("first", SCALED, 30), {"bits": 0.4}, {5: DIFFERS, 6: DIFFERS}),
+        (("first", STANDARD, 30), {"attention": 0.95}, {8: DIFFERS}),
+        (("first", STANDARD, 300), {"settled": 2}, {9: DIFFERS}),  # a plateau that is no earlier
+        (PARITY, {"far": 0.65}, {10: DIFFERS}),
+        (PARITY, {"near": 0.8}, {11: DIFFERS}),
+        (PARITY, {"near": 0.74}, {}),  # some strings memorised
+        # Attention that does not grow in some runs; seeds on both sides; what did not learn.
+        (("first", SCALED, 30), {"attention": 0.0005, "settled": 1, "runs": 2}, {7: UNSURE}),
+        (("first", STANDARD, 10), {"far": 1.0, "runs": 1}, {1: UNSURE, 3: UNSURE}),
+        (("first", SCALED, 30), UNLEARNED, {4: UNSURE, 5: UNSURE, 6: UNSURE}),
+        (
+            *(("first", SCALED, 30), UNLEARNED | {"near": 1.0}),
+            {4: DIFFERS, 5: DIFFERS, 6: DIFFERS, 7: UNSURE},
+        ),
     ],
 )
-def test_each_claim_can_fail(key, change, failing):
-    found = verdicts({key: change})
-    assert [i for i, holds in enumerate(found) if holds is False] == failing
-
-
-def test_a_plateau_is_earlier_only_if_it_is():
-    assert verdicts({("first", STANDARD, 300): {"settled": 2}})[9] is False
-    assert figure4._settled(mean_of(got("first", STANDARD, 300))) == 250
-    assert figure4._settled(mean_of(got("first", STANDARD, 10))) == 100
-
-
-def test_attention_that_does_not_grow_in_some_runs_cannot_tell():
-    found = verdicts({("first", SCALED, 30): {"attention": 0.0005, "settled": 1, "runs": 2}})
-    assert found[7] == "cannot tell"
-
-
-def test_seeds_on_both_sides_cannot_tell():
-    key = ("first", STANDARD, 10)
-    found = {k: got(*k, **({"far": 1.0, "runs": 1} if k == key else {})) for k in (*KEYS, PARITY)}
-    made = claims(found)
-    assert made[1].verdict == "cannot tell"
-    assert made[3].verdict == "cannot tell"  # nor whether training on longer strings helps
-    assert "61.6 % (" in made[1].ours
+def test_each_claim_can_fail_or_stay_open(key, change, expected):
+    found = dict(enumerate(verdicts({key: change})))
+    assert len(found) == 12
+    assert {place: one for place, one in found.items() if one != "holds"} == expected
 
 
 def test_what_did_not_learn_its_training_length_says_nothing_of_longer_strings():
     unlearned = {("first", STANDARD, n): {"near": 0.6, "far": 0.5} for n in LENGTHS}
-    found = verdicts(unlearned)
-    assert found[0] is False
-    assert found[1:4] == ["cannot tell"] * 3
+    assert verdicts(unlearned)[:4] == [DIFFERS, *[UNSURE] * 3]
     one_run = {("first", STANDARD, 10): {"near": 0.6, "far": 1.0, "runs": 1}}
-    assert verdicts(one_run)[1] is True  # the other four learned it
+    assert verdicts(one_run)[1] == "holds"  # the other four learned it
 
 
-def test_scaled_attention_that_did_not_learn_its_training_length_is_not_refuted():
-    unlearned = {"near": 0.6, "far": 0.5, "bits": 1.0}
-    key = ("first", SCALED, 30)
-    assert verdicts({key: unlearned})[4:6] == ["cannot tell"] * 2
-    assert verdicts({key: unlearned | {"near": 1.0}})[4:6] == [False] * 2
+def test_it_is_carried_out_and_drawn(installed, tmp_path):
+    class Made(Bench):
+        def train(self, wanted, now=None):
+            length = {one.protocol: int(one.protocol.rpartition("-")[2]) for one in wanted}
+            return [got(one.task, kind_of(one), length[one.protocol]) for one in wanted]
 
+    def kind_of(wanted):
+        return SCALED if wanted.model_options.get("log_length") else STANDARD
 
-def test_without_runs_nothing_is_claimed():
-    assert {claim.verdict for claim in claims({})} == {"not run at this scale"}
-    some = {key: got(*key) for key in KEYS if key[1] == SCALED}
-    verdict = {claim.claim[:20]: claim.verdict for claim in claims(some)}
-    assert verdict["Attention scaled by "] != "differs"
-
-
-def test_the_figure_has_the_papers_panels():
-    figure = figure4._draw({key: mean_of(got(*key)) for key in KEYS})
-    panels = figure.get_axes()
-    assert len(panels) == 6
-    lines = [[line for line in axes.lines if len(line.get_xdata()) == POINTS] for axes in panels]
-    labels = [line.get_label() for line in lines[0] if line.get_label().startswith("n =")]
-    assert labels == [f"n = {n}" for n in LENGTHS]
-    accuracy = [line for line in panels[2].lines if line.get_label() == "n = 10"]
-    assert list(accuracy[0].get_ydata()) == [0.5, *[0.52] * 4]
-
-
-TINY = """\
-schema_version: 1
-name: tiny-{0}
-version: 1
-seeds: 2
-learning_rates: [0.0003]
-batch: 1
-steps: 4
-evaluate_every: 2
-optimiser: {{gradient_clip: null}}
-curriculum: {{kind: uniform}}
-decay: {{steps: 4, final: 1.0, mastered: 0.0}}
-validation: {{every: 4, lengths: 1, strings: 4}}
-test: {{lengths: 1, strings: 4}}
-splits: {{train: [{0}, {0}], test: [12, 12]}}
-watch: {{every: 2, lengths: [12], strings: 4, probes: [attention-on-first]}}
-"""
-
-
-@pytest.mark.slow
-def test_a_small_campaign_from_training_to_rows(tmp_path, monkeypatch):
-    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(figure4, "PROTOCOL", "tiny-{}")
-    monkeypatch.setattr(figure4, "QUICK_SEEDS", 2)
-    for length in LENGTHS:
-        (tmp_path / f"tiny-{length}.yaml").write_text(TINY.format(length))
-    host = PluginHost.load(sorted(tmp_path.glob("*.yaml")))
-    bench = Bench(host, "quick", lambda line: None, tmp_path / "results", "cpu", 1)
-    found = figure4.carry_out(bench)
-    assert len(found.records) == 2 * (len(KEYS) + len(figure4.PARITY_QUICK))
-    assert len(found.claims) == 12
-    assert len(found.rows) == 2 * (len(KEYS) + len(figure4.PARITY_QUICK))
+    found = figure4.carry_out(Made(installed, "quick", lambda line: None))
+    assert {claim.verdict for claim in found.claims} == {"holds"}
+    assert len(found.rows) == POINTS * 2 * len(KEYS)
     for row in found.rows:
         layers = [row[f"attention_on_1_layer_{layer}"] for layer in (1, 2)]
         assert row["attention_on_1"] == pytest.approx(sum(layers))
-        # CLS and twelve symbols, weights as they begin: about 1/13 a layer and head.
-        assert all(0.02 < layer < 0.4 for layer in layers)
-        assert row["accuracy_lowest"] <= row["accuracy"] <= row["accuracy_highest"]
-        assert (row["epoch"], row["runs"]) in {(2, 2), (4, 2)}
+    found.draw().savefig(tmp_path / "figure.svg")
+    assert {claim.verdict for claim in claims({})} == {"not run at this scale"}

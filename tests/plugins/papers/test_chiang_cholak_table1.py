@@ -8,39 +8,13 @@ from formalbench.training.resolved_protocol import make_recipe
 from formalbench_papers.chiang_cholak import table1
 from formalbench_papers.chiang_cholak.table1 import ALL, LONG, PAPER, claims
 from formalbench_papers.framework.bench import Bench
-from formalbench_text.checksums import as_yaml, completed
 from torch import nn
-
-PROTOCOL = """
-name: small-pairs
-version: 1
-seeds: 1
-learning_rates: [0.01]
-batch: 4
-steps: 4
-evaluate_every: 2
-label_smoothing: 0.1
-curriculum: {kind: uniform}
-decay: {steps: 2, mastered: 0.0}
-validation: {every: 4, strings: 4}
-test: {lengths: all, beam: 2}
-"""
-
-TEXTS = {"train": ["a b", "b a", "a " * 21], "validation": ["b b"], "test": ["b a b", "b " * 21]}
 
 
 @pytest.fixture
 def host(tmp_path, monkeypatch):
     monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "small.yaml").write_text(PROTOCOL)
-    files = {}
-    for split, texts in TEXTS.items():
-        for side in ("source", "target"):
-            (tmp_path / f"{split}.{side}").write_text("".join(f"{text}\n" for text in texts))
-            files.setdefault(split, {})[side] = {"file": f"{split}.{side}"}
-    few = tmp_path / "few.yaml"
-    few.write_text(as_yaml(completed(few, {"name": "few", "pairs": files})))
-    return PluginHost.load([tmp_path / "small.yaml", few])
+    return PluginHost.load()
 
 
 def as_the_paper(seeds=(0, 1)):
@@ -135,27 +109,3 @@ def test_the_papers_scale_is_that_of_its_code(host):
         schedule.evaluated(memory, {"validation/bleu": 0.1 - epoch / 1000})
     assert schedule.rate(0, protocol.steps, 3e-4, memory) == pytest.approx(1e-5, rel=1e-3)
     assert protocol.decay.final == 1.0
-
-
-@pytest.mark.slow
-def test_a_small_table_is_carried_out(host, tmp_path, monkeypatch):
-    pytest.importorskip("sacrebleu")
-    monkeypatch.setattr(table1, "CORPORA", {"quick": "few"})
-    monkeypatch.setattr(table1, "PROTOCOLS", {"quick": "small-pairs"})
-
-    class Small(Bench):
-        def choose(self, quick, paper):
-            return {"width": 8, "heads": 2, "layers": 1} if isinstance(quick, dict) else 1
-
-    found = table1.carry_out(Small(host, "quick", lambda line: None, results=tmp_path / "results"))
-    assert [cell.verdict for cell in found.cells] == ["approx"] * 4
-    assert "not run at this scale" not in [claim.verdict for claim in found.claims]
-    assert any(remark.startswith("BLEU by sacrebleu: nrefs:1") for remark in found.remarks)
-    by_options = {tuple(one.task.options.items()): one for one in found.records}
-    assert set(by_options) == {(("whole", True),), (("longest", 20),)}
-    assert by_options[("whole", True),].test.cells.group is None
-    short = by_options[("longest", 20),].test.cells
-    assert short.group[-1] == "over-20"
-    assert table1.bleu_of(by_options[("longest", 20),]) == pytest.approx(
-        100 * short.correct[-1] / short.strings[-1]
-    )

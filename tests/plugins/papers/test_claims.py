@@ -129,8 +129,3 @@ def test_the_interval_of_a_difference_is_welchs():
 @pytest.mark.parametrize("name", formalbench_papers.__all__)
 def test_every_name_for_authors_is_there(name):
     assert getattr(formalbench_papers, name).__name__ == name
-
-
-def test_another_name_is_none():
-    with pytest.raises(AttributeError, match="nothing"):
-        formalbench_papers.nothing  # noqa: B018

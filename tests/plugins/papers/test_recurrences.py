@@ -2,54 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
-from formalbench.cli.main import run_command_line
 from formalbench.host import PluginHost
 from formalbench.host.options import make_config
 from formalbench.running.plan import make_plan
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.framework.scores import Score
 from formalbench_papers.grazzi import table3
-from formalbench_papers.huang import crasp
 from formalbench_papers.path_attention import flipflop
 from formalbench_papers.slice_cde import table2
-
-TINY = """\
-schema_version: 1
-name: tiny
-version: 1
-seeds: 1
-learning_rates: [0.01]
-batch: 4
-steps: 2
-evaluate_every: 2
-curriculum: {{kind: uniform}}
-decay: {{steps: 2}}
-validation: {{every: 2, lengths: 1, strings: 4}}
-splits: {{train: [{0}, {1}], test: [{2}, {3}]}}
-test: {{lengths: 4, strings: 4}}
-"""
-
-
-@pytest.fixture
-def campaign(capsys, tmp_path, monkeypatch):
-    """Carry out a reproduction with a protocol of two steps, and return its page's data."""
-    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
-
-    def run(name, lengths, differs=True):
-        file = tmp_path / "tiny.yaml"
-        file.write_text(TINY.format(*lengths))
-        words = ["reproduce", name, "--plugin", file, "--output", tmp_path / "out"]
-        words += ["--results", tmp_path / "results", "--device", "cpu", "--jobs", 1]
-        code = run_command_line([str(word) for word in words])
-        captured = capsys.readouterr()
-        assert code == int(differs), captured.err  # two steps teach nothing
-        return json.loads((tmp_path / "out" / f"{name}.json").read_text())
-
-    return run
 
 
 def score(mean, best=None, worst=None):
@@ -59,19 +22,6 @@ def score(mean, best=None, worst=None):
 
 def verdicts(claims):
     return {claim.claim: claim.holds for claim in claims}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("module", [table3, table2])
-def test_a_small_campaign_trains_every_model_of_a_table(module, campaign, monkeypatch):
-    small = {"quick": ("parity",), "quick_models": {}, "protocols": {"quick": "tiny"}}
-    monkeypatch.setattr(module, "TABLE", replace(module.TABLE, **small))
-    name = {table3: "grazzi-table3", table2: "slice-table2"}[module]
-    found = campaign(name, (3, 6, 7, 12))
-    run = [cell for cell in found["cells"] if cell["ours"]]
-    assert {cell["row"] for cell in run} == {"parity"}
-    assert [cell["column"] for cell in run] == [model.title for model in module.MODELS]
-    assert all("1 seed" in cell["ours"] for cell in run)
 
 
 @pytest.mark.parametrize(
@@ -95,50 +45,6 @@ def test_at_the_scale_paper_sizes_are_those_of_the_papers_code(module, title, op
     (run,) = make_plan(host, wanted.request()).runs
     config = make_config(host.models.get(model.name)[0].spec, run.model.options)
     assert config.model_dump().items() >= options.items()
-
-
-def test_a_task_may_be_for_fewer_models(campaign, monkeypatch):
-    small = {"quick_models": {"parity": (), "modular-arithmetic": ("sLSTM",)}}
-    table = replace(table3.TABLE, **small, protocols={"quick": "tiny"})
-    monkeypatch.setattr(table3, "TABLE", table)
-    found = campaign("grazzi-table3", (3, 6, 7, 12), differs=False)
-    run = [(cell["row"], cell["column"]) for cell in found["cells"] if cell["ours"]]
-    assert run == [("modular-arithmetic", "sLSTM")]
-
-
-def test_at_quick_a_table_may_have_fewer_models():
-    for module in (table2, table3):
-        fewer = module.TABLE.quick_models
-        assert fewer
-        assert set(fewer) <= set(module.TABLE.quick)
-        titles = {model.title for model in module.MODELS}
-        assert all(set(models) < titles for models in fewer.values())
-    assert "parity" not in table3.TABLE.quick_models  # there all are trained
-
-
-def test_a_small_campaign_of_flip_flops_is_tested_on_three_kinds(campaign, monkeypatch):
-    monkeypatch.setattr(flipflop, "PROTOCOLS", {"quick": "tiny"})
-    monkeypatch.setattr(flipflop, "LENGTHS", {"quick": 12})
-    monkeypatch.setattr(flipflop, "STRINGS", {"quick": 16})
-    found = campaign("path-flipflop", (12, 12, 12, 12))
-    assert len(found["cells"]) == 12
-    assert all("1 seed" in cell["ours"] for cell in found["cells"])
-    # Of dense strings nearly every second symbol is a bit that is read: the metric is per answer.
-    assert {row["chance"] for row in found["data"]} == {0.5}
-
-
-def test_a_small_campaign_of_c_rasp_tells_two_windows_apart(campaign, monkeypatch):
-    monkeypatch.setattr(crasp, "PROTOCOLS", {"quick": "tiny"})
-    monkeypatch.setattr(crasp, "TASKS", ("majority", "parity"))
-    found = campaign("huang-crasp", (1, 8, 51, 150), differs=False)
-    rows = [cell["row"] for cell in found["cells"] if cell["ours"]]
-    assert rows[::2] == [
-        *("majority, 51-100", "majority, 101-150"),
-        *("parity, 51-100", "parity, 101-150"),
-    ]
-    told = [claim for claim in found["claims"] if claim["ours"]]
-    assert len(told) == 2
-    assert {claim["verdict"] for claim in told} == {"cannot tell"}  # nothing was learned
 
 
 def test_claims_of_grazzi_need_negative_eigenvalues():

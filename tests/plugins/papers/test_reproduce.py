@@ -14,7 +14,7 @@ from formalbench.host import PluginHost
 from formalbench_papers.chiang_cholak import figure2 as chiang_cholak_fig2
 from formalbench_papers.chiang_cholak import figure3 as chiang_cholak_fig3
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.curves import MeasuredAt, measure, random_strings, spread_lengths
+from formalbench_papers.framework.curves import MeasuredAt, measure, random_strings
 from formalbench_papers.framework.report import as_csv
 from formalbench_papers.steffen import layer_norm as steffen_layernorm
 
@@ -74,18 +74,6 @@ def test_outside_the_repository_a_folder_must_be_named(capsys, tmp_path, monkeyp
     assert code == 2
     assert "--output" in err
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "lengths"),
-    [((1, 8, 4), [1, 2, 4, 8]), ((1, 4, 9), [1, 2, 3, 4])],
-)
-def test_lengths_are_spread(arguments, lengths):
-    assert spread_lengths(*arguments) == lengths
-
-
-def test_even_lengths_are_spread():
-    assert spread_lengths(2, 101, 3, even=True) == [2, 14, 100]
 
 
 class Small(Bench):
@@ -209,23 +197,6 @@ def test_the_claims_of_figure_3_can_fail():
     assert verdicts(sweep(), fixed=(0.5, 1.0, 0.9))[5] == "cannot tell"
 
 
-def test_training_starts_from_the_perturbed_solution_and_from_random_weights(host):
-    fig3, small = chiang_cholak_fig3, Small(host, "quick", lambda line: None)
-    task = small.task("parity")
-    runs = {}
-    for training in (fig3.RECOVERY, *fig3.FROM_SCRATCH):
-        network = small.network(
-            *("exact-parity", task),
-            **{"norm": True, "eps": 1e-5, "eta": fig3.ETA, "value_6_2": 0.9},
-            network="transformer",
-        )
-        runs[training.name] = list(fig3._train(network, task, training, 0, 12, 5, 40))
-    assert [[step for step, _ in run] for run in runs.values()] == [[0, 5, 10]] * 3
-    assert runs["length 10"][0][1].mean_bits > 1.5  # as in the figure's first panel, at 0.9
-    assert abs(runs["length 100"][0][1].mean_bits - 1) < 0.5
-    assert {run[0][1].strings for run in runs.values()} == {40}
-
-
 @pytest.mark.slow
 def test_figure_3_is_carried_out_and_goes_on(host, monkeypatch, tmp_path):
     class Tiny(Bench):
@@ -250,13 +221,6 @@ def test_what_is_published_is_complete(name):
     kinds = ("csv", "json", "png", "svg") if SPECS[name].figure else ("csv", "json")
     assert all((PUBLISHED / f"{name}.{kind}").stat().st_size for kind in kinds)
     assert (PUBLISHED / f"{name}.csv").read_text(encoding="utf-8").count("\n") > 1
-
-
-def test_nothing_else_is_published():
-    assert {file.name.partition(".")[0] for file in PUBLISHED.iterdir()} <= {
-        *SPECS,
-        "README",
-    }
 
 
 def test_a_published_figure_is_measured_again_alike(bench):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from formalbench.cli.main import run_command_line
 from formalbench.contracts.specs import ReproductionSpec
+from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.store.record_file import read_packed, written
 from formalbench_papers.framework import runs
 from formalbench_papers.framework.bench import draw_strings, retest
@@ -110,7 +112,6 @@ def test_a_page_is_made_of_what_there_is(toy):
     assert "2 hold, 2 not run at this scale" in " ".join(out.split())
 
 
-@pytest.mark.parametrize("scale", ["quick", "paper"])
 @pytest.mark.parametrize(
     ("only", "trained"),
     [
@@ -120,9 +121,9 @@ def test_a_page_is_made_of_what_there_is(toy):
         (("d = 4", "d = 8", "parity"), {("parity", "d = 4"), ("parity", "d = 8")}),
     ],
 )
-def test_only_the_points_asked_for_are_trained(toy, scale, only, trained):
+def test_only_the_points_asked_for_are_trained(toy, only, trained):
     words = [word for point in only for word in ("--only", point)]
-    code, _, err = toy("--scale", scale, *words)
+    code, _, err = toy(*words)
     assert code == 0, err
     assert {cell for cell, found in ours(toy).items() if found} == trained
 
@@ -231,58 +232,42 @@ def test_what_was_measured_gives_the_page_again_and_is_checked(toy, monkeypatch)
     assert "damaged" in reproductions_problems(root, host)[0]
 
 
-def test_what_trains_nothing_has_no_points(toy):
-    code, _, err = toy("--only", "x", spec=measuring(Measuring()))
-    assert code == 2
-    assert "--only x" in err
-
-
 def looking(bench):
-    """Train, and test the networks again on other strings."""
-    (got,) = bench.train([Wanted("rnn", "parity", "rnn", "parity", "tiny", {"width": 4})])
+    """Train under the protocol of the scale, and test the networks again on other strings."""
+    protocol = bench.choose("tiny", "large")
+    (got,) = bench.train([Wanted("rnn", "parity", "rnn", "parity", protocol, {"width": 4})])
+    if not got:
+        return Findings([{"mean": ""}], [], None)
     task = bench.task("parity")
-    score = retest(bench, got, task, draw_strings(task, [9], 4)) if got else None
-    claims = [Claim("c", "p", "" if score is None else f"{score.mean:.3f}", score and True)]
-    return Findings([{"n": 1}], claims, None, records=got.records if got else ())
+    own = draw_test_set(task, bench.host.protocol(protocol))
+    assert retest(bench, got, task, own).mean == pytest.approx(np.mean(got.accuracies))
+    mean = retest(bench, got, task, draw_strings(task, [9], 4)).mean
+    return Findings([{"mean": mean}], [], None, records=got.records)
+
+
+LOOKING = ReproductionSpec("toy", "A toy", "N", looking, figure=False, inside=True)
 
 
 def test_what_was_found_in_networks_outlives_their_weights(toy):
-    spec = ReproductionSpec("toy", "A toy", "N", looking, figure=False, inside=True)
-    toy(spec=spec)
-    before = json.loads((toy.folder / "toy.json").read_text())["claims"]
-    assert before[0]["ours"]
-    code, _, err = toy("--no-training", spec=spec, results="empty")
-    assert code == 0, err
-    assert json.loads((toy.folder / "toy.json").read_text())["claims"] == before
-    assert toy("--from-records", spec=spec)[0] == 0
-    # Without what was found, the records are of no use: the networks must be trained again.
-    (toy.folder / "toy.measured.jsonl").unlink()
-    _, _, err = toy("--no-training", spec=spec, results="another")
-    assert "beside the page" not in err
-
-
-def looking_at_either_scale(bench):
-    """Train under the protocol of the scale, and test the networks again."""
-    protocol = bench.choose("tiny", "large")
-    (got,) = bench.train([Wanted("rnn", "parity", "rnn", "parity", protocol, {"width": 4})])
-    task = bench.task("parity")
-    score = retest(bench, got, task, draw_strings(task, [9], 4)) if got else None
-    return Findings([{"mean": score.mean if score else ""}], [], None, records=got.records)
-
-
-def test_what_was_found_in_the_networks_of_the_other_scale_stays(toy):
-    spec = ReproductionSpec("toy", "A toy", "N", looking_at_either_scale, inside=True, figure=False)
-    toy(spec=spec)
+    toy(spec=LOOKING)
     before = json.loads((toy.folder / "toy.json").read_text())["data"]
-    toy("--scale", "paper", spec=spec)
-    assert "[4 steps](toy.measured.jsonl)" in (toy.folder / "toy.md").read_text()
-    assert toy("--no-training", spec=spec, results="empty")[0] == 0  # quick again
+    code, _, err = toy("--no-training", spec=LOOKING, results="empty")
+    assert code == 0, err
+    assert json.loads((toy.folder / "toy.json").read_text())["data"] == before
+    # What was found at the other scale stays, too.
+    toy("--scale", "paper", spec=LOOKING)
+    assert "[8 steps](toy.measured.jsonl)" in (toy.folder / "toy.md").read_text()
+    assert toy("--no-training", spec=LOOKING, results="empty")[0] == 0  # quick again
     assert json.loads((toy.folder / "toy.json").read_text())["data"] == before
     # A page says how many steps there are, whatever it said before.
     page = toy.folder / "toy.json"
     page.write_text(json.dumps(json.loads(page.read_text()) | {"measurements": 7}))
-    assert toy("--from-records", spec=spec)[0] == 0
-    assert json.loads(page.read_text())["measurements"] == 4
+    assert toy("--from-records", spec=LOOKING)[0] == 0
+    assert json.loads(page.read_text())["measurements"] == 8
+    # Without what was found, the records are of no use: the networks must be trained again.
+    (toy.folder / "toy.measured.jsonl").unlink()
+    _, _, err = toy("--no-training", spec=LOOKING, results="another")
+    assert "beside the page" not in err
 
 
 def test_what_a_killed_command_left_in_the_folder_goes(toy, spawn):

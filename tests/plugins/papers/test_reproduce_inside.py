@@ -1,20 +1,12 @@
 """Looking into trained networks: the measures by hand, and both figures at a tiny scale."""
 
-import csv
-import json
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
-from formalbench.cli.main import run_command_line
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.host import PluginHost
-from formalbench_papers import index as papers_index
 from formalbench_papers.chi import figure3, figure4
-from formalbench_papers.chi import figure3 as chi_fig3
-from formalbench_papers.chi import figure4 as chi_fig4a
 from formalbench_papers.chi.figure3 import components, count_clusters, look, purity, silhouette
 from formalbench_papers.framework.bench import Bench, NoWeightsError, trained
 from formalbench_papers.framework.runs import Wanted
@@ -53,15 +45,6 @@ def test_silhouette_by_hand():
     assert silhouette(cdist(points, points), labels) == pytest.approx(expected)
     assert silhouette(cdist(points, points), np.zeros(4, int)) == 0
     assert silhouette(np.zeros((4, 4)), np.array([0, 0, 1, 1])) == 0  # all in one place
-
-
-def test_silhouette_is_near_one_for_clusters_and_not_for_mixtures():
-    points, labels = blobs(FAR)
-    distances = cdist(points, points)
-    assert silhouette(distances, labels) > 0.95
-    assert silhouette(distances, labels[::-1]) == pytest.approx(silhouette(distances, labels))
-    mixed = np.arange(len(labels)) % 4
-    assert silhouette(distances, mixed) < 0.1
 
 
 def test_components_are_those_of_the_covariance():
@@ -136,13 +119,6 @@ def wanted(model="regulargpt", task="parity", **options):
     return Wanted("row", "column", model, task, "tiny", options, seeds=2)
 
 
-def test_what_is_trained_can_be_looked_into(make_bench):
-    ((one, two),) = trained(make_bench(), [wanted(width=8, heads=2)])
-    assert (one.record.seed, two.record.seed) == (0, 1)
-    assert next(one.module.parameters()).dtype == torch.float64
-    assert 0 <= one.accuracy <= 1
-
-
 def test_records_without_weights_or_results_are_one_line(make_bench, monkeypatch):
     one = wanted(width=8, heads=4)
     with monkeypatch.context() as patch:
@@ -199,11 +175,6 @@ def test_the_curve_falls_from_one_and_is_straight_where_all_count_alike(bench):
     assert figure4.diagonal(4).tolist() == [1, 0.75, 0.5, 0.25]
 
 
-def test_every_symbol_is_changed_once(bench):
-    changed = figure4.with_each_changed(bench.task("cycle-navigation"), np.array([0, 2, 1]))
-    assert changed.tolist() == [[1, 2, 1], [0, 0, 1], [0, 2, 2]]
-
-
 class Right(nn.Module):
     """Answers PARITY, or always 0."""
 
@@ -222,49 +193,3 @@ def test_answers_must_follow_every_change(bench):
     assert figure4.answered(Right(1), task, changed) == 1
     assert figure4.answered(Right(0), task, changed) == 0
     assert not Right(0)(Batch(torch.ones(3, 2, dtype=torch.int64))).argmax(1).any()
-
-
-@pytest.fixture
-def tiny(tmp_path, monkeypatch):
-    """Let ``formalbench reproduce`` train for a blink."""
-    path = tmp_path / "chi-table1-quick.yaml"
-    path.write_text(TINY.format(name="chi-table1-quick"))
-    for module in (chi_fig3, chi_fig4a):
-        monkeypatch.setattr(module, "LENGTH", 45)
-    monkeypatch.setattr(chi_fig3, "STRINGS", 4)
-    monkeypatch.setattr(chi_fig4a, "STRINGS", 6)
-    protocols = [
-        replace(one, path=path) for one in papers_index.protocols() if one.name == path.stem
-    ]
-    monkeypatch.setattr(papers_index, "protocols", lambda: protocols)
-    return tmp_path
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "rows"), [("chi-fig3", 2 * 46), ("chi-fig4a", 5 * 45)])
-def test_the_figures_are_made_from_training_to_page(tiny, name, rows, capsys):
-    folder = tiny / "out"
-    command = ["reproduce", name, "--output", str(folder), "--results", str(tiny / "r")]
-    code = run_command_line([*command, "--device", "cpu", "--jobs", "1"])
-    out = capsys.readouterr().out
-    assert code == 0, out
-    page = (folder / f"{name}.md").read_text()
-    assert "cannot tell" in page  # of networks that learned nothing
-    assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    data = list(csv.DictReader((folder / f"{name}.csv").read_text().splitlines()))
-    if name == "chi-fig3":
-        # 45 symbols: 23, 12, 6, 3, 2, 1 vectors.
-        assert len(data) == 2 * (23 + 12 + 6 + 3 + 2 + 1)
-        assert {row["state"] for row in data if row["language"] == "PARITY"} == {"0", "1"}
-    else:
-        assert len(data) == rows
-        first = [float(row["cumulative"]) for row in data if row["position"] == "1"]
-        assert first == pytest.approx([1] * 5, abs=1e-5)
-    assert (folder / f"{name}.measured.jsonl").read_text().count("\n") == (
-        4 if name == "chi-fig3" else 5
-    )
-    assert run_command_line(["reproduce", name, "--from-records", "--output", str(folder)]) == 0
-    assert (folder / f"{name}.md").read_text() == page
-    kept = list((tiny / "r").rglob("*.safetensors"))
-    records = [json.loads(path.read_text()) for path in (tiny / "r").rglob("*.json")]
-    assert len(kept) == len(records) == (4 if name == "chi-fig3" else 5)

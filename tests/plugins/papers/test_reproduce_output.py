@@ -82,24 +82,6 @@ def test_the_same_data_draw_the_same_figure(capsys, tmp_path, announce):
         assert first.read_bytes() == second.read_bytes()
 
 
-def test_a_claim_that_does_not_hold_is_said_and_is_a_failure(capsys, tmp_path, announce):
-    announce(toy(True, False))
-    code, out, _ = run(capsys, "reproduce", "toy", "--output", tmp_path)
-    assert code == 1
-    assert "x | y <b>1</b> 2 differs" in " ".join(out.split())
-    page = (tmp_path / "toy.md").read_text()
-    assert "## Claims: 1 of 2 hold" in page
-    assert "**differs**" in page
-
-
-def test_a_folder_that_cannot_be_written_is_one_line(capsys, tmp_path, announce):
-    announce(toy(True))
-    (tmp_path / "file").write_text("")
-    code, _, err = run(capsys, "reproduce", "toy", "--output", tmp_path / "file")
-    assert code == 2
-    assert "cannot write" in err
-
-
 def test_the_page_escapes_and_says_how_to_do_it_again():
     one = toy(True)
     page = as_markdown(document(one, one.factory(None), HOW))
@@ -238,7 +220,3 @@ def test_the_environment_is_that_of_the_records(make_record):
     assert "(2 records)" in page
     assert "2 runs, trained and tested in 0 min in all" in page
     assert "a machine" not in page
-
-
-def test_data_keep_all_their_digits():
-    assert as_csv([{"x": 0.1 + 0.2}]) == "x\n0.30000000000000004\n"

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from formalbench import RequestError
 from formalbench.host import PluginHost
-from formalbench.statistics.result import perplexities
 from formalbench_papers.chi import figure4_text, table3
 from formalbench_papers.chi.figure4 import Field
 from formalbench_papers.framework.bench import Bench
@@ -169,23 +168,6 @@ def test_a_corpus_that_is_not_there_is_told_in_one_line(host):
         assert str(refused.value) == f"no corpus {corpus}: {how}"
 
 
-@pytest.mark.slow
-def test_a_small_figure_6_is_carried_out_and_drawn(host, tmp_path, monkeypatch):
-    monkeypatch.setattr(figure6, "CORPORA", {"quick": "tiny"})
-    monkeypatch.setattr(figure6, "PROTOCOLS", {"quick": "small"})
-
-    class Small(Bench):
-        def choose(self, quick, paper):
-            return (8, 2, 1)
-
-    found = figure6.carry_out(Small(host, "quick", lambda line: None, results=tmp_path / "results"))
-    assert [cell.verdict for cell in found.cells] == ["approx", "approx"]
-    assert [claim.verdict in ("holds", "differs") for claim in found.claims] == [True] * 3
-    assert len(found.rows) == 2 * 10
-    found.draw().savefig(tmp_path / "figure.svg")
-    assert [len(perplexities(record)) for record in found.records] == [1, 1]
-
-
 def lifted(by, curve=None):
     """Return a curve that is so much above another one."""
     curve = curve or gradual()
@@ -258,14 +240,6 @@ def test_a_field_is_local_if_it_is_no_longer_than_a_window_of_the_training(reach
     curve = np.linspace(1, 0, 8)
     fields = [Field("RegularGPT", curve, curve, one, 0.0, None, 0.5, 0) for one in reach]
     assert verdicts(figure4_text.claims(fields)) == [verdict]
-
-
-def test_no_network_stands_in_two_rows_of_table_3(host):
-    bench = Bench(host, "quick", lambda line: None)
-    made = [
-        table3.wanted_runs(model, "tiny:causal-lm", bench).model_options for model in table3.PAPER
-    ]
-    assert all(one not in made[:place] for place, one in enumerate(made))
 
 
 def test_models_of_table_3_are_as_small_and_as_large_as_said(host):
