@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 BOARD = "leaderboard/formalbench_leaderboard"
 SOURCES = (
     *("benchmark", "tasks", "examples", "speed", "gpu"),
-    *(f"plugins/formalbench_{name}" for name in ("models", "executors", "trackers")),
+    *(f"plugins/formalbench_{name}" for name in ("models", "papers", "executors", "trackers")),
     *(
         f"{BOARD}/{name}"
         for name in ("board", "charts", "commands", "page", "publishing", "renderers")

@@ -34,10 +34,10 @@ WINDOWS = 96
     "chi-fig4b",
     "The receptive field of RegularGPT on text is local",
     f"{SOURCE}, Figure 4b and §7.4; the tool from Chi et al. (2022b)",
-    about="How much each of 2,048 tokens moves the answer for the last one, in a network trained "
-    "on windows of 512: the norm of the gradient with respect to its vector, added up from "
-    "the most recent token (right) to the earliest (left). If recent tokens alone count, "
-    "the curve is up after a few of them.",
+    about="How much each of 2,048 tokens changes the prediction of the last one, in a network "
+    "trained on windows of 512: the norm of the gradient with respect to its vector, added "
+    "up from the most recent token (right) to the earliest (left). If only recent tokens "
+    "count, the curve rises within a few tokens.",
     reduced="bytes of State of the Union addresses instead of OpenWebText2, and the network of "
     "chi-table3 at the scale quick: width 64, two blocks a level, one seed.",
     core_hours=(0.6, 2000),

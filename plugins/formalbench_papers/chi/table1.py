@@ -87,9 +87,9 @@ def carry_out(bench: Bench) -> Findings:
 
 
 _REMARKS = (
-    "On D_n and Tomita 5 every string of odd length is outside the language: always rejecting "
-    "scores 75 % there. The Transformer's published averages on them, 74.5 to 82.6, are at that "
-    "level or a little above it.",
+    "On D_n and Tomita 5 every string of odd length is outside the language: a network that always "
+    "rejects scores 75 % there. The Transformer's published averages on them, 74.5 to 82.6, are at "
+    "that level or a little above it.",
     "Strings outside a language are uniform in the paper's code; here half of them are, and half "
     "are members with a few edits, which are harder to tell.",
     "The paper contradicts itself on PARITY: this table has 98.9 for the RNN and 50.1 for the "

@@ -182,16 +182,16 @@ def _apart(verdicts: Sequence[Said]) -> str:
 
 
 _REMARKS = (
-    "Whether P(1) differs in training, in testing or in both is not said: §5.3 only alters “the "
-    "probability of sampling 1s”, §2.2 blames sums that were not seen in training. So both "
-    "are shown: trained and tested at P(1), and trained at 0.5 and tested at P(1).",
+    "The paper does not say whether P(1) differs in training, in testing or in both: §5.3 only "
+    "alters “the probability of sampling 1s”, and §2.2 blames sums that were not seen in training. "
+    "So both are shown: trained and tested at P(1), and trained at 0.5 and tested at P(1).",
     f"“Same length” is length {LENGTH} ({SAME_STRINGS:,} strings).",
-    f"Models trained at 0.5 are tested on {STRINGS} longer strings a length. What is claimed of "
-    "the Transformer is asked of the seeds that learned their training lengths.",
+    f"Models trained at 0.5 are tested on {STRINGS} longer strings a length. Claims about the "
+    "Transformer are judged by the seeds that learned their training lengths.",
     "The paper contradicts itself at P(1) = 0.5: this table has 100.0 for the RNN and 50.3 for the "
     "Transformer, Table 1 has 98.9 and 50.1 for the same networks on the same strings.",
-    "With P(1) other than 0.5, bits are independent and the classes come as they come. At length "
-    "40 and beyond they are as good as balanced; among short strings of few 1s most are even.",
+    "With P(1) other than 0.5, bits are independent and the classes are not balanced. From length "
+    "40 on they are almost balanced; short strings with few 1s are mostly even.",
 )
 
 

@@ -146,8 +146,8 @@ def on_nothing_kept(told: Document, records: int, measured: bool) -> tuple[str, 
     if records or measured or verdicts <= {NOT_RUN}:
         return ()
     return (
-        "Nothing that these numbers follow from was kept: they cannot be checked, and the verdicts "
-        f"are by the rules of their time. `{told.command}` measures it again.",
+        "The records of these numbers were not kept, so they cannot be checked; the verdicts "
+        f"follow the rules of that time. `{told.command}` measures it again.",
     )
 
 
@@ -175,9 +175,9 @@ def judge(
         if "stale" in standings:
             old = own[standings.index("stale")]
             raise _CannotJudgeError(
-                f"{standings.count('stale')} of {plural(len(own), 'run')} are of a model, a "
-                "task or a protocol that has another version now. The first: "
-                f"{old.model.name} (version {old.model.version}), {old.task.name} (version "
+                f"{standings.count('stale')} of {plural(len(own), 'run')} belong to an older "
+                f"version of a model, task or protocol. The first: {old.model.name} (version "
+                f"{old.model.version}), {old.task.name} (version "
                 f"{old.task.version}), {old.protocol.title} (version {old.protocol.version}). "
                 f"{again}"
             )
@@ -200,8 +200,8 @@ def judge(
         return None, error.args
     except UnmeasuredError:
         return None, (
-            "What was measured without training was not kept, or is of other models, tasks or "
-            f"settings than those of now. {again}",
+            "The measurements without training were not kept, or belong to earlier models, tasks "
+            f"or settings. {again}",
         )
     if kept.records and not found.records:
         return None, (
@@ -311,14 +311,14 @@ def _by_records(
         return
     found, notes = judge(spec, told, kept, host)
     if notes != told.notes:
-        why = "it is stale and does not say so" if notes else "it is not stale any more"
+        why = "it is stale but not marked as stale" if notes else "it is not stale any more"
     elif found is None or (
         (tuple(found.cells), tuple(found.claims)) == (told.cells, told.claims)
         and _same_rows(data_told(found.rows), told.data)
     ):
         return
     else:
-        why = "not what its records and measurements give"
+        why = "does not match its records and measurements"
     yield (f"{folder / name}.json: {why}; `formalbench reproduce {name} --from-records` renders it")
 
 

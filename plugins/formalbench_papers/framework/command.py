@@ -25,64 +25,62 @@ def add_command(app: typer.Typer) -> None:
         ctx: typer.Context,
         name: Annotated[
             str | None,
-            typer.Argument(
-                metavar="[TABLE]", help="What to reproduce; without it, all are listed."
-            ),
+            typer.Argument(metavar="[TABLE]", help="Reproduction to run (default: list all)."),
         ] = None,
         scale: Annotated[
             Literal["quick", "paper"],
             typer.Option(
-                help="quick: what two CPU cores do in an hour or two. paper: as much as the paper."
+                help="quick: an hour or two on two CPU cores. paper: as many runs and steps as the "
+                "paper."
             ),
         ] = "quick",
         output: Annotated[
             Path | None,
             typer.Option(
                 metavar="DIR",
-                help="Where the files go. Default: leaderboard/reproductions of the repository "
-                "you are in.",
+                help="Folder for the written files (default: leaderboard/reproductions of the "
+                "current repository).",
             ),
         ] = None,
         results: Annotated[
-            Path | None, typer.Option(metavar="DIR", help="Where records are and go.")
+            Path | None, typer.Option(metavar="DIR", help="Folder of the records.")
         ] = None,
         device: Annotated[
             str, typer.Option(metavar="auto|cpu|cuda[:i]", help="Where to train.")
         ] = "auto",
-        jobs: Annotated[
-            int | None, typer.Option(metavar="N", min=1, help="Processes at once.")
-        ] = None,
+        jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Parallel jobs.")] = None,
         training: Annotated[
             bool,
             typer.Option(
                 "--training/--no-training",
-                help="Whether to train what has no record; else the page leaves it out.",
+                help="Train runs that have no record; otherwise the page omits them.",
             ),
         ] = True,
         only: Annotated[
             list[str] | None,
             typer.Option(
                 metavar="POINT",
-                help="Train only this row or column of the page, also if the scale leaves it out, "
-                "as 'k = 32, D = 10'. Repeat it for more; a row and a column mean their cell.",
+                help="Train only this row or column, even if the scale omits it, such as 'k = 32, "
+                "D = 10'. Repeatable; a row and a column select their cell.",
             ),
         ] = None,
         from_records: Annotated[
             bool,
             typer.Option(
                 "--from-records",
-                help="Render the page again from what is kept beside it; measure nothing.",
+                help="Render the page again from the records in its folder; train and measure "
+                "nothing.",
             ),
         ] = False,
         as_json: Annotated[
-            bool, typer.Option("--json", help="Print what came out as JSON, and nothing else.")
+            bool, typer.Option("--json", help="Print the result as JSON only.")
         ] = False,
     ) -> None:
-        """Reproduce a figure or table of a paper: its number, ours, and whether it holds.
+        """Reproduce a figure or table of a paper and compare its numbers with ours.
 
-        Continues from the records kept beside the page, and trains what has none. Writes the page
-        (Markdown), the data (CSV), all of it for programs (JSON), the records, and the figure
-        (PNG and SVG) if there is one. Exit code 1 if a claim differs.
+        Uses the records in the page's folder and trains runs that have no record. Writes the page
+        (Markdown), the data (CSV and JSON), the records, and the figure (PNG and SVG) if there is
+        one. Exit code 1 if a claim differs.
 
         \b
         formalbench reproduce
@@ -201,7 +199,7 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
     draws = _can_draw(chosen)
     kept = Kept.beside(folder, chosen.name)
     if taken := take_records(kept, chosen, Store(bench.folder), bench.host):
-        bench.report(f"{taken} records from beside the page are now in {bench.folder}")
+        bench.report(f"{taken} records were copied from the page's folder to {bench.folder}")
     start = time.monotonic()
     with plugins_print_to_stderr():
         findings = carry_out(bench, chosen)

@@ -23,11 +23,11 @@ from formalbench_papers.framework.scores import Score
 from formalbench_papers.index import TABLES
 
 RULE = (
-    "A cell holds if the paper's average, and its maximum where there is one, are no more than 2 "
-    "points from ours. It differs if the paper's average is further away than that and outside "
-    "our 95 % interval (over seeds and test strings), whichever is better; or, where the average "
-    "tells nothing, if the maxima are 10 points apart. Otherwise, or while planned seeds have not "
-    "been run, our seeds cannot tell."
+    "A cell holds if the paper's average, and its maximum if it has one, are within 2 points of "
+    "ours. It differs if the paper's average is more than 2 points away and also outside our 95 % "
+    "interval (over seeds and test strings), or, where the average is not decisive, if the maxima "
+    "are 10 points apart. In all other cases, and while planned seeds are missing, the verdict is "
+    "“cannot tell”."
 )
 
 

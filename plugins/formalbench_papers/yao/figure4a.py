@@ -145,12 +145,12 @@ ORDER = (2, 10, 1, 3, 4, 5)
     "yao-fig4a",
     "Only a scalar position generalizes to longer strings of Dyck-(8, 10)",
     f"{SOURCE}, Figures 4(a) and 7",
-    about="Share of close brackets predicted with confidence (more than 0.8 of the probability "
-    "of all closes) by Transformers of width 30 that were trained on strings of up to "
-    "700 symbols, on 701 to 1,400 (test) and on the training lengths (validation). COS: "
-    "sinusoidal positions; LEARN: learned; POS/N: one number, i/6000. Dots are trials. "
-    "The third panel is ours: where in the longer strings the two-layer networks are "
-    "right.",
+    about="Share of close brackets predicted with confidence (more than 0.8 of the probability of "
+    "all closes) by Transformers of width 30 that were trained on strings of up to 700 "
+    "symbols, on 701 to 1,400 (test) and on the training lengths (validation). COS: "
+    "sinusoidal positions; LEARN: learned; POS/N: one number, i/6000. Dots are trials. The "
+    "third panel, which is ours, shows at which positions of longer strings the two-layer "
+    "networks are right.",
     reduced="layers 1 and 2 instead of 1, 2, 3, 4, 5 and 10 (`--only 'L = 5'` trains one); "
     f"{REDUCED}.",
     core_hours=(1.3, 55),
@@ -194,9 +194,9 @@ def carry_out(bench: Bench) -> Findings:
 
 
 _ON_POSITIONS = (
-    "Most of a test string of 701 to 1,400 symbols is no further from its beginning than training "
-    "strings reach: the curve by position tells the parts from each other. It is of the two-layer "
-    "networks, on all test strings, counted where so many symbols stand before the one asked for."
+    "Most positions of a test string of 701 to 1,400 symbols also occur in training strings, so "
+    "the third panel shows accuracy by position: of the two-layer networks, on all test strings, "
+    "by the number of symbols before the predicted one."
 )
 
 

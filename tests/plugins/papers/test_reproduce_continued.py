@@ -90,7 +90,7 @@ def test_the_records_beside_the_page_are_taken_first(toy, monkeypatch):
     monkeypatch.setattr(runs, "execute_live", counted)
     code, _, err = toy(results="empty")
     assert code == 0
-    assert "4 records from beside the page are now in" in err
+    assert "4 records were copied from the page's folder to" in err
     assert done == [(4, 4)]  # all four runs have their records
     again = (toy.folder / "toy.md").read_text()
     assert [line for line in again.splitlines() if "in this call" not in line] == [
@@ -164,7 +164,7 @@ def test_a_page_is_not_stale_by_records_of_the_other_scale(toy):
     tiny.write_text(tiny.read_text().replace("version: 1", "version: 2"))
     assert toy("--from-records")[0] == 0
     (note,) = json.loads((toy.folder / "toy.json").read_text())["notes"]
-    assert note.startswith("4 of 4 runs are of a model, a task or a protocol")
+    assert note.startswith("4 of 4 runs belong to an older version of a model, task or protocol")
 
 
 class Measuring:
@@ -216,7 +216,7 @@ def test_what_was_measured_gives_the_page_again_and_is_checked(toy, monkeypatch)
     before = kept.read_text()
     kept.write_text(before.replace("0.5", "7.5", 1))
     (line,) = reproductions_problems(root, host)
-    assert "not what its records and measurements give" in line
+    assert "does not match its records and measurements" in line
     kept.write_text(
         before + before.splitlines()[0].replace('"step":{', '"step":{"under":"way",') + "\n"
     )
@@ -226,7 +226,7 @@ def test_what_was_measured_gives_the_page_again_and_is_checked(toy, monkeypatch)
     assert line.endswith("3 steps, and the page says 4")
     kept.write_text(before.replace('"versions":{"task":', '"versions":{"task":9', 4))
     (line,) = reproductions_problems(root, host)
-    assert "it is stale and does not say so" in line  # of another version of the task
+    assert "it is stale but not marked as stale" in line  # of another version of the task
     kept.write_text("{")
     assert "damaged" in reproductions_problems(root, host)[0]
 
@@ -258,7 +258,7 @@ def test_what_was_found_in_networks_outlives_their_weights(toy):
     # Without what was found, the records are of no use: the networks must be trained again.
     (toy.folder / "toy.measured.jsonl").unlink()
     _, _, err = toy("--no-training", spec=spec, results="another")
-    assert "beside the page" not in err
+    assert "records were copied" not in err
 
 
 def looking_at_either_scale(bench):
