@@ -56,7 +56,7 @@ class MaskedSymbol(Objective):
         return symbols
 
     def has_length(self, source: Any, length: int) -> bool:
-        """Say whether there is a member with a symbol to hide."""
+        """Return whether there is a member with a symbol to hide."""
         return length >= 1 and bool(source.has_members(length))
 
     def strings(self, source: Any, stream: Stream, length: int, count: int) -> Symbols:

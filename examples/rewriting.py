@@ -68,7 +68,7 @@ class Rewrite(Objective):
         return outputs
 
     def has_length(self, source: Any, length: int) -> bool:
-        """Say whether the answers to strings of this length are as long as they are."""
+        """Return whether the answers to strings of this length are as long as they are."""
         return length >= 1 and source.answer_length(length) == length
 
     def examples(self, source: Any, strings_BN: Symbols, stream: Stream) -> Example:

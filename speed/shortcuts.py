@@ -255,7 +255,7 @@ def bounded() -> tuple[float, ...]:
 
 
 def _only_even(string_N: Ints, bound: int) -> bool:
-    """Say whether no odd run of 1s up to a bound stands before such a run of 0s."""
+    """Return whether no odd run of 1s up to a bound stands before such a run of 0s."""
     first_R = np.flatnonzero(np.diff(string_N, prepend=-1))
     long_R = np.diff(first_R, append=len(string_N))
     odd_R = (long_R % 2 == 1) & (long_R <= bound)

@@ -58,7 +58,7 @@ def _tables(size: int, symbols: int) -> Iterator[Table]:
 
 
 def numbered(table: Table) -> bool:
-    """Say whether a search from the first state meets all states, in their order."""
+    """Return whether a search from the first state meets all states, in their order."""
     met = [0]
     for state in met:
         for target in table[state]:
@@ -68,7 +68,7 @@ def numbered(table: Table) -> bool:
 
 
 def is_aperiodic(table: Table) -> bool:
-    """Say whether no word permutes some states: every cycle of every word is a single state."""
+    """Return whether no word permutes some states: every cycle of every word is a single state."""
     generators = list(zip(*table, strict=True))
     known, found = set(generators), list(dict.fromkeys(generators))
     for word in found:

@@ -50,7 +50,7 @@ class Membership(Language, HasNearMisses):
 
     @abstractmethod
     def has_members(self, length: int) -> bool:
-        """Say whether the language has a member of exactly this length."""
+        """Return whether the language has a member of exactly this length."""
 
     @abstractmethod
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:

@@ -57,7 +57,7 @@ class TextCorpus(Corpus, HasParts):
         return self.part("train").sample(stream, length, count)
 
     def has_length(self, length: int) -> bool:
-        """Say whether windows of this length are trained or tested on."""
+        """Return whether windows of this length are trained or tested on."""
         return self._parts["train"].has_length(length) or self._parts["test"].has_length(length)
 
     def splits(self, objective: str) -> Splits:
@@ -94,7 +94,7 @@ class TextPart(Corpus):
             )
 
     def has_length(self, length: int) -> bool:
-        """Say whether its windows have this length."""
+        """Return whether its windows have this length."""
         return length in self.lengths
 
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:

@@ -112,7 +112,7 @@ class CausalLM(AskedTokens):
     name = "causal-lm"
 
     def has_length(self, source: Any, length: int) -> bool:
-        """Say whether there are windows of a length, and a token to say in them."""
+        """Return whether there are windows of a length, and a token to say in them."""
         return length >= 2 and bool(source.has_length(length))
 
     def examples(self, source: Any, strings_BN: Symbols, stream: Stream) -> Example:

@@ -68,7 +68,7 @@ class TextPairs(PairedCorpus, HasParts):
         return self._of_length(strings_BN.shape[1]).in_domain(strings_BN)
 
     def has_length(self, length: int) -> bool:
-        """Say whether a text that is trained or tested on has so many tokens."""
+        """Return whether a text that is trained or tested on has so many tokens."""
         return any(self._parts[split].has_length(length) for split in ("train", "test"))
 
     def splits(self, objective: str) -> Splits:
@@ -139,7 +139,7 @@ class PairPart(PairedCorpus, HasFixedStrings):
         return len(self.by_length.get(length, ()))
 
     def has_length(self, length: int) -> bool:
-        """Say whether any text has so many tokens."""
+        """Return whether any text has so many tokens."""
         return length in self.by_length
 
     def in_domain(self, strings_BN: Symbols) -> Mask:

@@ -1,4 +1,4 @@
-"""``formalbench sample`` and ``formalbench label``: strings and their right answers."""
+"""``formalbench sample`` and ``formalbench label``: strings and their correct answers."""
 
 from __future__ import annotations
 

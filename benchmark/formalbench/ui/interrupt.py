@@ -1,4 +1,4 @@
-"""Ctrl-C while another machine works: whether to leave it at that."""
+"""Ctrl-C while jobs run on other machines."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from formalbench.contracts.hooks import JobsLeft
 
 
 def settle(left: JobsLeft) -> None:
-    """Ask on the terminal whether jobs are to go on; where nobody can be asked, they do.
+    """Ask on the terminal whether jobs should continue; without a terminal, they do.
 
-    Another Ctrl-C, or an end of input, leaves them as well: what has run for hours is not to end
-    by a key pressed twice.
+    They also continue after another Ctrl-C or an end of input, so that a key pressed twice does not
+    end jobs of several hours.
     """
     jobs = "1 job is" if left.count == 1 else f"{left.count} jobs are"
     if sys.stdin.isatty() and sys.stderr.isatty():

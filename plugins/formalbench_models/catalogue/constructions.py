@@ -55,7 +55,7 @@ def _scale() -> Any:
 
 
 def has_norm(norm: bool, eps: float) -> bool:
-    """Say whether layer norm is wanted; an ε of one's own asks for it too."""
+    """Return whether layer norm is wanted; an ε of one's own asks for it too."""
     return norm or eps != EPSILON
 
 

@@ -211,7 +211,7 @@ class Table:
         self.chunk = chunk
 
     def pays(self, positions: int) -> bool:
-        """Say whether the next level has far fewer chunks than positions to compute."""
+        """Return whether the next level has far fewer chunks than positions to compute."""
         rows: int = len(self.states_VD) ** self.chunk
         return 2 * rows <= positions
 

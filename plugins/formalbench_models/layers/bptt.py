@@ -446,7 +446,7 @@ def _room(multiple: int, like_WB: Tensor) -> Tensor:
 
 
 def _by_sigmoid(x: Tensor) -> bool:
-    """Say whether tanh x is to be computed as 2 σ(2x) - 1.
+    """Return whether tanh x is to be computed as 2 σ(2x) - 1.
 
     On a CPU the vector library's tanh takes up to 2.5 times as long. The error is that of
     numbers near 1, two units in their last place: too much in half precision.

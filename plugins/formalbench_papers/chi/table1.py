@@ -156,7 +156,7 @@ def _is_similar(scores: Mapping[Key, Score]) -> Claim:
 
 
 def _are_similar(one: Score, other: Score) -> Answer:
-    """Say whether best seeds are near each other; they are not if all seeds, or the means, are not.
+    """Return whether the best seeds are similar; they are not if all seeds or the means differ.
 
     A seed that is missing may be better than the best.
     """

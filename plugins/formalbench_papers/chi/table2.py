@@ -165,7 +165,7 @@ def findings(
 
 
 def _can_tell(paper: float | None) -> bool:
-    """Say whether a number of the table is neither 100 nor chance, in percent.
+    """Return whether a number of the table is neither 100 nor chance, in percent.
 
     Any model that solves PARITY repeats the one, any that guesses the other, so such cells say
     nothing of how like the paper's models ours are.
@@ -232,7 +232,7 @@ def _is_robust(
 
 
 def _reaches(score: Score, learned: Score | None, setting: str) -> Answer:
-    """Say whether seeds are perfect."""
+    """Return whether seeds are perfect."""
     same = setting.startswith(SAME)
     return at_least(score, PERFECT) if same else learned_reach(score, learned, PERFECT)
 

@@ -140,7 +140,7 @@ def _claims_on(language: str, curves: Curves) -> list[Claim]:
 
 
 def _grows(bits: Sequence[float]) -> bool:
-    """Say whether the last value is above the first, and none below the one before it."""
+    """Return whether the last value is above the first, and none below the one before it."""
     # But for rounding, and for the few strings of the shortest lengths.
     return bits[-1] > bits[0] and all(b >= a * (1 - 1e-6) for a, b in pairwise(bits))
 

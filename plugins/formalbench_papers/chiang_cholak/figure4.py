@@ -237,7 +237,7 @@ def _scaled_is_perfect(first: Mapping[Key, Got]) -> list[Claim]:
 
 
 def _perfect(runs: Sequence[float], learned: Sequence[float]) -> Answer:
-    """Say whether the bits of every run are perfect; runs that did not learn do not say no."""
+    """Return whether the bits of every run are perfect; runs that did not learn do not say no."""
     perfect = across(bits <= BITS for bits in runs)
     refuted = across(bits <= BITS for bits in learned) is False
     return perfect if refuted or perfect is not False else "cannot tell"
@@ -415,7 +415,7 @@ def carry_out(bench: Bench) -> Findings:
 
 
 def _quick(key: Key) -> bool:
-    """Say whether a curve belongs to the scale quick."""
+    """Return whether a curve belongs to the scale quick."""
     task, kind, length = key
     return task == FIRST or (kind == STANDARD and length in PARITY_QUICK)
 

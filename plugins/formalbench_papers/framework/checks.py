@@ -280,7 +280,7 @@ def _problems(folder: Path, spec: ReproductionSpec, host: PluginHost) -> Iterato
 
 
 def _agrees(told: Document, spec: ReproductionSpec) -> bool:
-    """Say whether what a document says of itself fits together."""
+    """Return whether what a document says of itself fits together."""
     try:
         day = datetime.date.fromisoformat(told.date).isoformat()
     except ValueError:

@@ -252,7 +252,7 @@ def find_again(chosen: ReproductionSpec, folder: Path, host: PluginHost) -> Outc
 
 
 def _can_draw(chosen: ReproductionSpec) -> bool:
-    """Say whether a reproduction's figure can be drawn, if it has one; print why it cannot."""
+    """Return whether a reproduction's figure can be drawn, if it has one; print why it cannot."""
     from formalbench.contracts.errors import MissingPackageError, need_package
 
     try:

@@ -228,7 +228,7 @@ def _outcome(outcome: str, seeds: int) -> str:
 
 
 def agrees(paper: PublishedResult, ours: Score) -> Answer:
-    """Say whether a cell holds, by `RULE`; a seed that was not run yet may change its numbers."""
+    """Return whether a cell holds by `RULE`; "cannot tell" while seeds are missing."""
     if ours.missing:
         return "cannot tell"
     if _close(paper.mean, ours.mean) and _close(paper.max, ours.best):
@@ -242,7 +242,7 @@ def agrees(paper: PublishedResult, ours: Score) -> Answer:
 
 
 def _close(paper: float | None, ours: float | None, tolerance: float = TOLERANCE) -> bool:
-    """Say whether a number in percent agrees with a share; one the paper lacks always does."""
+    """Return whether a number in percent agrees with a share; one the paper lacks always does."""
     if paper is None:
         return True
     return ours is not None and abs(paper / 100 - ours) <= tolerance + _ROUNDING

@@ -261,7 +261,7 @@ def _hard_before_soft(curves: Curves, task: str) -> Claim:
 
 
 def first_alone(learned: Sequence[tuple[Answer, ...]]) -> Answer:
-    """Say whether somewhere the first is learned and the second is not, and nowhere the reverse."""
+    """Return whether in some case only the first is learned, and in no case only the second."""
     if not learned:
         return None
     if (False, True) in learned:

@@ -149,12 +149,12 @@ class Trials:
         return score_of(runs, str(len(runs)), None, key, failing=0.0, missing=self.got.missing)
 
     def higher(self, other: Trials, split: str, by: float = 0.0, metric: str = MICRO) -> Answer:
-        """Say whether these trials are above others on validation or test, as `answers.higher`."""
+        """Return whether these trials are above others on a split (see `answers.higher`)."""
         ones, others = (one.accuracies(split, metric) for one in (self, other))
         return higher(ones, others, by, missing=self.got.missing + other.got.missing)
 
     def reaches(self, least: float) -> Answer:
-        """Say whether they reach a share on the longer test strings.
+        """Return whether they reach a share on the longer test strings.
 
         Trials that do not reach it on validation did not learn the training lengths: their failure
         says nothing of longer strings.

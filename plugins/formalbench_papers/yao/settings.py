@@ -148,7 +148,7 @@ def claims(found: Found) -> list[Claim]:
 
 
 def _hurts(found: Found, changed: str, by: float = 0.0) -> Answer:
-    """Say whether a change hurts the Transformer; one that learns nothing anyway cannot tell."""
+    """Return whether a change hurts the Transformer; one that learns nothing anyway cannot tell."""
     if not {TRANSFORMER, changed} <= set(found):
         return None
     plain = found[TRANSFORMER]

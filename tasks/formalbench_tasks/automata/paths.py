@@ -92,7 +92,7 @@ class Paths:
         self._counts = Counts(empty, self._longer, stretch)
 
     def has_class(self, length: int, label: int) -> bool:
-        """Say whether any string of this length has this class."""
+        """Return whether any string of this length has this class."""
         if length < 0 or not 0 <= label < self.num_classes:
             return False
         return bool(self._counts.at(length)[0][self._start_C[label]] > 0)

@@ -295,7 +295,7 @@ class _Subsets:
 
 
 def matches(node: Node, string: Sequence[int]) -> bool:
-    """Say whether a parsed expression describes the whole string."""
+    """Return whether a parsed expression describes the whole string."""
     return bool(_Matcher(string).ends(node, 1) >> len(string) & 1)
 
 

@@ -101,7 +101,7 @@ class RegularLanguage(AutomatonFunction, HasMembers):
         return (0.0, 1.0) if self.has_members(length) else (1.0, 0.0)
 
     def has_members(self, length: int) -> bool:
-        """Say whether the language has a member of exactly this length."""
+        """Return whether the language has a member of exactly this length."""
         return self.automaton.paths.has_class(length, 1)
 
     def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:

@@ -56,7 +56,7 @@ class Data(Language):
         raise NotImplementedError
 
     def has_length(self, length: int) -> bool:
-        """Say whether any string that is drawn has this length."""
+        """Return whether any string that is drawn has this length."""
         return len(self.rows(length)) > 0
 
     def rows(self, length: int) -> Labels:
@@ -252,7 +252,7 @@ class DataFunction(Transduction):
         return self.data.in_domain(strings_BN)
 
     def has_length(self, length: int) -> bool:
-        """Say whether any string that is drawn has this length."""
+        """Return whether any string that is drawn has this length."""
         return self.data.has_length(length)
 
     def transduce(self, strings_BN: Symbols) -> tuple[Symbols, Labels]:

@@ -211,7 +211,7 @@ class Shapes:
         self._held: dict[int, HeldShapes] = {}
 
     def exist(self, length: int, end: int = 0) -> bool:
-        """Say whether there are any of this length that leave `end` brackets open."""
+        """Return whether there are any of this length that leave `end` brackets open."""
         check_length(length)
         deep_enough = self.deepest is None or end <= self.deepest
         return deep_enough and length >= end and (length - end) % 2 == 0

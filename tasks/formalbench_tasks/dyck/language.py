@@ -378,7 +378,7 @@ class Dyck(
         return self.misses.draw(stream, length, count)
 
     def has_members(self, length: int) -> bool:
-        """Say whether the length is even."""
+        """Return whether the length is even."""
         return self.shapes.exist(length)
 
     def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:

@@ -74,7 +74,7 @@ class BinaryOperation(Transduction):
         return inside
 
     def has_length(self, length: int) -> bool:
-        """Say whether two bits and a sign fit in."""
+        """Return whether two bits and a sign fit in."""
         return length >= 3
 
     def transduce(self, strings_BN: Symbols) -> tuple[Symbols, Labels]:
@@ -307,7 +307,7 @@ class Equation(Membership):
         return rows[right_A], places_AK[right_A]
 
     def has_members(self, length: int) -> bool:
-        """Say whether there is room for a bit of each number."""
+        """Return whether there is room for a bit of each number."""
         return length >= 2 * len(self.weights) - 1
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:

@@ -191,7 +191,7 @@ class ModularArithmeticBrackets(Language):
         return evaluate(strings_BN)[1]
 
     def has_length(self, length: int) -> bool:
-        """Say whether there are expressions: of every length but 0."""
+        """Return whether there are expressions: of every length but 0."""
         return length >= 1
 
     def class_distribution(self, length: int) -> tuple[float, ...]:
@@ -281,7 +281,7 @@ class SolveEquation(Language):
         return inside
 
     def has_length(self, length: int) -> bool:
-        """Say whether ``x=`` and a digit fit in."""
+        """Return whether ``x=`` and a digit fit in."""
         return length >= 3
 
     def class_distribution(self, length: int) -> tuple[float, ...]:

@@ -100,7 +100,7 @@ class MissingDuplicate(Language):
         return length - length % 2
 
     def has_length(self, length: int) -> bool:
-        """Say whether the length is even and not 0."""
+        """Return whether the length is even and not 0."""
         return length > 0 and length % 2 == 0
 
     def class_distribution(self, length: int) -> tuple[float, ...]:
@@ -208,7 +208,7 @@ class Halves(Following):
         return inside_B.astype(np.int64)
 
     def has_members(self, length: int) -> bool:
-        """Say whether there is a middle: of odd lengths where it is marked, else of even ones."""
+        """Return whether the length has a middle: odd if it is marked, else even."""
         return length >= 0 and length % 2 == int(self.marked)
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:
@@ -426,7 +426,7 @@ class MissingDuplicateCheck(Membership):
         return (inside_B & (not odd)).astype(np.int64)
 
     def has_members(self, length: int) -> bool:
-        """Say whether the length is even and not 0."""
+        """Return whether the length is even and not 0."""
         return length > 0 and length % 2 == 0
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:

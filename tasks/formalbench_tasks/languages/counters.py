@@ -63,7 +63,7 @@ class EqualBlocks(Following):
         return allowed
 
     def has_members(self, length: int) -> bool:
-        """Say whether the length is a multiple of the number of letters."""
+        """Return whether the length is a multiple of the number of letters."""
         return length >= 0 and length % len(self.alphabet) == 0
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:
@@ -177,7 +177,7 @@ class Majority(Following):
         return allowed
 
     def has_members(self, length: int) -> bool:
-        """Say whether there is any symbol."""
+        """Return whether there is any symbol."""
         return length > 0
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:
@@ -280,7 +280,7 @@ class BooleanExpressions(Following):
         return open_BP
 
     def has_members(self, length: int) -> bool:
-        """Say whether there is any symbol."""
+        """Return whether there is any symbol."""
         return length > 0
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:
@@ -373,7 +373,7 @@ class ResetDyck(Following):
         return allowed
 
     def has_members(self, length: int) -> bool:
-        """Say whether there is room for a reset."""
+        """Return whether there is room for a reset."""
         return length > 0
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:

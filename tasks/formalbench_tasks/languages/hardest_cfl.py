@@ -108,7 +108,7 @@ class HardestContextFree(Membership):
         return np.array([_is_member(string) for string in strings_BN.tolist()], dtype=np.int64)
 
     def has_members(self, length: int) -> bool:
-        """Say whether there is room for a block."""
+        """Return whether there is room for a block."""
         return length == 0 or length >= SHORTEST
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:

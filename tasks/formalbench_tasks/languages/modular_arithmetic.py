@@ -146,7 +146,7 @@ class ModularArithmetic(Language):
         return length - 1 if length > 0 and length % 2 == 0 else length
 
     def has_length(self, length: int) -> bool:
-        """Say whether the length is odd."""
+        """Return whether the length is odd."""
         return length > 0 and length % 2 == 1
 
     def class_distribution(self, length: int) -> tuple[float, ...]:

@@ -112,7 +112,7 @@ class FlipFlop(Language, HasPrefixClasses, HasQuestions):
         return length - length % 2
 
     def has_length(self, length: int) -> bool:
-        """Say whether something can be written and read."""
+        """Return whether something can be written and read."""
         return length >= 4 and length % 2 == 0
 
     def oracle(self, string: Sequence[int]) -> int:
@@ -231,7 +231,7 @@ class Recall(Language, HasPrefixClasses, HasQuestions):
         return length - length % 2
 
     def has_length(self, length: int) -> bool:
-        """Say whether there are pairs, keys enough, and room for all of them to come again."""
+        """Return whether there are pairs, keys enough, and room for all of them to come again."""
         pairs = self.pairs(length)
         return length % 2 == 0 and 0 < pairs < self._values and 4 * pairs <= length
 

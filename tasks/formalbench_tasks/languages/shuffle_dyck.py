@@ -204,7 +204,7 @@ class ShuffleDyck(Following):
         return inside_BN.astype(np.int64)
 
     def has_members(self, length: int) -> bool:
-        """Say whether the length is even."""
+        """Return whether the length is even."""
         return length >= 0 and length % 2 == 0
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:

@@ -64,7 +64,7 @@ class StackManipulation(Transduction):
         return inside
 
     def has_length(self, length: int) -> bool:
-        """Say whether there is a first stack."""
+        """Return whether there is a first stack."""
         return length >= 1
 
     def transduce(self, strings_BN: Symbols) -> tuple[Symbols, Labels]:
@@ -174,7 +174,7 @@ class StackCheck(Membership):
         return inside_B.astype(np.int64)
 
     def has_members(self, length: int) -> bool:
-        """Say whether a marker, stacks of pairs and pushes of three fill the length."""
+        """Return whether a marker, stacks of pairs and pushes of three fill the length."""
         return length >= 1 and length != 2
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:

@@ -333,6 +333,6 @@ def _write_pages(recipe: CorpusRecipe, pages: Sequence[PairedPage], folder: Path
 
 
 def _fits(pair: tuple[str, str]) -> bool:
-    """Say whether both sides are sentences, and not too long."""
+    """Return whether both sides are sentences, and not too long."""
     source, target = (len(WORD.findall(side)) for side in pair)
     return source >= LEAST and max(source, target) <= LONGEST
