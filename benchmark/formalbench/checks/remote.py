@@ -41,8 +41,8 @@ def check_remotely(host: PluginHost, what: str | Path) -> list[Check]:
     A check that does not end, or ends its process, has failed; no other check follows it.
 
     Raises:
-        RequestError: if there is no such plugin or name. BrokenPluginError: if the plugin
-        cannot be loaded.
+        RequestError: if there is no such plugin or name.
+        BrokenPluginError: if the plugin cannot be loaded.
     """
     with Sandbox(LIMIT) as sandbox:
         begin = Check(str(what), "can be loaded")

@@ -30,8 +30,8 @@ def add_plugin_commands(host: PluginHost, app: typer.Typer) -> None:
     """Let every plugin add its commands.
 
     Raises:
-        RequestError: if the name of a local plugin's command is taken. BrokenPluginError: if a
-        local plugin fails; an installed one is dropped with one line.
+        RequestError: if the name of a local plugin's command is taken.
+        BrokenPluginError: if a local plugin fails; an installed one is dropped with one line.
     """
     for plugin in list(host.plugins):
         commands, groups = len(app.registered_commands), len(app.registered_groups)

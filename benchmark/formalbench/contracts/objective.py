@@ -163,8 +163,8 @@ class Objective(ABC):
         Curricula advance by it. The default uses the primary metric.
 
         Raises:
-            TypeError: if the primary metric is no `formalbench.StringMetric` and this method is
-            not overridden.
+            TypeError: if the primary metric is no `formalbench.StringMetric` and this method is not
+                overridden.
         """
         if not isinstance(primary, StringMetric):
             raise TypeError(

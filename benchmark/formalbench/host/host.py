@@ -215,8 +215,9 @@ class PluginHost(LoadedPlugins):
         """Build a task.
 
         Raises:
-            RequestError: for an option that the language rejects, or an objective that it does
-            not support. BrokenPluginError: if the plugin's factory fails.
+            RequestError: for an option that the language rejects, or an objective that it does not
+                support.
+            BrokenPluginError: if the plugin's factory fails.
         """
         from formalbench.contracts.objective import CROSS_ENTROPY
         from formalbench.contracts.task import Task
@@ -333,8 +334,8 @@ class PluginHost(LoadedPlugins):
             `formalbench.readout.Readout`.
 
         Raises:
-            RequestError: for a task or option that the model rejects. BrokenPluginError: if the
-            plugin's factory fails.
+            RequestError: for a task or option that the model rejects.
+            BrokenPluginError: if the plugin's factory fails.
         """
         from formalbench.contracts.network import traits_of
 

@@ -141,8 +141,8 @@ class LoadedPlugins:
                 are only noted.
 
         Raises:
-            RequestError: if a path is no plugin, a file is invalid, or a name of `paths`
-            clashes. BrokenPluginError: if a Python plugin that was asked for is broken.
+            RequestError: if a path is no plugin, a file is invalid, or a name of `paths` clashes.
+            BrokenPluginError: if a Python plugin that was asked for is broken.
         """
         host = cls(warn)
         host.load_installed(own_code=own_code)
@@ -192,8 +192,8 @@ class LoadedPlugins:
         """Load a plugin the user named.
 
         Raises:
-            RequestError: if its contents changed or a file is invalid. BrokenPluginError: if
-            its Python is broken.
+            RequestError: if its contents changed or a file is invalid.
+            BrokenPluginError: if its Python is broken.
         """
         if local.path != SESSION and content_hash(local.path) != local.sha256:
             raise RequestError(f"plugin {local.path} changed while it was in use: start again")

@@ -74,8 +74,8 @@ def score_file(handle: TaskHandle, file: Path) -> Report:
         The report, named after the file.
 
     Raises:
-        RequestError: one line, if the file does not exist, a line is no answer, an answer
-        belongs to no test string, or answers are missing.
+        RequestError: one line, if the file does not exist, a line is no answer, an answer belongs
+            to no test string, or answers are missing.
     """
     check_exported(handle)
     held = handle.test_set()

@@ -66,8 +66,8 @@ def evaluate(
         A `Report`; for a suite, reports by task name.
 
     Raises:
-        RequestError: for an unknown name, answers of the wrong shape, an invalid label, or a
-        logit that is not finite.
+        RequestError: for an unknown name, answers of the wrong shape, an invalid label, or a logit
+            that is not finite.
 
     Example:
         >>> report = evaluate(lambda ids: ids.sum(1) % 2, "parity")  # doctest: +SKIP

@@ -120,7 +120,7 @@ def network_of(predict: Any, task: Task, *, bits: bool) -> nn.Module:
 
     Raises:
         RequestError: if it cannot be called or built with the task, or if answers are generated
-        step by step and it is no network with traits.
+            step by step and it is no network with traits.
     """
     if isinstance(predict, type):
         name, takes = predict.__name__, signature(predict)
