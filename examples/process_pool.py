@@ -1,4 +1,4 @@
-"""An executor: units of work go to a process pool of the standard library.
+"""An executor: a process pool of the standard library.
 
     formalbench run --plugin process_pool.py --model gru --task parity --executor process-pool
 

@@ -80,7 +80,7 @@ def _uniform(kind: str, python: str) -> list[Comparison]:
             lengths = the_lengths(steps, every)
             return theirs.seconds(do="train", kind=kind, width=WIDTH, lengths=lengths, **options)
 
-        engine(20), library(20, anew=True, padded=40)  # what a process does once
+        engine(20), library(20, anew=True, padded=40)  # one-time costs
 
         def pair(
             steps: int,

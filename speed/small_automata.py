@@ -1,4 +1,4 @@
-"""The best automaton of at most four states without groups: what little memory of order can do.
+"""The best automaton of at most four states without groups.
 
 An automaton without groups (aperiodic, counter-free: no word permutes some of its states) has a
 star-free language, so it counts nothing modulo anything. Of few symbols all such automata are
@@ -29,7 +29,7 @@ MOST_TABLES = 1 << 16
 """Tables of one size, at most, that are all tried: of 4 states and 2 symbols, 3 and 3, 2 and 8."""
 
 STARTS, TRIES = 6, 400
-"""Of the search: random automata to begin with, and changes of each that are tried."""
+"""Search parameters: number of random initial automata, and tried changes of each."""
 
 FITTED = 3000
 """Training strings that they are compared on, spread over the lengths."""

@@ -7,7 +7,7 @@ from formalbench import SuiteSpec
 from formalbench_tasks.index import announce
 
 _LENGTH_ALONE = ("even-a", "fours-a")
-"""Languages whose answers follow from the length: chance is always right, so they score nothing."""
+"""Languages whose answers follow from the length, so that chance is 100 %."""
 
 
 def _plain() -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from formalbench_text.tokenisers import names_of
 from formalbench_text.tokens import PartTokens, tokens_of
 
 END = "<end>"
-"""The token behind a text, as it is shown."""
+"""Display name of the token after a text."""
 
 
 class TextCorpus(Corpus, HasParts):
@@ -112,7 +112,7 @@ class TextPart(Corpus):
 
 
 class FixedWindows(TextPart, HasFixedStrings):
-    """What is tested: so many windows, and at every length the same tokens at their ends."""
+    """Test windows, which end with the same tokens at every length."""
 
     def __init__(self, whole: TextCorpus, split: Split, lengths: tuple[int, ...]) -> None:
         super().__init__(whole, split, lengths)

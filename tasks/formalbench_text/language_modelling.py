@@ -62,7 +62,7 @@ class AskedTokens(Objective):
         return tokens
 
     def batch(self, example: Example) -> Batch:
-        """Say which tokens are asked for, where they are few."""
+        """Return which tokens are asked for, where they are few."""
         few = 2 * int(example.scored.sum()) <= example.scored.numel()
         return example.batch._replace(asked=example.scored) if few else example.batch
 

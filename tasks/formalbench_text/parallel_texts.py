@@ -31,7 +31,7 @@ from formalbench_text.tokenisers import Tokeniser, names_of, opened
 from formalbench_text.tokens import PartTokens, tokens_of
 
 MOST_TOKENS = 1000
-"""Of a text or a translation to train on."""
+"""Maximum tokens of a training text or translation."""
 
 
 class TextPairs(PairedCorpus, HasParts):
@@ -64,7 +64,7 @@ class TextPairs(PairedCorpus, HasParts):
         return self.tokeniser.decode([outputs])[0]
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which texts may be drawn."""
+        """Return which texts may be drawn."""
         return self._of_length(strings_BN.shape[1]).in_domain(strings_BN)
 
     def has_length(self, length: int) -> bool:
@@ -143,7 +143,7 @@ class PairPart(PairedCorpus, HasFixedStrings):
         return length in self.by_length
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which texts are among these."""
+        """Return which texts are among these."""
         known = self.rows_of(strings_BN.shape[1])
         return np.array([string.tobytes() in known for string in strings_BN], dtype=np.bool_)
 

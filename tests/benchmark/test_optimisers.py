@@ -344,7 +344,7 @@ def test_newton_and_schulz_make_a_matrix_orthogonal(shape):
 
 
 def test_muon_is_the_librarys_as_far_as_that_computes():
-    """Which is in bf16, whatever its parameters are."""
+    """Computes in bf16 independently of its parameters' type."""
     torch.manual_seed(0)
     theirs, network = nn.Linear(16, 24, bias=False), nn.Sequential(nn.Linear(16, 24, bias=False))
     network.append(nn.Linear(24, 2))

@@ -518,7 +518,7 @@ def test_progress_tells_the_loss_and_the_latest_validation(train):
 
 
 def test_batches_accumulate_to_one_step(train, monkeypatch):
-    """Two batches are as one of both, whoever draws the strings."""
+    """Two batches equal one joint batch, independent of who samples the strings."""
     real = Task.sample
 
     def halves(self, stream, length, count):

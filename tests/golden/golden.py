@@ -199,7 +199,7 @@ def weights() -> Section:
         return f"{form.hexdigest()[:8]} {contents.hexdigest()[:8]} {total:.9g} {placed:.9g}"
 
     for entry in host.models.all():
-        if entry.spec.name in ("fla", "hf"):  # another library's weights, of whatever version it is
+        if entry.spec.name in ("fla", "hf"):  # another library's weights, in any version
             continue
         name = instances(entry.spec.name)
         task = NEEDS.get(name, "parity:classify")

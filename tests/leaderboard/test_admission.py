@@ -1,4 +1,4 @@
-"""What publishing refuses: anything that the plugins at hand would not make."""
+"""Publishing rejects records that the installed plugins would not produce."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_forged_record_is_refused_with_one_line(host, make_record, reason):
 
 @pytest.mark.parametrize("reason", FORGED)
 def test_a_forged_record_is_refused_behind_honest_ones_too(host, make_record, reason):
-    """What is at hand is looked up once for thousands of records."""
+    """Installed versions are looked up once for thousands of records."""
     admission = Admission(host)
     honest = [make_record(), make_record("by-hand", kind="exact", rate=None)]
     for record in [*honest, *honest]:

@@ -141,7 +141,7 @@ def test_the_page_escapes_and_says_what_it_shows(three):
 
 
 def test_the_page_sums_up_what_is_said_of_a_model(three):
-    """A line for a model of the paper, one of ours and a protocol, whatever number of tasks."""
+    """A line for a model of the paper, one of ours and a protocol, for any number of tasks."""
     columns = {**TABLE, "columns": {"twin": {"task": "parity"}}}
     results = {"parity": {"mean": 40.0}, "twin": {"mean": 99.0}}
     columns["rows"] = [{**TABLE["rows"][0], "results": results}]

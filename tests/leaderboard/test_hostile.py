@@ -68,7 +68,7 @@ BAD = {
 
 @pytest.fixture
 def sent(repository):
-    """The folder that a stranger sends."""
+    """The folder of a contributor."""
     folder = repository.parent / "sent"
     folder.mkdir()
     return folder

@@ -102,7 +102,7 @@ def test_copying_clearing_and_replacing():
 
 
 def test_layer_norm_over_the_hidden_units():
-    # Lemma B.1's step: (d, e, -d, -e) becomes sine and cosine, whatever its length.
+    # Lemma B.1's step: (d, e, -d, -e) becomes sine and cosine, for any length.
     network = FeedForward(
         tuple(
             HiddenUnit(times(sign, name), {f"{name}'": sign * 0.5**0.5})

@@ -99,7 +99,7 @@ class DeltaMixer(Mixer):
 
 
 DEVIATION = 0.02
-"""Of flash-linear-attention's initial weights."""
+"""Standard deviation of flash-linear-attention's initial weights."""
 
 
 def _begin_small(network: Backbone) -> None:

@@ -32,7 +32,7 @@ EVERY: Sizes = {
     "pad_token_id": lambda ours: None,  # else one of the symbols would have no vector
     "use_cache": lambda ours: False,
 }
-"""What our sizes are called in most configs; those that a config lacks are left out."""
+"""Names of our sizes in most configs; missing ones are omitted."""
 
 EAGER = {"attn_implementation": "eager", "experts_implementation": "eager"}
 """Operations that torch can do for several runs at once, and in every precision."""
@@ -75,7 +75,7 @@ SIZES: Mapping[str, Sizes] = {
         "rescale_every": lambda ours: 0,  # which halves weights in place when tests begin
     },
 }
-"""What else an architecture calls them, and what is small for small networks."""
+"""Other names of sizes by architecture, and settings for small networks."""
 
 
 class HfStates(nn.Module):
@@ -109,7 +109,7 @@ def build_hf(task: Task, config: HfConfig) -> PlainNetwork:
 
     if config.architecture not in CONFIG_MAPPING_NAMES:
         raise unknown("architecture of hf", config.architecture, CONFIG_MAPPING_NAMES, name)
-    # Not the library's table itself: others that are imported may replace what is in it.
+    # Not the library's own table, which other imported packages may change.
     kind = getattr(transformers, CONFIG_MAPPING_NAMES[config.architecture])
     sizes = {**EVERY, **SIZES.get(config.architecture, {})}
 
@@ -135,7 +135,7 @@ def built(name: str, task: Task, build: Callable[[], nn.Module]) -> PlainNetwork
     from transformers.utils import logging
 
     level = logging.get_verbosity()
-    logging.set_verbosity_error()  # of kernels that are not installed, a page for each network
+    logging.set_verbosity_error()  # long warnings about kernels that are not installed
     try:
         return PlainNetwork(HfStates(build()), task)
     except RequestError:

@@ -64,7 +64,7 @@ from formalbench_models.layers.dilated_attention import LEAST, attend_in_bands
 from formalbench_models.layers.feed_forward import PositionWise
 
 Trace = dict[str, Tensor]
-"""Named tensors collected on the way, when somebody looks inside."""
+"""Named intermediate tensors, collected for a trace."""
 
 
 class RegularGptBlock(nn.Module):
@@ -258,7 +258,8 @@ class Table:
 
 
 DEVIATION = 0.02
-"""Of the initial values of symbols, padding and positions, as in the code; of all in GPT-2."""
+"""Standard deviation of initial embeddings (symbols, padding, positions) as in the code; with
+GPT-2's weights, of all parameters."""
 
 
 def levels(length: int, chunk: int) -> int:
@@ -370,7 +371,7 @@ class RegularGPT(nn.Module):
         return torch.where(is_pad_V1, weight_VD, self.scale * weight_VD), weight_VD[pad]
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
-        """Look inside.
+        """Return intermediate tensors by name.
 
         Returns:
             For each level l and block k, ``level.l.block.k.attention`` (B, positions,
@@ -413,8 +414,8 @@ class RegularGPT(nn.Module):
         count = levels(symbols_BN.shape[1], self.chunk)
         if self._tree and lengths_B is not None:
             symbols_BN = align_right(symbols_BN, lengths_B, self.alphabet["pad"])
-        # Tables hold too little if somebody looks inside, if strings differ in their number of
-        # levels, if keys are masked, or if thick blocks let a chunk see its neighbours.
+        # Tables do not suffice for a trace, for strings with different numbers of levels, for
+        # masked keys, or if thick blocks let a chunk see its neighbours.
         alike = (lengths_B is None or not self._tree) and not self.of_text
         by_table = trace is None and alike and len(self.blocks) == 1
         read: list[Tensor] = []

@@ -96,7 +96,7 @@ def purity(known_PD: Points, known_P: Labels, points_PD: Points, labels_P: Label
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many clusters there are, found without looking at any label.
+    """The number of clusters, found without the labels.
 
     Attributes:
         clusters: k-means with so many has the largest silhouette, of 2 to `MOST_CLUSTERS`.
@@ -110,7 +110,7 @@ class Count:
 
 
 def count_clusters(points_PD: Points, distances_PP: Points, labels_P: Labels) -> Count:
-    """Say how many clusters points form, and whether the labels are what tells these apart."""
+    """Return the number of clusters, and whether they agree with the labels."""
     best = (-1.0, 0, np.zeros(len(points_PD), np.int64))
     for count in range(2, MOST_CLUSTERS + 1):
         found_P = _k_means(points_PD, count)

@@ -1,4 +1,4 @@
-"""How much each symbol of a string moves the answer: gradients with respect to its vector.
+"""Influence of each symbol on the answer: gradients with respect to its vector.
 
 A network may look its symbols up however it likes (RegularGPT computes whole tables of chunks,
 recurrent networks gather what a symbol gives straight into their gates), so that there is no

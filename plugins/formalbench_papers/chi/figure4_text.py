@@ -23,7 +23,7 @@ from formalbench_papers.framework.tables import text_task
 from formalbench_papers.index import experiment
 
 MODEL = "RegularGPT 128/6"
-"""Of Table 3: the largest chunk whose perplexity stays flat."""
+"""The largest chunk in Table 3 whose perplexity stays flat."""
 
 LENGTH = 2048
 
@@ -85,7 +85,7 @@ _REMARKS = (
 
 
 def claims(fields: Sequence[Field]) -> list[Claim]:
-    """Hold what was found against what the paper says about its figure."""
+    """Check the paper's claims about its figure."""
     reach = ", ".join(f"{field.reach:.0f}" for field in fields)
     return [
         Claim(

@@ -68,7 +68,7 @@ REMARKS = (
 
 
 def on_parameters(records: Sequence[Record], titles: Mapping[str, str]) -> str:
-    """Say how many parameters the models have, beside what Table 4 prints.
+    """Return how many parameters the models have, beside what Table 4 prints.
 
     Args:
         records: of trained models.

@@ -99,7 +99,7 @@ _REMARKS = (
 
 
 def claims(scores: Mapping[Key, Score], learned: Mapping[str, Score]) -> list[Claim]:
-    """Hold what was found against what the paper says about its table.
+    """Check the paper's claims about its table.
 
     Args:
         scores: of every task and model that was run.

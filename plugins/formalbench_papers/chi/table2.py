@@ -41,7 +41,7 @@ PROTOCOLS = {"quick": "chi-table1-quick", "paper": "chi-table1"}
 """Those of Table 1."""
 
 PROBABILITIES = (0.5, 0.1, 0.9, 0.3, 0.7)
-"""Of a 1, the most telling first."""
+"""Probabilities of a 1, the most informative first."""
 
 SAME, FURTHER = "same length", "extrapolation"
 AT_HALF = ", trained at 0.5"
@@ -55,7 +55,8 @@ SAME_STRINGS, STRINGS = 1024, 9
 PERFECT = 0.99
 
 FITTED = 0.97
-"""What the paper's Transformer exceeds at its own length with as many 1s as 0s."""
+"""Accuracy that the paper's Transformer exceeds at the training length with equally many 1s and
+0s."""
 
 TRAINED = 0.5
 """The probability that the second half of the settings is trained at."""
@@ -200,7 +201,7 @@ def _column(p: float) -> str:
 
 
 def claims(scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> list[Claim]:
-    """Hold what was found against what the paper says about its table.
+    """Check the paper's claims about its table.
 
     Args:
         scores: of all seeds.

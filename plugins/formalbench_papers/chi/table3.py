@@ -52,18 +52,19 @@ _LIKE_THE_PAPER: Mapping[str, Value] = {
     **{"norm": "pre", "activation": "gelu", "bias": True, "init": "gpt2"},
     "levels": "string",
 }
-"""Blocks and initial weights as GPT-2's; every position goes through all of the window's levels."""
+"""GPT-2's blocks and initial weights; every position has all of the window's levels."""
 
 FLAT = 1.1
-"""Times the perplexity at 512, and what is no more than that is flat. In the paper's flat rows it
-is 1.04 at most."""
+"""A curve is flat if it is at most this multiple of the perplexity at 512. In the paper's flat rows
+it is 1.04 at most."""
 
 CLOSE = 1.15
-"""Times the best of the other methods, and what is no more than that is close to them. In the paper
-it is 1.12 at most."""
+"""A perplexity is close to the other methods if it is at most this multiple of the best. In the
+paper it is 1.12 at most."""
 
 BLOWN = 2.0
-"""Times the perplexity at 512, and what is at least that is blown up. In the paper it is 24.7."""
+"""A perplexity has diverged if it is at least this multiple of that at 512. In the paper it is
+24.7."""
 
 Perplexities = Mapping[str, Sequence[Mapping[int, float]]]
 """By model: of each seed that finished, by length."""
@@ -129,7 +130,7 @@ def findings(got: Mapping[str, Got]) -> Findings:
 
 
 def claims(found: Perplexities, missing: Mapping[str, int]) -> list[Claim]:
-    """Hold the shape of what was found against the paper's; other texts have other numbers.
+    """Check the shape of the curves; numbers on other texts are not comparable.
 
     Args:
         found: what finished.

@@ -55,7 +55,7 @@ PERTURBED, RANDOM = "perturbed solution", "random weights"
 
 @dataclass(frozen=True, slots=True)
 class TrainingSetting:
-    """What a network starts from, and the lengths of its strings.
+    """A network's initial weights and string lengths.
 
     Attributes:
         name: as the page calls the lengths.
@@ -187,7 +187,7 @@ def _entries(steps: int) -> list[float]:
 
 
 def _course(bench: Bench, task: Task, training: TrainingSetting, seed: int) -> Course:
-    """Return a training run, which is trained if nobody did."""
+    """Return a training run; train it if it has no record."""
     bench.report(f"training from {training.start} on {training.name}, seed {seed}")
     steps, every, strings = bench.choose((1000, 25, 200), (10_000, 100, 1000))
     options: dict[str, Value] = {

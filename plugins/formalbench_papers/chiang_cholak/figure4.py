@@ -141,7 +141,7 @@ SETTLED = 0.1
 
 
 def claims(got: Mapping[Key, Got]) -> list[Claim]:
-    """Hold what was found against what the paper says about its figure.
+    """Check the paper's claims about its figure.
 
     What is claimed of longer strings is asked of the runs that learned their training length.
 

@@ -156,7 +156,7 @@ def bleu_of(run: Record, *, longer: bool = True) -> float | None:
 def claims(
     scores: Scores, near: Mapping[str, Mapping[int, float]], missing: Mapping[str, int]
 ) -> list[Claim]:
-    """Hold the two things that the paper says of its table against what was found.
+    """Check the paper's two claims about its table.
 
     Args:
         scores: BLEU by model and column.

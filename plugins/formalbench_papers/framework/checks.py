@@ -1,7 +1,6 @@
-"""Published reproductions compared with their data, and their data with their records.
+"""Compares published reproductions with their data, and the data with records.
 
-Without records, what the data say was measured is their author's word; `formalbench reproduce`
-measures it again.
+Without records, the data cannot be checked; `formalbench reproduce` measures them again.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What lies beside a page.
+    """The stored records and measurements of a page.
 
     Attributes:
         records: of what was trained, for either scale.
@@ -61,7 +60,7 @@ class Kept:
 
     @classmethod
     def beside(cls, folder: Path, name: str) -> Kept:
-        """Read what is kept beside the page of a reproduction; nothing is fine.
+        """Read the files next to a reproduction's page; they may be missing.
 
         Raises:
             RequestError: one line, if a record is not what its identity says.
@@ -106,7 +105,7 @@ def found_again(
     host: PluginHost,
     asked: Callable[[set[str]], None] = lambda protocols: None,
 ) -> Findings:
-    """Return what a reproduction finds in what is kept, training and measuring nothing.
+    """Return a reproduction's findings from stored records, without training or measuring.
 
     Args:
         spec: which.
@@ -141,7 +140,7 @@ def _silent(line: str) -> None:
 
 
 def on_nothing_kept(told: Document, records: int, measured: bool) -> tuple[str, ...]:
-    """Return the note on a page whose numbers nothing beside it gives; empty for any other."""
+    """Return the note for a page without stored records; else an empty tuple."""
     verdicts = {cell.verdict for cell in told.cells} | {claim.verdict for claim in told.claims}
     if records or measured or verdicts <= {NOT_RUN}:
         return ()
@@ -158,7 +157,7 @@ class _CannotJudgeError(Exception):
 def judge(
     spec: ReproductionSpec, told: Document, kept: Kept, host: PluginHost
 ) -> tuple[Findings | None, tuple[str, ...]]:
-    """Return what a page should say by what is kept beside it.
+    """Recompute a page from its stored records.
 
     Returns:
         What is found, and no notes; or None and why the page is stale. Of a page whose task no
@@ -228,7 +227,7 @@ _ACTIVE = re.compile(
 
 
 def reproductions_problems(repository: Path, host: PluginHost) -> list[str]:
-    """Say what is wrong with the files of reproductions, one line each.
+    """Return the problems of reproductions' files, one line each.
 
     A page and a table must be what the data give, a figure must do nothing but show, and there is
     no other file. Beside a page must lie as many records and measurements as it says, and its
@@ -280,7 +279,7 @@ def _problems(folder: Path, spec: ReproductionSpec, host: PluginHost) -> Iterato
 
 
 def _agrees(told: Document, spec: ReproductionSpec) -> bool:
-    """Return whether what a document says of itself fits together."""
+    """Return whether a document is consistent."""
     try:
         day = datetime.date.fromisoformat(told.date).isoformat()
     except ValueError:
@@ -337,7 +336,7 @@ def _near(one: Plain, other: Plain) -> bool:
 
 
 def _same_table(text: bytes, rows: Sequence[dict[str, Plain]]) -> bool:
-    """Compare a table with its rows; what is not finite is null in the JSON."""
+    """Compare a table with its rows; non-finite values are null in the JSON."""
     reader = csv.DictReader(io.StringIO(text.decode(errors="replace"), newline=""))
     told = list(reader)
     if len(told) != len(rows) or (rows and reader.fieldnames != list(rows[0])):

@@ -32,7 +32,7 @@ Row = Mapping[str, str | int | float]
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What came of a reproduction.
+    """The findings of a reproduction.
 
     Attributes:
         rows: the data of the figure, one mapping per line of the CSV, all with the same keys.
@@ -166,7 +166,7 @@ def every(answers: Iterable[Answer]) -> Answer:
 
 
 def across(seeds: Iterable[bool], missing: int = 0) -> Answer:
-    """Join what each seed says: all of them yes, all no, or they cannot tell; None without any.
+    """Join the answers of seeds: True or False if they agree, else "cannot tell".
 
     Args:
         seeds: what those say that finished.

@@ -125,7 +125,7 @@ def add_command(app: typer.Typer) -> None:
 
 
 def _list_all(host: PluginHost, as_json: bool) -> None:
-    """Print what there is, what ``quick`` leaves out of it, and how long it takes."""
+    """List all reproductions with what ``quick`` reduces and the core hours."""
     from formalbench.ui.terminal import print_json
 
     from formalbench_papers.framework.report import hours_note
@@ -176,14 +176,14 @@ def find_folder(output: Path | None) -> Path:
 
 
 Outcome = tuple["Document", "list[Path]"]
-"""What a page says, and the files that were written."""
+"""The document of a page, and the written files."""
 
 
 def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
-    """Carry out a reproduction, from what is kept beside its page on, and write its files.
+    """Run a reproduction, using its stored records, and write its files.
 
     Args:
-        bench: what it works with.
+        bench: its bench.
         chosen: which.
         folder: where the files go.
     """
@@ -206,7 +206,7 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
     if not draws:
         findings = replace(findings, draw=None)
     how = Circumstances.now(bench.scale, time.monotonic() - start)
-    # Those of the other scale stay: nobody has to train or measure them again.
+    # Keep records of the other scale, so that they need not be trained again.
     known = {(one.test_id, one.protocol.title) for one in findings.records}
     others = [
         one for one in kept.not_stale(bench.host) if (one.test_id, one.protocol.title) not in known
@@ -220,7 +220,7 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
 
 
 def find_again(chosen: ReproductionSpec, folder: Path, host: PluginHost) -> Outcome:
-    """Render a page again by what is kept beside it, and say on it if it is stale.
+    """Render a page again from its stored records, and mark it if it is stale.
 
     Raises:
         RequestError: if there is no page.

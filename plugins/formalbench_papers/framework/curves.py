@@ -53,7 +53,7 @@ def random_strings(task: Task, length: int, count: int) -> Symbols:
 
 
 def mean_of(tests: Sequence[MeasuredAt]) -> MeasuredAt:
-    """Return what several tests found, each counting the same; the length is that of the last."""
+    """Average several tests with equal weight; the length is that of the last."""
     return MeasuredAt(
         length=tests[-1].length,
         strings=sum(test.strings for test in tests),

@@ -17,7 +17,7 @@ Limits = tuple[float | None, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line, or points.
+    """A line or points of a figure.
 
     Attributes:
         x, y: where it goes.

@@ -110,7 +110,7 @@ def findings(got: Trained) -> Findings:
 
 
 def slstm_remark(score: Score | None) -> str:
-    """Say which of three papers that contradict each other ours is nearest to."""
+    """Return which of three papers that contradict each other ours is nearest to."""
     told = "; ".join(f"{percent(share)} ({source})" for source, share in SLSTM_REPORTS.items())
     said = f"Papers contradict each other on sLSTM and modular arithmetic: {told}."
     if score is None or score.best is None or score.mean is None:
@@ -145,7 +145,7 @@ _REMARKS = (
 
 
 def claims(scores: Mapping[Key, Score]) -> list[Claim]:
-    """Hold what was found against what the paper says about its table."""
+    """Check the paper's claims about its table."""
 
     def printed(task: str, title: str) -> str:
         return f"{PAPER.result(title, task).max:.1f} (maximum)"

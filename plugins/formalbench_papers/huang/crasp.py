@@ -27,7 +27,7 @@ POSITIONS: dict[str, dict[str, Value]] = {
 WINDOWS = {"51-100": range(51, 101), "101-150": range(101, 151)}
 INSIDE = ("majority", "ab-or-bbaa", "subsequence-ab")
 OUTSIDE = ("parity", "ab-or-aabb", "contains-ab")
-"""Languages in C-RASP, and beside each one that is not."""
+"""Pairs of similar languages, one in C-RASP and one not."""
 
 PROTOCOLS = {"quick": "huang-crasp-quick", "paper": "huang-crasp"}
 
@@ -101,7 +101,7 @@ _REMARKS = (
 
 
 def claims(got: Mapping[Key, Got]) -> list[Claim]:
-    """Hold what was found against the paper's conjecture and its numbers."""
+    """Check the paper's conjecture and its numbers."""
 
     def claim(task: str, said: str, judge: Callable[[Score, float], Answer]) -> Claim:
         printed = task in PRINTED

@@ -124,7 +124,7 @@ _REMARKS = (
 
 
 def claims(scores: Mapping[Key, Score]) -> list[Claim]:
-    """Hold what was found against what the paper says about its table."""
+    """Check the paper's claims about its table."""
     others = [model for model in MODELS if model != "PaTH"]
     sparse, dense = f"{TASK}, sparse", f"{TASK}, dense"
     ours = {kind: scores["PaTH", kind] for kind in KINDS if ("PaTH", kind) in scores}

@@ -125,7 +125,7 @@ _REMARKS = (
 
 
 def claims(scores: Mapping[Key, Score]) -> list[Claim]:
-    """Hold what was found against what the paper says about its table."""
+    """Check the paper's claims about its table."""
 
     def ahead(one: str, other: str, *tasks: str) -> Claim:
         first, second = (

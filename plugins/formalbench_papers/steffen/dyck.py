@@ -86,7 +86,7 @@ LEARNED = 0.95
 """Accuracy from which a length counts as learned."""
 
 GUESSING = 0.6
-"""Up to this accuracy a length counts as not learned at all."""
+"""Accuracy up to which a length counts as not learned."""
 
 PAPER_STRINGS = 1000
 """On how many strings each of the authors' accuracies rests."""
@@ -184,7 +184,7 @@ def _agrees(ours: Score, theirs: float) -> Answer:
 
 
 def claims(curves: Curves) -> list[Claim]:
-    """Check what the slides and the report say."""
+    """Check the claims of slides and report."""
     return [
         *(_short_strings(curves, task) for task in LANGUAGES),
         *(_deteriorates(curves, task) for task in LANGUAGES),
@@ -381,7 +381,7 @@ def _rows(key: tuple[str, str], point: DyckPoint) -> list[Row]:
 
 
 def _too_short() -> str:
-    """Say which lengths have too few members, and how many these are."""
+    """Return which lengths have too few members, and how many these are."""
     few = [
         (title, length, members(task, length))
         for task, title in LANGUAGES.items()

@@ -195,7 +195,7 @@ def _rows(task: str, how: str, tests: Sequence[MeasuredAt]) -> Iterator[Row]:
 
 
 def claims(curves: Curves) -> list[Claim]:
-    """Hold what the report says of Figures 3 and 4 against what was trained."""
+    """Check the report's claims about Figures 3 and 4."""
     return [
         claim
         for task in LANGUAGES
@@ -204,7 +204,7 @@ def claims(curves: Curves) -> list[Claim]:
 
 
 def _pairs(curves: Curves, task: str) -> dict[int, tuple[DyckPoint, DyckPoint]]:
-    """Return what the construction does without and with layer norm, by length."""
+    """Return the construction's results without and with layer norm, by length."""
     plain, normed = (
         {point.length: point for point in curves.get((task, how), ())} for how in OPTIONS
     )

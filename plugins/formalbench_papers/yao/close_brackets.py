@@ -241,7 +241,7 @@ class Lead:
 
     @property
     def alike(self) -> Answer:
-        """Whether both metrics say the same of it."""
+        """Whether both metrics agree."""
         said = {
             self.ahead.higher(self.behind, self.split, metric=metric) for metric in (MICRO, MACRO)
         }

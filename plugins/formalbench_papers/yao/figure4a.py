@@ -56,7 +56,7 @@ from formalbench_papers.yao.close_brackets import (
 )
 
 LAYERS = (1, 2, 3, 4, 5, 10)
-"""Of Figure 4(a)."""
+"""Memory dimension of Figure 4(a)."""
 
 WIDTH = 30
 
@@ -70,7 +70,7 @@ POSITIONS = {"COS": "sinusoidal", "LEARN": "learned", "POS/N": "scalar-6000"}
 COLORS = {"COS": ORANGE, "LEARN": GREEN, "POS/N": BLUES[2]}
 
 SEEN = 700
-"""The longest training strings: beyond so many symbols no position was seen."""
+"""Maximum training length; later positions were never seen in training."""
 
 LONGEST, STRETCH = 1400, 100
 """The longest test strings, and over how many positions the curve of the figure is a mean."""
@@ -112,7 +112,7 @@ def by_position(bench: Bench, records: Sequence[Record]) -> list[Positions | Non
 
 
 def share(placed: Positions, first: int, stop: int) -> float:
-    """Return the share that is right of what is asked for from one position to before another.
+    """Return the accuracy between two positions.
 
     NaN if nothing is.
     """
@@ -226,7 +226,7 @@ def _stretches(trial: Positions | None) -> Row:
 
 
 def claims(found: ByPositions, placed: Placed) -> list[Claim]:
-    """Hold the text about both figures against what was measured."""
+    """Check the text's claims about both figures."""
     two = {name: found[name, TWO] for name in POSITIONS if (name, TWO) in found}
     deep = {key: one for key, one in found.items() if key[1] >= TWO}
     shallow = {key: one for key, one in found.items() if key[1] == 1}

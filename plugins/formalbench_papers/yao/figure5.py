@@ -205,7 +205,7 @@ def _of(one: Trials | None, split: str) -> str:
 
 
 def claims(found: Found) -> list[Claim]:
-    """Hold the text of section 6.2 and appendix D.2 against what was measured."""
+    """Check the claims of section 6.2 and appendix D.2."""
     best = best_settings(found)
     two = {key[1:]: one for key, one in best.items() if key[0] == TWO}
     hard = {key: best[LSTM, *key] for key in HARD if (LSTM, *key) in best}

@@ -55,7 +55,7 @@ bring it: of how it would go on, nothing can be told."""
 
 @dataclass(frozen=True, slots=True)
 class LossCurve:
-    """Of one run.
+    """The loss curve of a run.
 
     Attributes:
         steps: at which its loss was looked at.
@@ -189,7 +189,7 @@ def _cell(name: str, curves: Sequence[LossCurve]) -> TableCell:
 
 
 def claims(found: Curves, missing: int = 0) -> list[Claim]:
-    """Hold the shape of the curves against section 6.3.
+    """Check the claims of section 6.3 about the curves.
 
     Args:
         found: what finished.

@@ -108,7 +108,7 @@ _REMARKS = (
 
 
 def claims(found: Found) -> list[Claim]:
-    """Hold what the paper says of settings that it left out against what was measured."""
+    """Check the paper's claims about the settings that it left out."""
 
     def claim(said: str, paper: str, plain: str, changed: str, holds: Answer) -> Claim:
         names = (plain, changed)

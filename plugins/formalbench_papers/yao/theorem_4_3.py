@@ -38,7 +38,7 @@ FLIPS = 8
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """How far positions of so many bits went.
+    """Results with positions of a number of bits.
 
     Attributes:
         bits: b; 0 for positions that are not rounded.
@@ -50,7 +50,7 @@ class Break:
 
     @property
     def broken(self) -> bool:
-        """Whether there was an error at all."""
+        """Whether there was an error."""
         return self.tests[-1].accuracy < 1
 
     @property
@@ -153,7 +153,7 @@ def telling_strings(task: Task, length: int) -> Symbols:
 
 
 def claims(found: Sequence[Break], exact: Break) -> list[Claim]:
-    """Hold what was found against the theorem."""
+    """Check the theorem."""
     bits = [float(one.bits) for one in found]
     lengths = [one.length for one in found]
     tokens = np.array(lengths) + 2  # with those that begin and end a string

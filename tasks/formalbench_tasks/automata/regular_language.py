@@ -114,7 +114,7 @@ class RegularLanguage(AutomatonFunction, HasMembers):
         return self.automaton.paths.sample(stream, length, np.ones(count, dtype=np.int64))
 
     def next_symbols(self, strings_BN: Symbols) -> Mask:
-        """Say what may follow every prefix, the empty one first, (B, N+1, S+1)."""
+        """Return what may follow every prefix, the empty one first, (B, N+1, S+1)."""
         return self.automaton.next_symbols(strings_BN)
 
     def _mixed(self, length: int) -> bool:

@@ -5,7 +5,7 @@ Numbers are Python's whole numbers, exact at every length; no float is involved.
 Numbers are Python's whole numbers, exact at every length; no float is involved.
 
 Legend: B strings, N symbols or positions, M symbols of the longest answer, K numbers of an
-equation, A strings to be spoilt.
+equation, A strings to corrupt.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class BinaryOperation(Transduction):
         return strings_BN
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which strings are two numbers of a bit or more with one sign between, (B,)."""
+        """Return which strings are two numbers of a bit or more with one sign between, (B,)."""
         if strings_BN.shape[1] < 3:
             return np.zeros(len(strings_BN), dtype=np.bool_)
         signs_BN = strings_BN == SIGN
@@ -229,7 +229,7 @@ def bits(values: Sequence[int], width: int) -> Ints:
 
 
 def _any_zero(strings_BN: Symbols, signs_B: Ints) -> Mask:
-    """Say where the number before the sign or the one behind it is 0, (B,)."""
+    """Return where the number before the sign or the one behind it is 0, (B,)."""
     ones_BN = strings_BN == 1
     before_BN = np.arange(strings_BN.shape[1]) < signs_B[:, None]
     zero: Mask = ~(ones_BN & before_BN).any(axis=1) | ~(ones_BN & ~before_BN).any(axis=1)

@@ -187,7 +187,7 @@ class ModularArithmeticBrackets(Language):
         return np.where(right_B, values_B, -1)
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which strings are expressions, (B,)."""
+        """Return which strings are expressions, (B,)."""
         return evaluate(strings_BN)[1]
 
     def has_length(self, length: int) -> bool:
@@ -271,7 +271,7 @@ class SolveEquation(Language):
         return classes_B
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which strings are an expression with one x, ``=`` and a digit, (B,)."""
+        """Return which strings are an expression with one x, ``=`` and a digit, (B,)."""
         if strings_BN.shape[1] < 3:
             return np.zeros(len(strings_BN), dtype=np.bool_)
         left_BE = strings_BN[:, :-2]

@@ -85,7 +85,7 @@ class MissingDuplicate(Language):
         return classes_B
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which strings are bits twice with one symbol left out, (B,)."""
+        """Return which strings are bits twice with one symbol left out, (B,)."""
         half, odd = divmod(strings_BN.shape[1], 2)
         if odd or not half:
             return np.zeros(len(strings_BN), dtype=np.bool_)
@@ -164,7 +164,7 @@ class Halves(Following):
         return int(self._obvious(first) == second)
 
     def following(self, strings_BN: Symbols) -> Mask:
-        """Say what may follow every prefix that begins a member, (B, N+1, S+1)."""
+        """Return what may follow every prefix that begins a member, (B, N+1, S+1)."""
         count, length = strings_BN.shape
         allowed = np.ones((count, length + 1, len(self.alphabet) + 1), dtype=np.bool_)
         if self.marked:

@@ -137,7 +137,7 @@ class ModularArithmetic(Language):
         return np.where(classes_B == OUTSIDE, -1, classes_B)
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which strings are digit (operator digit)*, (B,)."""
+        """Return which strings are digit (operator digit)*, (B,)."""
         inside_B: Mask = self._automaton.classify(strings_BN) != OUTSIDE
         return inside_B
 

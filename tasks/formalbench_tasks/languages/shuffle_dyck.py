@@ -180,7 +180,7 @@ class ShuffleDyck(Following):
         return 1
 
     def following(self, strings_BN: Symbols) -> Mask:
-        """Say what may follow every prefix that begins a member, (B, N+1, S+1)."""
+        """Return what may follow every prefix that begins a member, (B, N+1, S+1)."""
         counts_BPS = counts(strings_BN, len(self.alphabet))
         open_BPK = counts_BPS[:, :, 0::2] > counts_BPS[:, :, 1::2]
         allowed = np.ones((*counts_BPS.shape[:2], len(self.alphabet) + 1), dtype=np.bool_)

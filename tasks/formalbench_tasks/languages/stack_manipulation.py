@@ -3,7 +3,7 @@
 No stack is kept: its height is a walk, and what was pushed is still there at the end if the
 walk stays as high ever after.
 
-Legend: B strings, N symbols or positions, M symbols of the longest answer, A strings to be spoilt.
+Legend: B strings, N symbols or positions, M symbols of the longest answer, A strings to corrupt.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class StackManipulation(Transduction):
         return np.where(np.arange(length) < sizes_B1, stacks_BN, actions_BN)
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say where no symbol of the first stack comes after something was done, (B,)."""
+        """Return where no symbol of the first stack comes after something was done, (B,)."""
         acts_BN = strings_BN >= POP
         inside: Mask = np.logical_and.reduce(acts_BN[:, :-1] <= acts_BN[:, 1:], axis=1)
         return inside

@@ -23,7 +23,7 @@ from formalbench_text.pair_description import SIDES
 T = TypeVar("T")
 
 HELD_OUT = 10
-"""Of so many texts one is for validation and one for the test."""
+"""One of this many texts is for validation, and one for the test."""
 
 
 class Text(NamedTuple):
@@ -119,7 +119,7 @@ ABOUT = "ABOUT.txt"
 def whole_folder(folder: Path) -> Iterator[Path]:
     """Make a folder that does not exist yet: all of it, or nothing.
 
-    What a killed process left beside it is deleted.
+    Unfinished folders of killed processes are deleted.
 
     Returns:
         A place for a while. What lies in its subfolder of the same name becomes the folder.

@@ -278,7 +278,7 @@ def test_what_was_found_in_the_networks_of_the_other_scale_stays(toy):
     assert "[4 steps](toy.measured.jsonl)" in (toy.folder / "toy.md").read_text()
     assert toy("--no-training", spec=spec, results="empty")[0] == 0  # quick again
     assert json.loads((toy.folder / "toy.json").read_text())["data"] == before
-    # A page says how many steps there are, whatever it said before.
+    # A page states the current number of steps.
     page = toy.folder / "toy.json"
     page.write_text(json.dumps(json.loads(page.read_text()) | {"measurements": 7}))
     assert toy("--from-records", spec=spec)[0] == 0
