@@ -26,7 +26,7 @@ GRACE = 45.0
 """Seconds that a part has to end after a signal."""
 
 STOP = "STOP"
-"""A file of this name in the folder ends it after the part at hand."""
+"""A file of this name in the folder ends the program after the current part."""
 
 COHORTS = ("regulargpt", "transformer", "lstm", "rnn", "deltanet", "mamba-2")
 

@@ -32,7 +32,7 @@ MOST_PAIRS = 400
 """Kinds of two runs beside each other, at most; of many symbols they count to less than 7."""
 
 BINS = 64
-"""At most so many thresholds are tried of a feature."""
+"""Maximum tried thresholds of a feature."""
 
 
 def features(strings_BN: Ints, symbols: int) -> dict[str, Floats]:

@@ -98,7 +98,7 @@ class TextPart(Corpus):
         return length in self.lengths
 
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw windows, each as often as the others, whatever texts they reach into."""
+        """Draw windows uniformly, also across texts."""
         # Not by integers, which are below 2^32: there are corpora with more tokens.
         places = len(self.own.ids) - length + 1
         return self._windows((stream.uniform(count) * places).astype(np.int64) + length, length)

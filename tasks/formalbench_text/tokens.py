@@ -65,7 +65,7 @@ def tokens_of(described: Described) -> Tokens:
     """Return the tokens of a corpus: from the cache, or made of its files.
 
     Raises:
-        RequestError: one line, for whatever is wrong with a file; nothing is then kept.
+        RequestError: one line, if a file is invalid; nothing is cached then.
     """
     key = described.key
     place = place_of("corpora", key)

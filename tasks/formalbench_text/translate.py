@@ -88,7 +88,7 @@ class Translate(Answered):
         return example.length + MORE
 
     def chance(self, source: Any, lengths: Sequence[int], stream: Stream) -> Chance:
-        """Return the BLEU of saying the most frequent training translation, whatever the text."""
+        """Return the BLEU of always answering the most frequent training translation."""
         train, test = (
             source.part(split) if isinstance(source, HasParts) else source
             for split in ("train", "test")

@@ -191,7 +191,7 @@ def test_a_gradient_is_clipped_run_by_run():
 
 
 class SignDescent(Optimiser):
-    """A stranger's: the least there can be."""
+    """A minimal plugin of someone else."""
 
     def step(self, parameters_RP, gradient_RP, slots, rate, scalars, decay):
         parameters_RP.sub_(rate * gradient_RP.clamp(-1, 1))

@@ -2,7 +2,7 @@
 
     python tests/golden/golden.py                    compare everything
     python tests/golden/golden.py weights tasks      compare some sections
-    python tests/golden/golden.py --renew            write the files anew, and print what changed
+    python tests/golden/golden.py --renew            write the files again, and print what changed
 
 A section is a function below, and a file of the same name: a flat mapping from what is meant to a
 digest, or to the text where the text is short. A difference is printed as one line with that name.

@@ -105,7 +105,8 @@ def test_equals_are_not_parted(make_record):
 
 
 def test_a_lead_on_one_of_many_tasks_must_hold_for_all_at_once(make_record):
-    """With so many seeds the one task alone would part them; among others it must do so more."""
+    """With this many seeds one task alone would separate them; with several tasks the difference
+    must be larger."""
 
     def lead(tasks: int) -> Comparison:
         records = [

@@ -1,4 +1,5 @@
-"""What strangers may send: each refused with one line, and nothing written, or shown harmlessly."""
+"""Hostile contributions are rejected with one line without writing anything, or shown
+harmlessly."""
 
 from __future__ import annotations
 

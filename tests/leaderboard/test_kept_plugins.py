@@ -1,6 +1,6 @@
-"""Records of local plugins: their source goes along, they keep their contract, or they are refused.
+"""Records of local plugins are published with their source and must satisfy the contract.
 
-What nobody at hand can check is a failure of the check, and has no rank.
+Records that cannot be checked here fail the check and have no rank.
 """
 
 from __future__ import annotations

@@ -421,7 +421,7 @@ class LoadedPlugins:
         return [plugin.local for plugin in self.plugins if plugin.local]
 
     def runs_local_code(self) -> bool:
-        """Return whether a stranger's file was imported into this process."""
+        """Return whether code of a local plugin was imported into this process."""
         return any(local.is_code for local in self.locals())
 
     @contextlib.contextmanager

@@ -36,7 +36,8 @@ class Report:
         name: name of the answering system.
         task: the task with its options.
         accuracy: mean of the primary metric over test lengths, with equal weight.
-        chance: accuracy of the best answer that depends only on the length, averaged likewise.
+        chance: accuracy of the best answer that depends only on the length, averaged in the same
+            way.
         shortcut: as given.
         validation: accuracy on held-out strings of the training lengths; None if not answered.
         learned: whether `validation` is at least 99 %; None if it is None.

@@ -1,7 +1,7 @@
 """Heads of constructions as modules.
 
 Mixed precision: a sum over positions is accumulated in fp32 at least, as the matrix units of any
-device do, and whatever leaves a head is rounded to the parameters' precision. Weights are exp of
+device do, and a head's output is rounded to the parameters' precision. Weights are exp of
 differences to the largest logit, so that no logit overflows.
 
 Legend: D inputs (coordinates) or width, K outputs, B batch, Q queries, N positions (keys), R

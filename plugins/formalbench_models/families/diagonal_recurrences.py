@@ -15,9 +15,8 @@ and appendix A:
 
     h_t = Λ h_{t-1} + exp(γ) ⊙ (B x_t),      y_t = Re(C h_t) + d x_t,
 
-with the diagonal Λ = exp(-exp(ν) + i exp(θ)), so |Λ| < 1 whatever is learned. At first the moduli
-are uniform on a ring (0.9 to 0.999), the phases on the circle, and γ = log √(1 - |Λ|²) keeps the
-state's size.
+with the diagonal Λ = exp(-exp(ν) + i exp(θ)), so |Λ| < 1 always. At first the moduli are uniform on
+a ring (0.9 to 0.999), the phases on the circle, and γ = log √(1 - |Λ|²) keeps the state's size.
 
 The blocks are those of `layers/residual.py`. Legend: B batch, T symbols, W width, S numbers.
 

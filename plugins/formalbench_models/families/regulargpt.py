@@ -137,8 +137,7 @@ class RegularGptBlock(nn.Module):
     def update_pad(self, pad_D: Tensor) -> Tensor:
         """Return the next state of a position that has only padding at and before it.
 
-        All its C keys and values are equal, so that what it attends to is its value,
-        whatever the weights.
+        All its C keys and values are equal, so the attention output is this value for any weights.
         """
         _, value_D = self._pad_key_value(pad_D).chunk(2, dim=-1)
         return self.finish(pad_D, value_D)

@@ -5,8 +5,8 @@ normalization in the transformer architecture" (2020).
 
 One begin symbol stands in front of every string. A causal network answers at the last symbol, or
 at all of them: the begin symbol stands for the empty prefix. One without a mask that answers once
-reads the begin symbol, as CLS. Where an answer may depend on its prefix only, the network is causal
-whatever was asked for.
+reads the begin symbol, as CLS. Where an answer may depend on its prefix only, the network is always
+causal.
 
 With ``marker=end`` an empty symbol stands behind every string instead, and is read for its one
 answer (Delétang et al. 2023); with ``marker=both`` it stands there besides the begin symbol, so

@@ -1,12 +1,11 @@
 """Recurrences over whole strings, with their gradients written out.
 
-The library's kernels make an Elman network's weight gradient anew at every position, and cannot
-be batched over networks. Here a position costs one matrix product forwards and two backwards,
-one of them added to the weights' gradient where it stands (backpropagation through time: Werbos
-1990), and a few operations in place. Under `torch.func.vmap` the same loops serve the R networks
-of a cohort, with batched products in place of plain ones. The kinds, Elman's, LSTM and
-GRU, come last. The slow, obvious reference is the library: `torch.nn.RNN`,
-`torch.nn.LSTM` and `torch.nn.GRU`.
+torch's kernels compute an Elman network's weight gradient again at every position, and cannot be
+batched over networks. Here a position costs one matrix product forwards and two backwards, one of
+them added to the weights' gradient where it stands (backpropagation through time: Werbos 1990), and
+a few operations in place. Under `torch.func.vmap` the same loops serve the R networks of a cohort,
+with batched products in place of plain ones. The kinds, Elman's, LSTM and GRU, come last. The slow,
+obvious reference is the library: `torch.nn.RNN`, `torch.nn.LSTM` and `torch.nn.GRU`.
 
 What feeds a position is one piece of memory, the state before it and then its input, so one
 product gives the gates. Strings are columns: every gate is one piece of memory, too, and on two

@@ -1,9 +1,9 @@
 """Products of decays between the symbols of a chunk, and inner products under them.
 
-Whatever is asked of a chunk is x_i · (d_{j+1} … d_i ⊙ y_j) for a later symbol i and an earlier one
-j. Where all rows decay alike the products are numbers, made once. Where each has its own decay,
-the product is split where two blocks of symbols meet, so that every pair of blocks is one matrix
-product and no C·C·K numbers are ever held; blocks are joined two by two.
+Every result of a chunk is of the form x_i · (d_{j+1} … d_i ⊙ y_j) for a later symbol i and an
+earlier one j. Where all rows decay alike the products are numbers, made once. Where each has its
+own decay, the product is split where two blocks of symbols meet, so that every pair of blocks is
+one matrix product and no C·C·K numbers are ever held; blocks are joined two by two.
 
 Products are made by multiplying, and not as quotients, since decays may be 0 or negative. Where
 they are known not to fall below some number, the smallest blocks are as long as the quotient of

@@ -11,8 +11,8 @@ code of Delétang et al. (2023) does, so that a symbol read there has one code a
 Source: Ruoss et al., "Randomized positional encodings boost length generalization of transformers"
 (2023), §3. The codes of M positions are those of M different numbers out of 0 … L-1, in order, in
 training and in testing. They draw for each batch. Here a string's draw is a function of its
-symbols: a hash of them numbers the range, and the M least are taken. So the network stays a
-function of its string, whatever batch that is in, and its results repeat.
+symbols: a hash of them numbers the range, and the M least are taken. So the network is a function
+of its string, independent of the batch, and results are reproducible.
 
 Legend: B batch, M = N+1 positions, D width, P distances or codes, L range.
 """

@@ -99,7 +99,7 @@ class Count:
     """The number of clusters, found without the labels.
 
     Attributes:
-        clusters: k-means with so many has the largest silhouette, of 2 to `MOST_CLUSTERS`.
+        clusters: number of clusters, 2 to `MOST_CLUSTERS`, with the largest silhouette.
         silhouette: that silhouette.
         agreement: the share of points that are in a cluster most of which has their label.
     """

@@ -78,7 +78,7 @@ def train_and_test(
         network: its weights are changed.
         task: what it is asked.
         example_of: the strings of each update, counted from 0.
-        test_of: tests the network after so many updates.
+        test_of: tests the network after a number of updates.
         steps: how many updates.
         marks: the numbers of updates after which it is tested.
         rate: the learning rate.

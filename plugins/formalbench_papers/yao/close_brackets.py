@@ -138,7 +138,7 @@ class Trials:
 
     @cached_property
     def test(self) -> Score:
-        """Likewise."""
+        """The score of these trials on the longer test strings."""
         strings = [sum(one.test.cells.strings) if one.test else 0.0 for one in self.chosen]
         return self._score("test", self.tests, strings)
 

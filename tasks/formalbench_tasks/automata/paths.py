@@ -124,8 +124,8 @@ class Paths:
             stream: where every number comes from: one per symbol, position by position.
             length: N.
             classes_B: (B,) the class of each string; the length must have it.
-            starts_B: (B,) the state to start each string from, which must lead to its class in
-                so many symbols; None for the start.
+            starts_B: (B,) the state to start each string from, from which its class must be
+                reachable in `length` symbols; None for the start.
 
         Returns:
             (B, N) symbol ids.

@@ -276,7 +276,7 @@ def _read_part(
 
 
 def written(line: str) -> str:
-    """Return a label or an answer as a line has it, whatever spaces stand around and within."""
+    """Return a line's label or answer with normalised spaces."""
     return " ".join(line.split())
 
 

@@ -81,7 +81,7 @@ class Data(Language):
         return tuple((counts / max(len(labels), 1)).tolist())
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Return which strings are in the data, whatever they are for."""
+        """Return which strings are in any part of the data."""
         return self.table.find(strings_BN)[1]
 
     def classify(self, strings_BN: Symbols) -> Labels:

@@ -293,7 +293,7 @@ def draw_too_deep(paths: Paths, stream: Stream, length: int, count: int) -> Mask
 
 
 def rising_share(depths: Ints, remaining: int | Ints) -> Floats:
-    """Return the share, among the ways down to 0 in so many steps, of those that open first.
+    """Return the share of paths down to 0 in `remaining` steps that open first.
 
     From depth h there are (h+1)/(r+1) · C(r+1, (r-h)/2) ways in r steps (Bertrand's ballot
     theorem); dividing those from h+1 in r-1 steps by them leaves this. Numerator and

@@ -107,7 +107,7 @@ def length_distribution(deepest: int | None, longest: int) -> Probabilities:
 def draw_corpus(
     stream: Stream, types: int, deepest: int | None, window: Window, tokens: int
 ) -> Strings:
-    """Draw strings one after another until they have so many tokens, END included.
+    """Draw strings one after another until they have `tokens` tokens, END included.
 
     Before the least length the process is not let end: it draws again, and so opens. A string
     that has not ended by the greatest length is dropped.

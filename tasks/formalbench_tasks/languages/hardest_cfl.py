@@ -155,7 +155,7 @@ def _put_real(
 
 
 def _balanced(stream: Stream, pairs_B: Ints, most: int) -> Symbols:
-    """Draw balanced strings of so many pairs, uniformly, ``()`` again and again behind; (B, W)."""
+    """Draw balanced strings with these numbers of pairs uniformly, padded with ``()``; (B, W)."""
     opens_WB = np.empty((2 * most, len(pairs_B)), dtype=np.bool_)
     depths_B = np.zeros(len(pairs_B), dtype=np.int64)
     for place in range(2 * most):

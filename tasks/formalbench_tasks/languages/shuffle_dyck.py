@@ -83,7 +83,7 @@ class Interleaved:
         return chosen_B
 
     def _count(self, most: int) -> None:
-        """Count for 1 to K-1 types and up to so many pairs."""
+        """Count for 1 to K-1 types and up to `pairs` pairs."""
         if self._rows and len(self._rows[0][0]) > most:
             return
         one = _catalans(most)

@@ -110,7 +110,7 @@ class StackCheck(Membership):
 
     ``push`` is followed by what it pushes; ``pop`` of an empty stack is not allowed. So
     ``0 1 pop push 1 # 1 0`` is in. A string has 2s + 3p + 1 symbols, s of the first stack and p
-    pushes, whatever is popped.
+    pushes, for any pops.
 
     Members are not uniform: the number of pushes is uniform among those possible, bits are uniform,
     and whether to push or to pop is said by a coin, where there is anything to pop, until a push

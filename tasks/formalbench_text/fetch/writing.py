@@ -87,7 +87,7 @@ def apart(documents: Sequence[T]) -> dict[Split, list[T]]:
 
 
 def distinct_texts(texts: Iterable[Text]) -> list[Text]:
-    """Return texts, each once, whatever white space is in it; none that is empty."""
+    """Return non-empty texts without repeats, ignoring differences in white space."""
     found: dict[str, Text] = {}
     for one in texts:
         found.setdefault(" ".join(one.text.split()), one)
@@ -241,7 +241,7 @@ def write_pairs(
     Args:
         about: what they are and where they come from.
         pairs: of each split, without line ends in them.
-        told: what there are so many of, in words.
+        told: the unit of the counts, in words.
         languages: the endings of the files.
         folder: where they go.
 
