@@ -57,7 +57,7 @@ def add_commands(app: typer.Typer) -> None:
         ] = ExportFormat.jsonl,
         split: Annotated[ExportSplit, typer.Option(help="The split to export.")] = ExportSplit.test,
         with_targets: Annotated[
-            bool, typer.Option("--with-targets", help="Include the right answers.")
+            bool, typer.Option("--with-targets", help="Include the correct answers.")
         ] = False,
         protocol: Annotated[
             str,

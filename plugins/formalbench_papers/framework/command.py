@@ -76,9 +76,10 @@ def add_command(app: typer.Typer) -> None:
             bool, typer.Option("--json", help="Print the result as JSON only.")
         ] = False,
     ) -> None:
-        """Reproduce a figure or table of a paper and compare its numbers with ours.
+        """Reproduce a figure or table of a paper.
 
-        Uses the records in the page's folder and trains runs that have no record. Writes the page
+        The page compares the paper's numbers with ours and judges its claims. The command uses the
+        records in the page's folder and trains runs that have no record. It writes the page
         (Markdown), the data (CSV and JSON), the records, and the figure (PNG and SVG) if there is
         one. Exit code 1 if a claim differs.
 
