@@ -58,7 +58,7 @@ from formalbench_models.layers.scan import scan
 
 
 class S4dMixer(Mixer):
-    """A state space for every channel."""
+    """A diagonal state space for each channel."""
 
     def __init__(self, config: S4dConfig) -> None:
         super().__init__()
@@ -164,11 +164,11 @@ def naive_lru(mixer: LruMixer, x_TW: Tensor) -> Tensor:
 
 
 FORGET_BIAS = 3.0
-"""At which the bias of minLSTM's forget gate begins, if gates are not normalised."""
+"""Initial bias of minLSTM's forget gate, if gates are not normalised."""
 
 
 class MinimalMixer(Mixer):
-    """A gated recurrence, number by number."""
+    """An elementwise gated recurrence."""
 
     def __init__(self, config: MinimalConfig) -> None:
         super().__init__()

@@ -29,13 +29,13 @@ EVERY: Sizes = {
     "intermediate_size": lambda ours: 4 * ours.width,
     "bos_token_id": lambda ours: None,
     "eos_token_id": lambda ours: None,
-    "pad_token_id": lambda ours: None,  # else one of the symbols would have no vector
+    "pad_token_id": lambda ours: None,  # otherwise a symbol would have no embedding
     "use_cache": lambda ours: False,
 }
 """Names of our sizes in most configs; missing ones are omitted."""
 
 EAGER = {"attn_implementation": "eager", "experts_implementation": "eager"}
-"""Operations that torch can do for several runs at once, and in every precision."""
+"""Settings that allow vmap and every precision."""
 
 SIZES: Mapping[str, Sizes] = {
     "mamba": {
@@ -72,17 +72,17 @@ SIZES: Mapping[str, Sizes] = {
     },
     "rwkv": {
         "attention_hidden_size": lambda ours: ours.width,
-        "rescale_every": lambda ours: 0,  # which halves weights in place when tests begin
+        "rescale_every": lambda ours: 0,  # it halves weights in place when evaluation begins
     },
 }
 """Other names of sizes by architecture, and settings for small networks."""
 
 
 class HfStates(nn.Module):
-    """A network of transformers that gives its last hidden states.
+    """A network of transformers that returns its last hidden states.
 
     Args:
-        network: of `AutoModel`.
+        network: a network from `AutoModel`.
     """
 
     def __init__(self, network: nn.Module) -> None:
@@ -122,7 +122,7 @@ def build_hf(task: Task, config: HfConfig) -> PlainNetwork:
 
 
 def built(name: str, task: Task, build: Callable[[], nn.Module]) -> PlainNetwork:
-    """Return what gives a network's last hidden states, built quietly.
+    """Build a network that returns its last hidden states, without warnings.
 
     Args:
         name: of the model, in the error.
@@ -150,7 +150,7 @@ def built(name: str, task: Task, build: Callable[[], nn.Module]) -> PlainNetwork
 def config_fields(
     task: Task, config: HfConfig | FlaConfig, architecture: str, sizes: Sizes, kind: Any
 ) -> dict[str, Any]:
-    """Return what is set of a library's config: the sizes, no dropout, and what the user says.
+    """Return settings of a library's config: sizes, no dropout, and the user's fields.
 
     Args:
         task: what the network is for.

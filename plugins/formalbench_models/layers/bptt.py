@@ -124,7 +124,7 @@ class Recurrence(torch.autograd.Function):
         ctx.weights = len(weights)
         ctx.save_for_backward(*weights, *output[1:])
         ctx.mark_non_differentiable(*output[1:])
-        ctx.set_materialize_grads(False)  # zeros for what has no gradient, as large as it is
+        ctx.set_materialize_grads(False)  # zeros for tensors without gradient
 
     @classmethod
     @once_differentiable
