@@ -61,7 +61,7 @@ def _regulargpt(name: str, chunk: int) -> ModelSpec:
 REGULARGPT = (_regulargpt("regulargpt", 2), _regulargpt("regulargpt-c3", 3))
 
 MOST_BLOCKS = 1024
-"""Maximum rounds per round that the string's length requires."""
+"""Maximum of `layers` times `times`."""
 
 Rounds = Literal["log", "length", "fixed"]
 

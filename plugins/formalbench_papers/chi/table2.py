@@ -65,7 +65,7 @@ MOSTLY_ONES = 0.9
 """At this one the paper's Transformer is worst."""
 
 CHANCE, NEAR = 50.0, 1.0
-"""Of PARITY, in percent, and how close to it a number of the paper is no other."""
+"""Chance on PARITY in percent, and the distance within which a number counts as chance."""
 
 TABLE = published("chi-2023-table-2")
 

@@ -56,7 +56,7 @@ from formalbench_papers.yao.close_brackets import (
 )
 
 LAYERS = (1, 2, 3, 4, 5, 10)
-"""Memory dimension of Figure 4(a)."""
+"""Numbers of layers in Figure 4(a)."""
 
 WIDTH = 30
 
