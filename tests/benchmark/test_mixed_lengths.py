@@ -100,7 +100,7 @@ def test_with_lengths_as_they_are_generated_and_with_accumulated_batches(host, c
 
 
 class Squeeze(Transduction):
-    """The string without its b's: nobody knows how long that is."""
+    """The string without its b's, whose length is unknown."""
 
     alphabet = ("a", "b", "c")
     outputs = ("a", "c")

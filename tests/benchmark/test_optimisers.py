@@ -331,7 +331,7 @@ def test_muon_is_the_naive_one(groups, change):
     layout = Layout.of(networks[0])
     rows = Rows.start(layout.stack(networks), update.optimiser)
     follow(update, rows, layout, networks, naive)
-    assert Muon(config).layout == ()  # the protocol's own is nobody's in particular
+    assert Muon(config).layout == ()  # the protocol's own belongs to no run
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (3, 8), (8, 3)])

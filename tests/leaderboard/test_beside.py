@@ -93,7 +93,7 @@ def test_what_did_not_finish_is_told_first_and_is_at_chance(make_record):
     none, *_ = found([other, *(make_record("rnn", seed=seed, **right) for seed in range(3))])
     assert none.differs[0] == "here 0 of 3 finished (3 diverged)"
     assert none.mean == 0.5
-    assert found([make_record("rnn", **right)]) == []  # and what chance is, nobody knows
+    assert found([make_record("rnn", **right)]) == []  # and chance is unknown
 
 
 def test_nothing_stands_beside_what_was_not_tested_at_the_papers_lengths(three):

@@ -1,4 +1,4 @@
-"""Seeds that nobody trained: their numbers are those of another run."""
+"""Invented seeds with the numbers of another run."""
 
 from __future__ import annotations
 
