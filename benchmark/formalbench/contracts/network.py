@@ -191,7 +191,7 @@ class Traceable(Protocol):
 
         * ``….attention`` with four dimensions, (B, H, M, M): the weights of each head, from
           every position (third) to every position (last);
-        * ``answer.position``, (B,): the position from which a string's only answer is read; *
-        ``first.position``, (B,): the position of a string's first symbol.
+        * ``answer.position``, (B,): the position from which a string's only answer is read;
+        * ``first.position``, (B,): the position of a string's first symbol.
         """
         ...

@@ -192,7 +192,7 @@ class Task:
         return tuple(examples)
 
     def stream(self, *key: object) -> Stream:
-        """Return this task's stream with key (name, version, parameters, *key)."""
+        """Return this task's stream: its key is name, version and parameters, then `key`."""
         return Stream("task", self.name, self.version, dict(self.parameters), *key)
 
     def chance(self, lengths: Sequence[int]) -> Chance:

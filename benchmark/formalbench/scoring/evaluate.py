@@ -53,9 +53,9 @@ def evaluate(
               ``next-symbols`` bits or logits (B, N+1, S+1). Integers are labels; floats with the
               logits' shape are logits;
             - an `nn.Module`, which gets a LongTensor (B, N) on its device, or a network with
-            `formalbench.Traits`, which gets a `formalbench.Batch`; - an object with a method named
-            after the objective, such as ``next_symbols``; - a class of any of these, which is
-            called with the task (`formalbench.Task`).
+              `formalbench.Traits`, which gets a `formalbench.Batch`;
+            - an object with a method named after the objective, such as ``next_symbols``;
+            - a class of any of these, which is called with the task (`formalbench.Task`).
         task: name of a task or suite, or the result of `formalbench.load`.
         name: name in the report; by default that of the function or class.
         protocol: the protocol that defines the strings.

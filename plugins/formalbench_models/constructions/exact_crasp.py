@@ -10,8 +10,8 @@ a sum S is compared with a number t by the sign of S/m - t/m + 1/(2m), which is 
 away from 0. What is found is 0 or 1/m, and must be 0 or 1. Layer norm does that:
 
 1. v = relu(S/m - t/m + 1/(2m)), at least 1/(2m) where S ≥ t, else 0 (with other signs for S ≤ t);
-2. w = relu(1/m - 4v): 0 or 1/m exactly, despite errors below 1/(4m); 3. over (w, 1/m - w, …, -w, w
-- 1/m, …), for all comparisons of the layer, the mean is 0 and
+2. w = relu(1/m - 4v): 0 or 1/m exactly, despite errors below 1/(4m);
+3. over (w, 1/m - w, …, -w, w - 1/m, …), for all comparisons of the layer, the mean is 0 and
    half of the squares are 1/m², always: layer norm with ε = 0 multiplies all by √2·m;
 4. relu(1 - 2b) for b, which is 0 or about 1, is 1 or 0 exactly, and its opposite is the line.
 
