@@ -22,7 +22,7 @@ class BrierScore(Metric):
     name = "brier-score"
 
     def measure(self, logits: Tensor, example: Example) -> Tensor:
-        """Return the sum over the strings, and how many there are."""
+        """Return the sum over strings and their number."""
         right_BK = functional.one_hot(example.targets, logits.shape[-1])
         distance_B = (logits.softmax(-1) - right_BK).double().square().sum(-1)
         return torch.stack((distance_B.sum(), torch.ones_like(distance_B).sum()))

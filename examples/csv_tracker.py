@@ -2,8 +2,8 @@
 
     formalbench run --plugin csv_tracker.py --model gru --task parity
 
-Observers hear what a session does; a record is on disk before any of them hears of it, and one that
-raises is dropped with one line.
+Observers are called during a session; records are written before observers are called, and an
+observer that raises is dropped with one line.
 """
 
 import csv

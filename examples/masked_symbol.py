@@ -1,4 +1,4 @@
-"""An objective: some symbols of a string are hidden, and the network says which they were.
+"""An objective: some symbols of a string are hidden, and the network predicts them.
 
     formalbench check masked_symbol.py
     formalbench run --plugin masked_symbol.py --model "transformer[causal=false]" \\
@@ -56,7 +56,7 @@ class MaskedSymbol(Objective):
         return symbols
 
     def has_length(self, source: Any, length: int) -> bool:
-        """Say whether there is a member with a symbol to hide."""
+        """Return whether there is a member with a symbol to hide."""
         return length >= 1 and bool(source.has_members(length))
 
     def strings(self, source: Any, stream: Stream, length: int, count: int) -> Symbols:
@@ -91,7 +91,7 @@ class MaskedSymbol(Objective):
         return Chance(constant, tuple(float(share.max()) for share in by_length))
 
     def show(self, source: Any, string: Symbols) -> str:
-        """Return the string itself: any of its symbols can be asked for."""
+        """Return the string itself, because any of its symbols may be hidden."""
         return " ".join(source.alphabet[symbol] for symbol in string)
 
     def plain(self, source: Any, example: Example) -> list[Any]:

@@ -1,9 +1,9 @@
-"""An executor: units of work go to a process pool of the standard library.
+"""An executor: a process pool of the standard library.
 
     formalbench run --plugin process_pool.py --model gru --task parity --executor process-pool
 
-Any `concurrent.futures.Executor` will do: a unit of work is plain data, whoever carries it out
-writes the records into the store, and what comes back is their ids.
+Any `concurrent.futures.Executor` will do: a unit of work is plain data, its process writes the
+records into the store, and the result is their ids.
 """
 
 import multiprocessing

@@ -35,7 +35,7 @@ def formalbench_reproductions() -> Iterable[ReproductionSpec]:
 
 
 def carry_out(bench: Bench) -> Findings:
-    """Train two models on two tasks, and hold two claims against what came out."""
+    """Train two models on two tasks and check two claims."""
     from formalbench_papers import AccuracyTable, PaperModel, is_at_chance, reaches
 
     table = AccuracyTable(

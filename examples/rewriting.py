@@ -40,7 +40,7 @@ class RunningParity(Transduction):
         return stream.integers(2, (count, length))
 
     def transduce(self, strings_BN: Symbols) -> tuple[Symbols, Labels]:
-        """Return the parities, (B, N), and how many there are."""
+        """Return the parities, (B, N), and their lengths."""
         return strings_BN.cumsum(axis=1) % 2, np.full(len(strings_BN), strings_BN.shape[1])
 
     def oracle(self, string: Sequence[int]) -> list[int]:
@@ -53,7 +53,7 @@ class RunningParity(Transduction):
 
 
 class Rewrite(Objective):
-    """The function's answer at every symbol, from what stands before it.
+    """The function's answer at every symbol, from the prefix.
 
     Logits are (B, N, K) with K output symbols, targets (B, N).
     """
@@ -68,7 +68,7 @@ class Rewrite(Objective):
         return outputs
 
     def has_length(self, source: Any, length: int) -> bool:
-        """Say whether the answers to strings of this length are as long as they are."""
+        """Return whether the answers to strings of this length are as long as they are."""
         return length >= 1 and source.answer_length(length) == length
 
     def examples(self, source: Any, strings_BN: Symbols, stream: Stream) -> Example:

@@ -90,7 +90,7 @@ class Contest(NamedTuple):
 
     Attributes:
         ours: goes forward and backward, and returns the answers, (B, H, T, V).
-        theirs: likewise; None if it is not here.
+        theirs: the same; None if it is not installed.
         why: it is not here.
     """
 

@@ -23,23 +23,23 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 
 GRACE = 45.0
-"""Seconds that a part has to end by itself when it is told to."""
+"""Seconds that a part has to end after a signal."""
 
 STOP = "STOP"
-"""A file of this name in the folder ends it after the part at hand."""
+"""A file of this name in the folder ends the program after the current part."""
 
 COHORTS = ("regulargpt", "transformer", "lstm", "rnn", "deltanet", "mamba-2")
 
 
 @dataclass(frozen=True)
 class Part:
-    """Something to do, by a program of its own.
+    """A part of the work, done by a separate program.
 
     Attributes:
         name: of its log, and in the index.
-        what: it is, in a line.
+        what: description in a line.
         command: the program and its arguments.
-        resumes: whether it goes on where it was cut off; if not, it begins anew the next time.
+        resumes: whether it continues after an interruption; otherwise it starts again.
     """
 
     name: str
@@ -102,7 +102,7 @@ def _measurements(device: str, short: bool) -> Iterator[Part]:
 
 
 def _records(device: str, out: Path, short: bool) -> Part:
-    """Return what trains the plan of the leaderboard."""
+    """Return the part that trains the leaderboard's plan."""
     command = [sys.executable, "-m", "formalbench", "leaderboard", "fill", "--device", device]
     command += ["--results", str(out / "results")]
     if short:
@@ -120,7 +120,7 @@ def _pytest(*arguments: str) -> list[str]:
 
 
 class Index:
-    """What became of each part: index.json, and index.md to read.
+    """Results of each part: index.json, and index.md for readers.
 
     Args:
         folder: that everything goes to.
@@ -138,7 +138,7 @@ class Index:
         return str(self.entries.get(part.name, {}).get("status", ""))
 
     def note(self, part: Part, status: str, seconds: float) -> None:
-        """Write down what became of a part."""
+        """Record the result of a part."""
         before = self.entries.get(part.name, {})
         self.entries[part.name] = {
             "what": part.what,
@@ -171,7 +171,7 @@ def work(parts: Sequence[Part], index: Index, limit: float, total: float) -> int
 
     Args:
         parts: in their order.
-        index: what became of them so far.
+        index: results so far.
         limit: seconds that a part takes at most.
         total: seconds that all take at most.
     """
@@ -215,7 +215,7 @@ def attempt(part: Part, folder: Path, limit: float) -> tuple[str, float]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ask a part and what it started to end, and see to it that they do."""
+    """Terminate a part and its child processes."""
     os.killpg(process.pid, signal.SIGINT)
     try:
         process.wait(GRACE)
@@ -279,7 +279,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _no_device(device: str) -> str:
-    """Return what is wrong with the device; nothing if it is there."""
+    """Return what is wrong with the device; empty if it is available."""
     import torch
 
     if device == "cpu" or torch.cuda.is_available():

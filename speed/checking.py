@@ -81,7 +81,7 @@ def _data(draw: random.Random, record, seed: int) -> dict[str, object]:
     least = draw.randint(0, cells["strings"][0])
     cells["correct"] = [draw.randint(least, strings) for strings in cells["strings"]]
     wrong = [n - right for n, right in zip(cells["strings"], cells["correct"], strict=True)]
-    # Whoever is wrong about a string gave its class no more than one half: that costs a bit.
+    # A wrong answer has a probability of at most one half for the correct class: at least one bit.
     totals = [1000 * one + draw.randint(0, 10**6) for one in wrong]
     cells["metrics"]["cross-entropy"]["total"] = totals
     chosen["correct"] = draw.randint(0, chosen["strings"])

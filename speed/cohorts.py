@@ -75,7 +75,7 @@ def make_step(
     device: str,
     kind: type[Group] = Group,
 ) -> tuple[Callable[[], None], bool]:
-    """Return what takes a training step of a cohort, and whether it would go as one program."""
+    """Return a function that trains a cohort for one step, and whether it runs as one program."""
     task, adam = HOST.task("parity"), Adam(AdamConfig())
     networks = [HOST.network(model, task, {"width": width}).to(device) for _ in range(runs)]
     made = program(networks, task)

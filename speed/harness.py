@@ -1,4 +1,4 @@
-"""Timing one program against another, in turn, and showing what came of it."""
+"""Times two programs in turn and formats the result."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def compare(
         by: the clock, `clock` or `cpu_clock`; None for `clock`.
     """
     for _, program in (a, b):
-        program()  # what happens once only is not what is measured
+        program()  # exclude one-time costs
     by = by or clock
     return alternate((a[0], lambda: by(a[1])), (b[0], lambda: by(b[1])), inputs, repeats)
 
@@ -90,7 +90,7 @@ def alternate(
     *,
     units: tuple[float, float] = (1.0, 1.0),
 ) -> Comparison:
-    """Measure A and B in turn, so that what else the machine does meets both alike.
+    """Measure A and B in turn, so that other load affects both equally.
 
     Args:
         a, b: a name and a measurement each.
@@ -149,7 +149,7 @@ def _settled(program: Program) -> float:
 
 
 def tell(line: str) -> None:
-    """Say how far it is."""
+    """Return how far it is."""
     print(f"  {line}", file=sys.stderr, flush=True)
 
 
@@ -188,7 +188,7 @@ def show(seconds: float) -> str:
 
 
 class Test(NamedTuple):
-    """What testing at a few lengths cost.
+    """Cost of testing at a few lengths.
 
     Attributes:
         lengths: of the strings.

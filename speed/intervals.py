@@ -41,7 +41,7 @@ class Seeds:
 
 
 def normal(mean: float, sd: float) -> Seeds:
-    """Return seeds that scatter evenly; what would be below 0 or above 1 is 0 or 1."""
+    """Return evenly scattered seeds, clipped to 0 … 1."""
 
     def draw(rng: Generator, count: int) -> Values:
         return np.clip(rng.normal(mean, sd, count), 0.0, 1.0)

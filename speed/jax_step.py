@@ -118,7 +118,7 @@ class Training:
         lengths: Sequence[int],
         *,
         unroll: int = 1,
-        anew: bool = False,
+        recompile: bool = False,
         padded: int | None = None,
     ) -> dict[str, Any]:
         """Train on strings of these lengths, one a step, and return the time.
@@ -128,10 +128,10 @@ class Training:
             width: of the state.
             lengths: of the strings of each step.
             unroll: positions per turn of the scan's loop.
-            anew: begin with nothing compiled.
+            recompile: start with an empty compilation cache.
             padded: pad every batch to this length, so that there is but one program.
         """
-        if anew:
+        if recompile:
             jax.clear_caches()
             self.step = None
         start = time.perf_counter()

@@ -42,11 +42,11 @@ IN_PLACE = dict.fromkeys((torch.ops.aten.addmm_, torch.ops.aten.baddbmm_), _adde
 SHOWN = 6
 
 Shape = tuple[tuple[int, ...], tuple[int, ...]]
-"""Of the two factors of a product."""
+"""Sizes of the two factors of a product."""
 
 
 def counting() -> FlopCounterMode:
-    """Return what counts the operations of a `with` block."""
+    """Return a context manager that counts operations."""
     return FlopCounterMode(display=False, custom_mapping=IN_PLACE)
 
 

@@ -107,7 +107,7 @@ class Simulated:
 
 
 def simulate(units: int, workers: int, losses: float, place: Path) -> Simulated:
-    """Carry out a plan of so many units; the first run is a real one, and the others' model."""
+    """Execute a plan with this many units; the first run is real, and the model of the others."""
     host, store = PluginHost.load(), Store(place / "results")
     rates = max(1, units // MAX_SEEDS)
     listed = ",".join(f"{rate / 100:g}" for rate in range(1, rates + 1))

@@ -28,7 +28,7 @@ HOST = PluginHost.load()
 
 
 def make_protocol(steps: int, batch: int = 128) -> Protocol:
-    """Return a protocol of so many steps, all lengths in from the first."""
+    """Return a protocol with this many steps and all lengths from the start."""
     return Protocol(
         name="speed",
         version=1,

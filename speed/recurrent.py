@@ -80,7 +80,7 @@ def _uniform(kind: str, python: str) -> list[Comparison]:
             lengths = the_lengths(steps, every)
             return theirs.seconds(do="train", kind=kind, width=WIDTH, lengths=lengths, **options)
 
-        engine(20), library(20, anew=True, padded=40)  # what a process does once
+        engine(20), library(20, recompile=True, padded=40)  # one-time costs
 
         def pair(
             steps: int,
@@ -102,9 +102,9 @@ def _uniform(kind: str, python: str) -> list[Comparison]:
         best, steps = {"unroll": UNROLL[kind]}, UNIFORM_STEPS[kind]
         first = f"the first {FIRST_STEPS} steps, T uniform in 1–40"
         # Once each: a pair takes half a minute and more.
-        rows = [pair(FIRST_STEPS, first, "JAX, padded to 40", 1, anew=True, padded=40, **best)]
+        rows = [pair(FIRST_STEPS, first, "JAX, padded to 40", 1, recompile=True, padded=40, **best)]
         if kind == "rnn":  # an LSTM takes JAX as long either way
-            rows.append(pair(FIRST_STEPS, first, "JAX, compiled for each T", 1, anew=True))
+            rows.append(pair(FIRST_STEPS, first, "JAX, compiled for each T", 1, recompile=True))
         library(steps, EVERY, **best)  # JAX compiles each length: all would take minutes
         later = f"a step, T uniform in {EVERY}, {2 * EVERY}, …, {LONGEST}, compiled before"
         return [*rows, pair(steps, later, "JAX", REPEATS, steps, EVERY, **best)]

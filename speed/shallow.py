@@ -1,4 +1,4 @@
-"""What sees little of the order: features of strings, and two plain classifiers.
+"""Order-blind features of strings, and two simple classifiers.
 
 Remainders are for what an automaton sees beside: numbers of symbols, of those at every other place
 too, modulo a few.
@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 GROUPS = ("ends", "symbols", "neighbours", "balance", "places", "apart", "runs")
-"""Groups of features; each goes with the length."""
+"""Groups of features; each includes the length."""
 
 MODULI = (2, 3, 4, 5)
 """Numbers of symbols are seen modulo these, in a group of its own: ``remainders``."""
@@ -32,7 +32,7 @@ MOST_PAIRS = 400
 """Kinds of two runs beside each other, at most; of many symbols they count to less than 7."""
 
 BINS = 64
-"""At most so many thresholds are tried of a feature."""
+"""Maximum tried thresholds of a feature."""
 
 
 def features(strings_BN: Ints, symbols: int) -> dict[str, Floats]:
@@ -66,7 +66,7 @@ def features(strings_BN: Ints, symbols: int) -> dict[str, Floats]:
 
 
 def _places(one_hot_BNS: Mask) -> list[Floats]:
-    """Return how many there are of each symbol in each half, and at every other place."""
+    """Count each symbol in each half and at every second position."""
     size = one_hot_BNS.shape[1]
     places = (np.s_[: size // 2], np.s_[size // 2 :], np.s_[::2], np.s_[1::2])
     parts = [one_hot_BNS[:, some].sum(axis=1).astype(np.float64) for some in places]
@@ -75,14 +75,14 @@ def _places(one_hot_BNS: Mask) -> list[Floats]:
 
 
 def _apart(strings_BN: Ints, symbols: int) -> list[Floats]:
-    """Return how many there are of each pair of symbols two apart, and whether there are none."""
+    """Count pairs of symbols two positions apart, and whether there are none."""
     pairs_BM = strings_BN[:, :-2] * symbols + strings_BN[:, 2:]
     counts_BP = _counted(pairs_BM, symbols**2)
     return [counts_BP, counts_BP / max(strings_BN.shape[1], 1), counts_BP == 0]
 
 
 def _runs(strings_BN: Ints, symbols: int) -> list[Floats]:
-    """Return how many runs there are of each symbol and length, and of two of them in a row."""
+    """Count runs by symbol and length, and pairs of successive runs."""
     count, length = strings_BN.shape
     first_BN = np.ones((count, length), dtype=np.bool_)
     first_BN[:, 1:] = strings_BN[:, 1:] != strings_BN[:, :-1]
@@ -224,7 +224,7 @@ def _purity(counts_TC: Ints) -> Floats:
 
 
 def answers(node: Node, strings_BF: Floats, depth: int) -> Ints:
-    """Return a tree's answers, no more than so many questions asked, (B,)."""
+    """Return a tree's answers with at most this many questions, (B,)."""
     if depth == 0 or node.low is None or node.high is None:
         return np.full(len(strings_BF), node.label)
     high_B = strings_BF[:, node.feature] > node.threshold

@@ -1,4 +1,4 @@
-"""Measure how far counting gets on every task, and write docs/shortcuts.md.
+"""Measure shortcuts on every task, and write docs/shortcuts.md.
 
 Logistic regressions and shallow trees see the ends of a string, how many of each symbol, of each
 pair of neighbours, of each pair two apart and of each run it has, how many in each half, how far
@@ -40,7 +40,7 @@ CELLS, STRINGS = 16, 256
 """Test lengths, and strings at each, as in the protocol `quick`."""
 
 BOUNDS = (3, 7, 15, 31, 63)
-"""Of the runs of `tomita-3` whose parity a rule knows."""
+"""Maximum lengths of the runs of `tomita-3` whose parity a rule knows."""
 
 DEPTHS = (1, 2, 4, 6)
 """Questions that trees ask at most."""
@@ -55,7 +55,7 @@ UNKNOWN = "–"
 """Stands in a column that was not measured since it was there."""
 
 ITSELF = "="
-"""Stands where the language itself is what a column may see."""
+"""Marks columns in which the language itself is such an automaton."""
 
 REMAINDERS, AUTOMATON = "remainders", "automaton"
 
@@ -255,7 +255,7 @@ def bounded() -> tuple[float, ...]:
 
 
 def _only_even(string_N: Ints, bound: int) -> bool:
-    """Say whether no odd run of 1s up to a bound stands before such a run of 0s."""
+    """Return whether no odd run of 1s up to a bound stands before such a run of 0s."""
     first_R = np.flatnonzero(np.diff(string_N, prepend=-1))
     long_R = np.diff(first_R, append=len(string_N))
     odd_R = (long_R % 2 == 1) & (long_R <= bound)

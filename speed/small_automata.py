@@ -1,4 +1,4 @@
-"""The best automaton of at most four states without groups: what little memory of order can do.
+"""The best automaton of at most four states without groups.
 
 An automaton without groups (aperiodic, counter-free: no word permutes some of its states) has a
 star-free language, so it counts nothing modulo anything. Of few symbols all such automata are
@@ -29,7 +29,7 @@ MOST_TABLES = 1 << 16
 """Tables of one size, at most, that are all tried: of 4 states and 2 symbols, 3 and 3, 2 and 8."""
 
 STARTS, TRIES = 6, 400
-"""Of the search: random automata to begin with, and changes of each that are tried."""
+"""Search parameters: number of random initial automata, and tried changes of each."""
 
 FITTED = 3000
 """Training strings that they are compared on, spread over the lengths."""
@@ -58,7 +58,7 @@ def _tables(size: int, symbols: int) -> Iterator[Table]:
 
 
 def numbered(table: Table) -> bool:
-    """Say whether a search from the first state meets all states, in their order."""
+    """Return whether a search from the first state meets all states, in their order."""
     met = [0]
     for state in met:
         for target in table[state]:
@@ -68,7 +68,7 @@ def numbered(table: Table) -> bool:
 
 
 def is_aperiodic(table: Table) -> bool:
-    """Say whether no word permutes some states: every cycle of every word is a single state."""
+    """Return whether no word permutes some states: every cycle of every word is a single state."""
     generators = list(zip(*table, strict=True))
     known, found = set(generators), list(dict.fromkeys(generators))
     for word in found:

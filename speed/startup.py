@@ -1,4 +1,4 @@
-"""Whole processes: how long a command takes to begin."""
+"""Startup time of commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making the tokens of a text of 100 MB: time, and the most memory that the process ever held."""
+"""Tokenising a text of 100 MB: time and peak memory."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Contender:
         traceback: TracebackType | None,
     ) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.close()  # it ends when there is nobody to answer
+        self._process.stdin.close()  # it ends when its input is closed
         assert self._process.stdout is not None
         self._process.stdout.close()
         try:
@@ -138,7 +138,7 @@ class Line:
 
     def __init__(self) -> None:
         self._answers = os.fdopen(os.dup(1), "w")
-        os.dup2(2, 1)  # what a library prints is no answer
+        os.dup2(2, 1)  # output of libraries must not mix with answers
 
     def next(self) -> dict[str, Any]:
         """Wait for the next request; the process ends if there is none."""
@@ -162,7 +162,7 @@ class Line:
 
 
 def peak_bytes() -> int:
-    """Return the most memory this process ever held."""
+    """Return the peak memory of this process."""
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

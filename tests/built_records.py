@@ -67,7 +67,7 @@ TO_ITS_END = {
     "seconds": 60.0,
     "strings_per_second": 853.3,
 }
-"""A training that was not cut short, whatever became of the test."""
+"""A training that was completed, with any test result."""
 
 
 def build_record(

@@ -1,4 +1,4 @@
-"""The script that audits a pull request: with the code at hand, and only what is a result."""
+"""The script that audits a pull request, with the installed code and only results."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """formalbench: which formal languages can a sequence model express, learn and extrapolate on?
 
-Everything that a plugin's author or a notebook needs is importable from here: ``docs/library.md``
-shows how to take data and score answers, ``docs/plugins.md`` says what each name is for. Names are
-imported when they are used: to announce a plugin costs nothing.
+Everything that plugin authors and notebooks need can be imported from here: ``docs/library.md``
+shows how to use data and score answers, ``docs/plugins.md`` explains the other names. Names are
+imported on first use, so importing formalbench is fast.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MODULES = {
     if isinstance(node, ast.ImportFrom) and node.module
     for alias in node.names
 }
-"""Where each exported name is defined."""
+"""Module of each exported name."""
 
 __all__ = sorted([*_MODULES, "__version__"])
 

@@ -1,4 +1,4 @@
-"""formalbench from Python: what there is, runs, their records, comparisons."""
+"""The Python interface: listings, runs, records, comparisons."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from formalbench.host import PluginHost
 
 COMPARED = ["protocol", "version", "task", "a", "b", "difference", "low", "high", "better"]
-"""The columns of `compare`."""
+"""Columns of `compare`."""
 
 
 def tasks(*, plugins: Sequence[Path | str] = ()) -> list[str]:
-    """Return the names of all tasks; one with numbers in braces is a family, ``dyck-{k}-{D}``.
+    """Return the names of all tasks; a name with braces is a family, ``dyck-{k}-{D}``.
 
     Args:
         plugins: local plugins to load.
@@ -43,7 +43,7 @@ def tasks(*, plugins: Sequence[Path | str] = ()) -> list[str]:
 
 
 def models(*, plugins: Sequence[Path | str] = ()) -> list[str]:
-    """Return the names of all models; a family is one pattern, as for `tasks`.
+    """Return the names of all models; a name with braces is a family.
 
     Args:
         plugins: local plugins to load.
@@ -70,36 +70,35 @@ def run(
     progress: bool | None = None,
     plugins: Sequence[Path | str] = (),
 ) -> pd.DataFrame:
-    """Train and test models on tasks; the same as ``formalbench run``.
+    """Train and test models on tasks, like ``formalbench run``.
 
     Args:
         models: model names, with options as in ``lstm[width=32]``; plain classes, as
-            ``"mine.py:Mine"`` or the class itself. One that no file has, as of a notebook, runs in
+            ``"mine.py:Mine"`` or the class itself. A class without a file (in a notebook) runs in
             this process, and its records cannot be published.
-        tasks: task names, with options; None for those of `suite`, and that empty for the default
-            suite.
-        suite: a suite's name.
-        protocol: a protocol's name; empty for the suite's, or `quick`.
-        seeds: how many seeds, or which; None for the protocol's number.
+        tasks: task names with options; None for all of `suite`.
+        suite: a suite's name; empty for the default suite.
+        protocol: a protocol's name; empty for the suite's, else `quick`.
+        seeds: number of seeds, or a list of seeds; None for the protocol's number.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:i``.
-        settings: options, as ``{"model.chunk": 3, "protocol.steps": 400}``; of several values,
-            each in turn.
-        results: where records go; None for the per-user folder.
-        jobs: units of work at once. More than one, and plugins' code, run in processes of
-            their own, which import nothing of the caller's module.
-        threads: CPU threads a process trains with.
-        executor: what does the work, by its name.
-        trackers: where else curves and results go, by their names.
-        fail_fast: whether to stop at the first run that fails.
-        debug: whether to print the whole traceback of a run that fails.
-        progress: whether to show how it goes, in a notebook below the cell, elsewhere on standard
+        settings: options, as in ``{"model.chunk": 3, "protocol.steps": 400}``; a list of values is
+            a sweep.
+        results: folder for records; None for the per-user folder.
+        jobs: parallel jobs. With more than one, and for plugins, work runs in separate processes,
+            which do not import the caller's module.
+        threads: CPU threads per process.
+        executor: an executor's name.
+        trackers: names of trackers.
+        fail_fast: whether to stop at the first failed run.
+        debug: whether to print the full traceback of a failed run.
+        progress: whether to show progress, in a notebook below the cell, elsewhere on standard
             error; None for notebooks only.
         plugins: local plugins to load.
 
     Returns:
         One row per run: model, task, learning_rate, seed, status, accuracy, chance,
-        scaled_accuracy, parameters, steps, seconds, test_id. Names are without options, which
-        `results` has.
+        scaled_accuracy, parameters, steps, seconds, test_id. Names are without options; `results`
+        includes them.
 
     Raises:
         RequestError: for a bad request.
@@ -130,19 +129,18 @@ def run(
 
 
 def results(path: Path | str | None = None, *, plugins: Sequence[Path | str] = ()) -> pd.DataFrame:
-    """Return the records of a folder as a tidy table: a row a cell, that is a test length of a run.
+    """Return the records of a folder as a tidy table, with one row per run and test length.
 
     Args:
-        path: the folder; None for the per-user one, which has no records before the first run.
-        plugins: local plugins to load: the chance level of an installed task is known at
-            each length.
+        path: the folder; None for the per-user one, which is empty before the first run.
+        plugins: local plugins to load, for the chance levels of their tasks.
 
     Returns:
-        The columns of `formalbench.statistics.frame.RUN_COLUMNS` and `CELL_COLUMNS`, where each is
-        explained. A run that did not finish has one row, without a length.
+        A table with the columns of `formalbench.statistics.frame.RUN_COLUMNS` and
+        `CELL_COLUMNS`, which explain them. A run that did not finish has one row without a length.
 
     Raises:
-        RequestError: if the folder does not exist, or a line for each file that is no record.
+        RequestError: if the folder does not exist or has invalid records (one line each).
 
     Example:
         >>> frame = formalbench.results("runs")  # doctest: +SKIP
@@ -167,24 +165,24 @@ def compare(
     protocols: Sequence[str] | None = None,
     plugins: Sequence[Path | str] = (),
 ) -> pd.DataFrame:
-    """Compare two models task by task; the numbers of ``formalbench compare``.
+    """Compare two models task by task, like ``formalbench compare``.
 
     Args:
-        a: a model of the records, options behind its name.
+        a: a model of the records, with options.
         b: another one.
-        results: a folder of records; None for the per-user one and, inside a clone of the
-            repository, the published ones.
-        tasks: on which; None for all that both have.
-        protocols: one for both, or one for each; None for all that both have.
+        results: a folder of records; None for the per-user one and, in a clone of the repository,
+            the published ones.
+        tasks: task names; None for all that both have.
+        protocols: one protocol for both, or one for each; None for all that both have.
         plugins: local plugins to load.
 
     Returns:
         One row per protocol and task: protocol, version, task, a and b (mean test accuracies),
         difference (a - b) with its 95 % interval low to high over seeds and test strings, better
-        (the model whose lead holds if all tasks are looked at together, or None).
+        (the significantly better model after correction for the number of tasks, or None).
 
     Raises:
-        RequestError: if there is no such model, protocol or folder, or the two share no protocol.
+        RequestError: for an unknown model, protocol or folder, or if both share no protocol.
 
     Example:
         >>> frame = formalbench.compare("lstm", "gru", results="runs")  # doctest: +SKIP
@@ -226,27 +224,26 @@ def trained(
     weights: Path | str | None = None,
     plugins: Sequence[Path | str] = (),
 ) -> nn.Module:
-    """Return the network of a run with its weights, on the CPU, as it was tested.
+    """Return the trained network of a run, on the CPU, as it was tested.
 
-    Of several learning rates it is the one that validation selects.
+    Of several learning rates, the one selected by validation.
 
     Args:
-        model: its name, options behind it.
-        task: its name, options behind it.
+        model: model name with options.
+        task: task name with options.
         seed: of the run.
-        protocol: that it was trained by; by default ``standard``, or if there is no such run, any.
+        protocol: its protocol; by default ``standard`` or, without such a run, any.
         results: a folder of records, or a clone of the repository; None for the per-user folder
             and, inside a clone, its published records.
-        weights: an archive of weights, or another folder that has them; by default they lie
-            beside the records.
+        weights: an archive or folder of weights; by default the records' folder.
         plugins: local plugins to load.
 
     Returns:
-        A network that is given a `formalbench.Batch` and answers in the task's layout; `evaluate`
-        takes it.
+        A network that takes a `formalbench.Batch` and answers in the task's layout; can be
+        passed to `evaluate`.
 
     Raises:
-        RequestError: if there is no such run, or its weights are not there or do not fit.
+        RequestError: if there is no such run, or its weights are missing or do not fit.
 
     Example:
         >>> network = formalbench.trained("lstm", "parity", seed=0)  # doctest: +SKIP
@@ -301,7 +298,7 @@ def _check_lists(*lists: Sequence[str | type] | None) -> None:
 
 
 def _check_session(host: PluginHost, jobs: int, executor: str) -> None:
-    """Refuse to hand a class that no file has to another process."""
+    """Check that a class without a file is not needed in another process."""
     for local in host.locals():
         elsewhere = jobs != 1 or executor not in ("", "serial") or host.runs_local_code()
         if local.path == SESSION and elsewhere:
@@ -312,7 +309,7 @@ def _check_session(host: PluginHost, jobs: int, executor: str) -> None:
 
 
 def _folders(path: Path | str | None) -> list[Path]:
-    """Return where records are read: a folder, a clone's, or the user's own and the clone's."""
+    """Return the folders of records: the given one, or the user's and the clone's."""
     if path is not None:
         clone = Path(path) / PUBLISHED_RESULTS
         return [clone if clone.is_dir() else Path(path)]
@@ -322,10 +319,10 @@ def _folders(path: Path | str | None) -> list[Path]:
 
 
 def _records(folders: Sequence[Path]) -> list[Record]:
-    """Return the records of folders; the user's own may not exist yet.
+    """Return the records of folders; the user's folder may not exist yet.
 
     Raises:
-        RequestError: if another one does not exist, or a file is no record.
+        RequestError: if another folder does not exist, or a file is no record.
     """
     for folder in folders:
         if not folder.is_dir() and folder != default_results():

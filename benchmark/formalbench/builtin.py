@@ -1,4 +1,4 @@
-"""What the engine itself provides, as a plugin: it costs nothing to announce."""
+"""The engine's built-in plugin: objectives, metrics, optimisers and more."""
 
 from __future__ import annotations
 

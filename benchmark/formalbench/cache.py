@@ -1,4 +1,4 @@
-"""What costs computing and never changes, kept between calls."""
+"""On-disk cache of expensive results."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ ENVIRONMENT = "FORMALBENCH_CACHE"
 DAY = 24 * 3600.0
 
 FORGOTTEN = 2 * DAY
-"""Seconds after which nobody works in a temporary folder, or at a file, that nobody wrote to."""
+"""Seconds without a write after which a temporary folder or file counts as abandoned."""
 
 MAX_BYTES = 2 << 30
-"""What may lie in one folder of the cache; the files not used for longest go first."""
+"""Limits of a cache folder; the least recently used files are deleted first."""
 
 SEAL = hashlib.sha256().digest_size
-"""Bytes before the contents of a sealed file."""
+"""Bytes of the checksum before a file's contents."""
 
 
 def cache_folder() -> Path:
-    """Return where the cache lives: ``FORMALBENCH_CACHE`` or a per-user folder."""
+    """Return the cache folder: ``FORMALBENCH_CACHE`` or a per-user folder."""
     if told := os.environ.get(ENVIRONMENT):
         return Path(told)
     import platformdirs
@@ -42,7 +42,7 @@ def cache_folder() -> Path:
 
 
 def temporary_folder(name: str) -> tempfile.TemporaryDirectory[str]:
-    """Return a temporary folder below the cache, and delete those that killed processes left."""
+    """Create a temporary folder in the cache, and delete abandoned ones."""
     folder = cache_folder() / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -56,11 +56,11 @@ def temporary_folder(name: str) -> tempfile.TemporaryDirectory[str]:
 
 
 def cached(key: object, compute: Callable[[], Any]) -> Any:
-    """Return `compute()`, or what it returned last time for this key.
+    """Return the cached value of `compute()` for this key.
 
     Args:
-        key: anything JSON can write; must name everything the value depends on.
-        compute: returns something JSON can write.
+        key: JSON data that includes everything the value depends on.
+        compute: returns JSON data.
     """
     text = json.dumps(key, sort_keys=True)
     path = place_of("values", text)
@@ -73,7 +73,7 @@ def cached(key: object, compute: Callable[[], Any]) -> Any:
 
 
 def cached_before(key: object) -> Any:
-    """Return what `cached` keeps for a key; None if it keeps nothing."""
+    """Return the cached value of a key; None if there is none."""
     text = json.dumps(key, sort_keys=True)
     kept = read_sealed(place_of("values", text), text)
     return None if kept is None else json.loads(kept)
@@ -85,11 +85,11 @@ def place_of(folder: str, key: str) -> Path:
 
 
 def write_sealed(path: Path, key: str, contents: bytes) -> None:
-    """Write a file with a seal on its contents and its key; make room for it.
+    """Write a file with a checksum of key and contents, and delete old files.
 
-    A read-only home or a full disk costs time, not results.
+    Errors such as a read-only home or a full disk are ignored.
     """
-    from formalbench.store import write_atomically  # here: it imports numpy
+    from formalbench.store import write_atomically  # imported here because it imports numpy
 
     with contextlib.suppress(RequestError):
         write_atomically(path, _seal(key, contents) + contents)
@@ -97,7 +97,7 @@ def write_sealed(path: Path, key: str, contents: bytes) -> None:
 
 
 def read_sealed(path: Path, key: str) -> bytes | None:
-    """Return what was written under a key; None if it is not there, or not what was written."""
+    """Read the contents of a key; None if they are missing or corrupt."""
     if not path.exists():
         return None
     try:
@@ -108,7 +108,7 @@ def read_sealed(path: Path, key: str) -> bytes | None:
     if seal != _seal(key, contents):
         return None
     with contextlib.suppress(OSError):
-        os.utime(path)  # what is used stays
+        os.utime(path)  # mark as recently used
     return contents
 
 
@@ -117,13 +117,13 @@ def _seal(key: str, contents: bytes) -> bytes:
 
 
 def prune(folder: Path, max_age: float = math.inf) -> None:
-    """Delete the files of a folder not used for longest, until the rest may stay.
+    """Delete the least recently used files of a folder until it is within the limits.
 
     Args:
         folder: of the cache.
-        max_age: seconds after which a file goes in any case.
+        max_age: seconds without use after which a file is deleted in any case.
     """
-    with contextlib.suppress(OSError):  # another process prunes, too
+    with contextlib.suppress(OSError):  # another process may delete it first
         sweep(folder, below=False, age=FORGOTTEN)
         aged = sorted((time.time() - file.stat().st_mtime, file) for file in folder.iterdir())
         total = 0
@@ -134,9 +134,9 @@ def prune(folder: Path, max_age: float = math.inf) -> None:
 
 
 def code_digest(*things: object) -> str:
-    """Return a digest of all code and YAML of the packages that define the classes of things.
+    """Return a digest of all code and YAML of the packages that define these classes.
 
-    What is kept under a key with it is found no more once that code has changed.
+    With it in a key, cached values are no longer found after a change of that code.
     """
     packages = sorted({type(thing).__module__.partition(".")[0] for thing in things})
     return hashlib.sha256("".join(map(package_digest, packages)).encode()).hexdigest()
@@ -146,7 +146,7 @@ def code_digest(*things: object) -> str:
 def package_digest(package: str) -> str:
     """Return a digest of all code and YAML of a package that is imported."""
     place = getattr(sys.modules.get(package), "__file__", None)
-    if place is None:  # it has no file: of a notebook, or a folder that is no package
+    if place is None:  # no file: a notebook, or a namespace package
         return ""
     file = Path(place)
     inside = (path for path in file.parent.rglob("*") if path.suffix in (".py", ".yaml"))

@@ -1,4 +1,4 @@
-"""Which commit formalbench's code is of. Imports nothing of formalbench: the build runs it, too."""
+"""The commit of formalbench's code. Imports nothing of formalbench, because the build runs it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from functools import lru_cache
 from pathlib import Path
 
 FILE = "_commit.txt"
-"""Lies beside this file in what was built from a checkout."""
+"""File with the commit, in packages built from a checkout."""
 
 CODE = ("benchmark", "tasks", "plugins", "leaderboard/formalbench_leaderboard", "pyproject.toml")
-"""What a wheel is made of: no other change makes a checkout dirty."""
+"""Contents of a wheel; changes of other files do not make a checkout dirty."""
 
 
 @lru_cache
 def own_commit() -> str:
-    """Return the commit of the code that runs: 40 digits, with ``-dirty`` if it was changed.
+    """Return the commit of the running code: 40 digits, with ``-dirty`` if it was changed.
 
-    It is empty where nobody knows: in an archive without git's history, or without git.
+    Empty if unknown: without git or without its history.
     """
     package = Path(__file__).resolve().parent
     written = package / FILE
@@ -43,7 +43,7 @@ def commit_of(root: Path) -> str:
 
 
 def _git(root: Path, *words: str) -> str:
-    # Another process may hold the index: nothing is to be written into it.
+    # Another process may hold the index, so git must not write to it.
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     done = subprocess.run(  # noqa: S603
         ["git", "-C", str(root), *words],  # noqa: S607

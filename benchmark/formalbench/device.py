@@ -1,4 +1,4 @@
-"""The device, its precision, threads, and the environment of a record."""
+"""Device, precision, threads, and the environment in records."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def own_numerics() -> Iterator[None]:
-    """Compute with torch's own defaults, then restore what a plugin or a caller had set.
+    """Use torch's default settings, then restore those of a plugin or caller.
 
-    They decide weights and are part of no identity, so a run must not depend on them.
+    They affect weights and are not part of ids, so a run must not depend on them.
     """
     import torch
 
@@ -47,7 +47,7 @@ def own_numerics() -> Iterator[None]:
 
 
 Setting = tuple[Callable[[], Any], Callable[[Any], Any], Any]
-"""How to get it, how to set it, and the library's default."""
+"""Getter, setter and default of each setting."""
 
 
 def _settings() -> list[Setting]:
@@ -79,7 +79,7 @@ def _flushes_denormals() -> bool:
 
 
 def check_precision(protocol: Protocol, device: str) -> None:
-    """Refuse a precision that a device does not have.
+    """Check that a device supports a precision.
 
     Raises:
         RequestError: one line.
@@ -99,7 +99,7 @@ def multiplying(precision: str) -> Iterator[None]:
     before = [backend.allow_tf32 for backend in backends]
     try:
         for backend in backends:
-            backend.allow_tf32 = precision == "tf32"  # cuDNN's default is to use it
+            backend.allow_tf32 = precision == "tf32"  # cuDNN uses it by default
         yield
     finally:
         for backend, value in zip(backends, before, strict=True):
@@ -107,7 +107,7 @@ def multiplying(precision: str) -> Iterator[None]:
 
 
 def forward_in(precision: str, device: torch.device) -> contextlib.AbstractContextManager[object]:
-    """Return the context for a forward pass: bf16 casts what autocast deems safe to cast.
+    """Return the context of a forward pass; for bf16, autocast chooses the operations.
 
     Parameters, their gradients and the optimiser stay in fp32, as do the logits' losses.
     """
@@ -119,7 +119,7 @@ def forward_in(precision: str, device: torch.device) -> contextlib.AbstractConte
 
 
 MOST_THREADS = 256
-"""CPU threads that a process trains with; of thousands the thread library dies."""
+"""Maximum CPU threads per process; thousands crash the thread library."""
 
 
 def choose_device(asked: str) -> str:
@@ -132,7 +132,7 @@ def choose_device(asked: str) -> str:
 
 
 def choose_devices(asked: str) -> tuple[str, ...]:
-    """Return all that ``auto``, ``cpu``, ``cuda`` or ``cuda:i`` means: the CPU, one GPU, or all.
+    """Return the devices of ``auto``, ``cpu``, ``cuda`` or ``cuda:i``: the CPU, one GPU, or all.
 
     Raises:
         RequestError: if it is none of these, or not there.
@@ -159,14 +159,14 @@ def choose_devices(asked: str) -> tuple[str, ...]:
 
 
 def usable_cores() -> int:
-    """Return how many CPU cores this process may use."""
+    """Return the number of CPU cores available to this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def check_threads(threads: int) -> None:
-    """Refuse a number of threads that no process could have.
+    """Check a number of threads.
 
     Raises:
         RequestError: one line.
@@ -176,10 +176,10 @@ def check_threads(threads: int) -> None:
 
 
 def wait_passively() -> None:
-    """Have OpenMP's threads sleep while they wait for one another, unless the user says otherwise.
+    """Let waiting OpenMP threads sleep, unless the user has set this.
 
-    They would spin, and beside other busy processes keep the very threads they wait for from the
-    cores: ten times the duration. It counts only before torch is imported, here or in a worker.
+    By default they spin, which blocks cores when other processes are busy (ten times slower). This
+    must be set before torch is imported, here or in a worker.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
@@ -188,8 +188,8 @@ def wait_passively() -> None:
 def keep_freed_memory() -> None:
     """Tell glibc's allocator to reuse freed memory instead of returning it to the system.
 
-    It returns every large block, and each training step then waits for the system to find
-    and clear the same pages again. Elsewhere this does nothing.
+    By default it returns every large block, and each training step waits until the system has
+    cleared the same pages again. Without glibc this does nothing.
     """
     if platform.libc_ver()[0] != "glibc":
         return
@@ -212,12 +212,12 @@ def is_out_of_memory(error: BaseException) -> bool:
 def describe_environment(
     device: str, source: str | None = None, packages: Mapping[str, str] = MappingProxyType({})
 ) -> Environment:
-    """Return the machine, the libraries and the code, for a record.
+    """Return machine, libraries and code for a record.
 
     Args:
         device: ``cpu`` or ``cuda:i``.
         source: SHA-256 of a run's source.
-        packages: versions of what its plugins imported, by distribution.
+        packages: versions of distributions that its plugins imported.
     """
     import torch
 
@@ -225,7 +225,7 @@ def describe_environment(
     from formalbench.contracts.record import Environment
 
     cuda = device.startswith("cuda")
-    there = torch.cuda.is_available()  # not where a run is told of whose worker is lost
+    there = torch.cuda.is_available()  # unknown for a run whose worker was lost
     gpu = torch.cuda.get_device_name(device) if cuda and there else "unknown"
     return Environment(
         device=device.partition(":")[0],
@@ -247,7 +247,7 @@ def _versions() -> dict[str, str]:
 
 @lru_cache
 def cpu_name() -> str:
-    """Return the processor's name, as the system tells it."""
+    """Return the processor's name."""
     try:
         for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
             if line.startswith("model name"):

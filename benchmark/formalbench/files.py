@@ -1,4 +1,4 @@
-"""Read files of strangers safely, YAML strictly, and write files atomically."""
+"""Read untrusted files safely, read YAML strictly, and write files atomically."""
 
 from __future__ import annotations
 
@@ -23,16 +23,15 @@ if TYPE_CHECKING:
 
 
 def read_plain(path: Path, limit: int, what: str = "") -> bytes:
-    """Return the contents of a regular file.
+    """Read a regular file.
 
-    A link leads anywhere, a device never ends and a pipe waits for ever: what the name stands for
-    is looked at before it is opened, and again once it is open, since it may have changed in
-    between. At most `limit` bytes are read, even if the file claims to be smaller.
+    Links, devices and pipes are errors. The type is checked before and after opening, because it
+    may change in between. At most `limit` bytes are read, even if the file claims to be smaller.
 
     Args:
         path: of the file.
-        limit: the most bytes that it may have.
-        what: what a larger file cannot be, as ``a record``.
+        limit: maximum number of bytes.
+        what: expected content, such as ``a record``, for the error about a larger file.
 
     Raises:
         RequestError: one line.
@@ -53,7 +52,7 @@ def read_plain(path: Path, limit: int, what: str = "") -> bytes:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse what is no regular file.
+    """Check that a path is a regular file.
 
     Raises:
         RequestError: one line, if it is a link, a folder, a pipe or a device.
@@ -67,7 +66,7 @@ def check_regular(path: Path) -> None:
 
 
 def check_replaceable(path: Path) -> None:
-    """Refuse to put a file in the place of a device, a pipe, or a link to what is no file.
+    """Check that a file may be written here: not over a device, a pipe, or a link to one.
 
     Raises:
         RequestError: one line.
@@ -75,24 +74,24 @@ def check_replaceable(path: Path) -> None:
     try:
         kind = path.lstat().st_mode
         if stat.S_ISLNK(kind):
-            own = not path.parent.resolve().is_relative_to("/dev")  # as /dev/stdout is a link
+            own = not path.parent.resolve().is_relative_to("/dev")  # /dev/stdout is a link
             kind = path.stat().st_mode if path.exists() and own else stat.S_IFREG * own
     except OSError:
-        return  # there is nothing yet, or writing will say why it cannot be
+        return  # it does not exist, or writing will report the error
     if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
         raise RequestError(f"cannot write {path}: not a plain file")
 
 
 UNFINISHED = ".writing-"
-"""What the name of a file or a folder begins with until it is complete."""
+"""Prefix of the names of unfinished files and folders."""
 
 
 ABANDONED = 3600
-"""Seconds after which nobody is at a file any more."""
+"""Seconds without a write after which an unfinished file counts as abandoned."""
 
 
 def write_atomically(path: Path, contents: str | bytes) -> None:
-    """Write a file so that a reader sees the old contents or the new, never a part.
+    """Write a file atomically: readers see the old or the new contents.
 
     Raises:
         UnwritableError: one line, if it cannot be written.
@@ -103,7 +102,7 @@ def write_atomically(path: Path, contents: str | bytes) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to be written part by part, which takes its place when all of it is.
+    """Open a temporary file that replaces `path` atomically when it is complete.
 
     Raises:
         UnwritableError: one line, if it cannot be written.
@@ -121,7 +120,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             os.fsync(file.fileno())
         temporary.chmod(0o644)
         temporary.replace(path)
-    except BaseException as error:  # Ctrl-C, too, leaves nothing behind
+    except BaseException as error:  # also after Ctrl-C
         if temporary is not None:
             with contextlib.suppress(OSError):
                 temporary.unlink()
@@ -131,24 +130,24 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def sweep(folder: Path, *, below: bool = True, age: float = ABANDONED) -> None:
-    """Delete the unfinished files and folders that killed processes left in a folder.
+    """Delete abandoned unfinished files and folders in a folder.
 
     Args:
         folder: that was written to.
-        below: whether its subfolders are swept, too.
-        age: as `delete_abandoned` takes it.
+        below: whether to include subfolders.
+        age: see `delete_abandoned`.
     """
     for path in [*(folder.rglob if below else folder.glob)(f"{UNFINISHED}*")]:
         delete_abandoned(path, age)
 
 
 def delete_abandoned(path: Path, age: float) -> None:
-    """Delete an unfinished file or folder, unless another process may still be writing to it.
+    """Delete an unfinished file or folder unless a process may still be writing to it.
 
     Args:
         path: its name begins with the writer's `unfinished_prefix`.
-        age: seconds since the last write after which it goes, also if its writer ran on another
-            machine. If it ran on this one and has ended, it goes at once.
+        age: seconds since the last write after which it is deleted in any case. If its writer ran
+            on this machine and has ended, it is deleted immediately.
     """
     with contextlib.suppress(OSError):
         written = max(one.lstat().st_mtime for one in (path, *path.rglob("*")))
@@ -161,17 +160,17 @@ def delete_abandoned(path: Path, age: float) -> None:
 
 
 def unfinished_prefix() -> str:
-    """Return what the names of this process's unfinished files and folders begin with."""
+    """Return the prefix of this process's unfinished files and folders."""
     return f"{UNFINISHED}{_own_mark()}{os.getpid()}-"
 
 
 def _own_mark() -> str:
-    """Return what the names of unfinished files of this machine have in common."""
+    """Return the part of unfinished names that identifies this machine."""
     return hashlib.sha256(platform.node().encode()).hexdigest()[:8] + "-"
 
 
 def _writer_is_gone(name: str) -> bool:
-    """Say whether the process that wrote an unfinished file ran on this machine, and has ended."""
+    """Return whether an unfinished file's writer ran on this machine and has ended."""
     pid = name.removeprefix(UNFINISHED + _own_mark()).partition("-")[0]
     if not pid.isdecimal() or os.name != "posix":
         return False
@@ -179,7 +178,7 @@ def _writer_is_gone(name: str) -> bool:
         os.kill(int(pid), 0)
     except ProcessLookupError:
         return True
-    except (OSError, OverflowError):  # another user's, or no number of a process
+    except (OSError, OverflowError):  # another user's process, or an invalid number
         return False
     else:
         return False
@@ -189,17 +188,17 @@ MAX_BYTES = 1_000_000
 
 
 MAX_NODES = 100_000
-"""Keys, values, lists and mappings in one YAML file: reading each takes some 50 microseconds."""
+"""Maximum keys, values, lists and mappings of a YAML file; each takes about 50 microseconds."""
 
 
 MAX_KEYS = 1_000
-"""Of the mapping that a YAML file holds: each that is unknown is compared with every known one."""
+"""Maximum top-level keys of a YAML file; each unknown one is compared with every known one."""
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Read a YAML file that holds one mapping.
+    """Read a YAML file with one mapping.
 
-    Aliases (which can blow a small file up) and keys given twice are refused.
+    Aliases (which can expand a small file enormously) and duplicate keys are errors.
 
     Raises:
         RequestError: one line that names the file and, where known, the line in it.
@@ -216,7 +215,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def parse_yaml(text: str, name: str) -> dict[str, Any]:
-    """Parse YAML text that holds one mapping; `name` stands for it in errors."""
+    """Parse YAML text with one mapping; `name` is used in errors."""
     import yaml
 
     try:
@@ -259,7 +258,7 @@ def _loader() -> Any:
             for key_node, _ in node.value:
                 key = self.construct_object(key_node, deep=True)
                 if not isinstance(key, Hashable):
-                    break  # the library tells of it
+                    break  # yaml reports the place
                 if key in seen:
                     mark = key_node.start_mark
                     raise ConstructorError(None, None, f"key {key!r} is given twice", mark)
@@ -270,10 +269,10 @@ def _loader() -> Any:
 
 
 def read_suite(path: Path, data: dict[str, Any]) -> SuiteSpec:
-    """Check a suite file's contents.
+    """Validate a suite file's contents.
 
     Raises:
-        RequestError: one line that names the file, and every key that is wrong.
+        RequestError: one line with the file and every invalid key.
     """
     from pydantic import TypeAdapter, ValidationError
 

@@ -1,8 +1,7 @@
-"""Numbers read off a network's trace: the two probes that are built in.
+"""Probes: values computed from a network's trace. Two are built in.
 
-A probe is a function of what a trace holds under the names that
-`formalbench.contracts.network.Traceable` gives; it returns one series for each place it found,
-and raises KeyError for what the trace lacks. Plugins announce probes; the host knows their names.
+A probe is a function of a trace with the names listed in `formalbench.contracts.network.Traceable`.
+It returns one series per place, and raises KeyError if the trace lacks a tensor.
 
 Legend: B strings, H heads, M positions.
 """
@@ -22,17 +21,17 @@ from formalbench.contracts.task import Task
 Trace = Mapping[str, Tensor]
 
 Series = dict[str, Tensor]
-"""By place, as ``block.0.head.1``: one number per string, (B,)."""
+"""One number per string, (B,), by place such as ``block.0.head.1``."""
 
 Read = Callable[[Trace], Series]
 """A probe."""
 
 
 def read_probe(name: str, read: Read, network: nn.Module, batch: Batch) -> Series:
-    """Look into a network as it answers a batch; its mode and its gradients are the caller's.
+    """Compute probes of a network on a batch; the caller sets mode and gradients.
 
     Raises:
-        RequestError: if the network cannot be looked into, or has nothing of this kind.
+        RequestError: if the network has no trace or lacks these tensors.
     """
     kind = type(network).__name__
     if not isinstance(network, Traceable):
@@ -45,10 +44,10 @@ def read_probe(name: str, read: Read, network: nn.Module, batch: Batch) -> Serie
 
 
 def count_series(probes: Mapping[str, Read], network: nn.Module, task: Task, length: int) -> int:
-    """Return how many series probes read, by reading them on one string.
+    """Return the number of series, by computing the probes on one string.
 
     Raises:
-        RequestError: if they cannot be read.
+        RequestError: if they cannot be computed.
     """
     if not probes:
         return 0
@@ -75,7 +74,7 @@ def attention_entropy(trace: Trace) -> Series:
 
 
 def _answering(trace: Trace) -> Iterator[tuple[str, Tensor]]:
-    """Find how the position that is answered from attends: each head's weights, (B, M)."""
+    """Return each head's attention weights from the answering position, (B, M)."""
     at_B = trace["answer.position"]
     suffix = ".attention"
     found = [name for name, t in trace.items() if name.endswith(suffix) and t.dim() == 4]

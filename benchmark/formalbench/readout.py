@@ -1,4 +1,4 @@
-"""The readout: it turns the states of a backbone into answers.
+"""The readout: turns states of a backbone into answers.
 
 Legend: B strings, N symbols, D width of a state, K outputs.
 """
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 def read_asked(
     read: Callable[[Tensor], Tensor], states_BND: Tensor, asked_BN: Tensor | None
 ) -> Tensor:
-    """Return the logits of the answers that count, (B, N, K); 0 elsewhere.
+    """Return the logits of scored answers, (B, N, K); 0 elsewhere.
 
     Args:
-        read: from states to logits.
-        states_BND: what it reads.
-        asked_BN: `Batch.asked`; None if all count.
+        read: function from states to logits.
+        states_BND: the states.
+        asked_BN: `Batch.asked`; None if all are scored.
     """
     if asked_BN is None:
         every: Tensor = read(states_BND)
@@ -38,16 +38,15 @@ def read_asked(
 
 
 class Readout(nn.Module):
-    """A backbone, and a linear map from its states to the answers that a task asks for.
+    """A backbone with a linear map from its states to answers.
 
-    Under the layout ``last`` it reads the state at each string's own last symbol, under ``each``
-    that at every symbol, under ``prefixes`` also what stands for the empty prefix: a learned
-    vector, which the answer to the empty string is read from as well. A batch of empty strings
-    never reaches the backbone.
+    Under the layout ``last`` it reads the state at each string's last symbol, under ``each`` the
+    state at every symbol, under ``prefixes`` also a learned vector for the empty prefix, which is
+    used for the empty string as well. A batch of empty strings never reaches the backbone.
 
     Args:
-        backbone: gives states (B, N, D); D is in its traits.
-        task: says where to answer, and with how many outputs.
+        backbone: returns states (B, N, D); D is in its traits.
+        task: decides layout and number of outputs.
     """
 
     def __init__(self, backbone: nn.Module, task: Task) -> None:
@@ -56,12 +55,12 @@ class Readout(nn.Module):
         self.layout = task.layout
         self.backbone = backbone
         self.read = nn.Linear(width, task.outputs)
-        if self.layout != "each":  # which asks nothing of the empty prefix
+        if self.layout != "each":  # this layout has no answer for the empty prefix
             self.empty = nn.Parameter(torch.zeros(width))
         self.traits = _wrapped(traits_of(backbone))
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
+        """Return logits (B, K), (B, N, K) or (B, N+1, K), depending on the layout."""
         states_BND = self._states(batch)
         return read_asked(self.read, self._select(states_BND, batch.lengths), batch.asked)
 
@@ -90,7 +89,7 @@ class Readout(nn.Module):
 
 
 class TraceableReadout(Readout):
-    """A readout of a backbone that can be looked into."""
+    """A readout of a backbone with a trace."""
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Return the backbone's trace."""
@@ -100,18 +99,18 @@ class TraceableReadout(Readout):
 
 
 def read_out(backbone: nn.Module, task: Task) -> Readout:
-    """Return a network that answers a task by a backbone's states.
+    """Add a readout to a backbone.
 
     Args:
-        backbone: a module whose traits say that it is one.
-        task: what is to be answered, in any layout but ``decoded``.
+        backbone: a module with the trait ``backbone``.
+        task: a task with any layout except ``decoded``.
     """
     kind = TraceableReadout if isinstance(backbone, Traceable) else Readout
     return kind(backbone, task)
 
 
 def _wrapped(traits: Traits) -> Traits:
-    """Return a backbone's traits as those of the network around it."""
+    """Return a backbone's traits for the network with readout."""
     groups = tuple(
         replace(group, names=tuple(f"backbone.{name}" for name in group.names))
         for group in traits.groups

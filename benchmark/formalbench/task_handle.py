@@ -1,4 +1,4 @@
-"""A task from Python: its strings, their right answers, and what is known of it.
+"""A task in Python: strings, correct answers, chance levels and theory.
 
 Legend: B strings of one length, N symbols each.
 """
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from formalbench.host import PluginHost
 
 IGNORED = -100
-"""The target of an answer that does not count, which `torch.nn.functional.cross_entropy` skips."""
+"""Target of unscored answers, which `torch.nn.functional.cross_entropy` ignores."""
 
 STANDARD = "standard"
 """The protocol of the leaderboard."""
@@ -57,18 +57,18 @@ Pair = tuple[Symbols, npt.NDArray[Any]]
 def load(
     name: str, *, protocol: str = STANDARD, plugins: Sequence[Path | str] = (), **options: Value
 ) -> TaskHandle:
-    """Return a task: its strings, their right answers, and what is known of it.
+    """Load a task: strings, correct answers, chance levels and theory.
 
     The strings are those of the leaderboard, the same on every machine.
 
     Args:
         name: as in ``parity``, ``dyck-2-3:next-symbols`` or ``parity[p=0.3]``.
-        protocol: says how many strings there are, and of which lengths.
+        protocol: decides number and lengths of strings.
         plugins: local plugins to load.
         options: of the task, as ``p=0.3``.
 
     Raises:
-        RequestError: for an unknown name, with the nearest ones, or an option that cannot be.
+        RequestError: for an unknown name, with the nearest ones, or an invalid option.
         BrokenPluginError: if a requested plugin is broken.
 
     Example:
@@ -82,7 +82,7 @@ def load(
 def sample(
     task: str, length: int, count: int = 1, seed: int = 0, **options: Any
 ) -> tuple[list[str], list[Any]]:
-    """Draw strings of a task with their right answers; the same as ``formalbench sample``.
+    """Sample strings of a task with correct answers, like ``formalbench sample``.
 
     Args:
         task: its name.
@@ -105,7 +105,7 @@ def sample(
 
 
 def label(task: str, strings: Sequence[str], **options: Any) -> list[Any]:
-    """Return the right answer for each string, as `TaskHandle.label` does.
+    """Return the correct answer for each string, like `TaskHandle.label`.
 
     Args:
         task: its name.
@@ -125,15 +125,15 @@ def label(task: str, strings: Sequence[str], **options: Any) -> list[Any]:
 class LabelledStrings(Mapping[int, Pair]):
     """Strings of a split with their targets, by length: ``strings, targets = tests[41]``.
 
-    Strings are int64 ids, (B, N); what targets are, the objective says (`TaskHandle.targets`).
+    Strings are int64 ids, (B, N); the objective decides the format of targets.
 
     Args:
-        held: the strings as a test has them.
-        layout: where a network answers.
+        held: the strings of the test.
+        layout: position of the answers.
 
     Attributes:
-        cells: what is scored together, in the order of a test.
-        fingerprint: SHA-256 of every length, string and target; the one in records.
+        cells: test cells in order.
+        fingerprint: SHA-256 of all lengths, strings and targets, as in records.
     """
 
     def __init__(self, held: TestSet, layout: Layout) -> None:
@@ -166,7 +166,7 @@ class LabelledStrings(Mapping[int, Pair]):
 
 
 class TaskHandle:
-    """A task: its strings, their right answers, and what is known of it. `load` makes it.
+    """A task: strings, correct answers, chance levels and theory. Returned by `load`.
 
     Args:
         host: the plugins.
@@ -175,12 +175,12 @@ class TaskHandle:
         protocol: says how many strings there are, and of which lengths.
 
     Attributes:
-        selected: the task as its name was looked up.
-        task: what a model's factory is given.
-        name: of the task, with its objective.
-        title: with its options, as on the board.
-        alphabet: the symbols that strings consist of; the id of a symbol is its index.
-        answers: what each of the K outputs of a network stands for.
+        selected: the selected task.
+        task: the `Task` that a model's factory gets.
+        name: name with objective.
+        title: name with options, as on the board.
+        alphabet: symbols of strings; a symbol's id is its index.
+        answers: meaning of each of a network's K outputs.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class TaskHandle:
         return f"<task {self.title}: {len(self.alphabet)} symbols, tested at {first}–{last}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Be loaded again where it is unpickled, as in a worker of a `DataLoader`."""
+        """Load again when unpickled, as in a worker of a `DataLoader`."""
         local = [str(plugin.local.path) for plugin in self.host.plugins if plugin.local]
         return _again, (local, self.selected.title, self.protocol)
 
@@ -216,9 +216,9 @@ class TaskHandle:
         return self.host.blaming(self.selected.plugin)
 
     def sample(self, length: int, count: int = 1, seed: int = 0) -> tuple[list[str], list[Any]]:
-        """Draw strings with their right answers; the same on every machine.
+        """Sample strings with correct answers, the same on every machine.
 
-        A length at which no string can be, as an even one of an expression, may be rounded.
+        A length without strings may be rounded (expressions have odd lengths).
 
         Args:
             length: symbols per string.
@@ -238,9 +238,9 @@ class TaskHandle:
     def rows(
         self, length: int, count: int = 1, seed: int = 0, dashes: str = ""
     ) -> list[dict[str, Any]]:
-        """Draw strings as ``formalbench sample`` prints them: lists of symbols, and targets.
+        """Sample lists of symbols and targets, as ``formalbench sample`` prints them.
 
-        The arguments are those of `sample`; an error writes `dashes` before their names.
+        Arguments as for `sample`; errors write `dashes` before their names.
         """
         if not 0 <= length <= LONGEST:
             raise RequestError(f"{dashes}length {length}: must be at least 0 and at most {LONGEST}")
@@ -256,14 +256,14 @@ class TaskHandle:
             return draw(self.task, length, count, seed)
 
     def label(self, strings: Sequence[str]) -> list[Any]:
-        """Return the right answer for each string.
+        """Return the correct answer for each string.
 
         Args:
             strings: as text; symbols of one character may be written without spaces (``0110``).
 
         Returns:
-            For each a class or a list, as `sample` has it; for ``generate`` whether it is a member.
-            None for what is no string of the task.
+            A class or a list for each string, as in `sample`; for ``generate``, whether it is
+            a member. None if it is no string of the task.
         """
         if isinstance(strings, str):
             raise RequestError(f"strings is a list: write [{strings!r}]")
@@ -286,7 +286,7 @@ class TaskHandle:
         return answers
 
     def show(self, line: str) -> str | None:
-        """Return the right answer for a string as ``formalbench label`` prints it, or None."""
+        """Return the correct answer for a string as ``formalbench label`` prints it, or None."""
         ids = parse_string(self.alphabet, line)
         if ids is None:
             return None
@@ -297,15 +297,15 @@ class TaskHandle:
             return self.task.objective.show(self.task.source, string)
 
     def join(self, symbols: Sequence[str]) -> str:
-        """Return a string's symbols as text that `label` reads."""
+        """Return a string as text for `label`."""
         return ("" if all(len(one) == 1 for one in self.alphabet) else " ").join(symbols)
 
     def test_set(self, split: Split = "test") -> LabelledStrings:
         """Return the strings of a split with their targets, by length.
 
         Args:
-            split: ``test``: those of the leaderboard. ``validation``: those by which it selects
-                checkpoints. ``train``: strings of the training lengths, as many at each.
+            split: ``test``: those of the leaderboard. ``validation``: those that select its
+                checkpoints. ``train``: strings of the training lengths, equally many of each.
 
         Raises:
             RequestError: for another split.
@@ -336,21 +336,21 @@ class TaskHandle:
     ) -> Iterator[Pair]:
         """Yield batches of strings of one length, as NumPy arrays.
 
-        Those of ``train`` never end: each batch has a length of its own, uniform over the split's
-        (or, where strings are fixed, each string equally often). With the protocol's number of
-        strings a batch (32) they are those that a run of this seed trains on under ``standard``.
-        Those of ``validation`` and ``test`` are the fixed strings of `test_set`, each once.
+        ``train`` never ends: each batch has a random length of the split (fixed strings are equally
+            frequent). With the protocol's batch size (32) these are the batches of a run with this
+            seed under ``standard``. ``validation`` and ``test`` yield each string of `test_set`
+            once.
 
         Args:
             split: ``train``, ``validation`` or ``test``.
-            batch: strings in a batch, at most.
-            seed: of the training strings.
-            first: how many batches to leave out at the beginning.
-            step: use every `step`-th batch only.
+            batch: maximum strings per batch.
+            seed: seed of the training strings.
+            first: number of batches to skip.
+            step: yield every `step`-th batch only.
 
         Yields:
-            int64 ids, (B, N), and targets, (B, …): classes, or for ``next-symbols`` bits. An answer
-            that does not count is `IGNORED`.
+            int64 ids, (B, N), and targets, (B, …): classes, or for ``next-symbols`` bits. Unscored
+            answers are `IGNORED`.
 
         Raises:
             RequestError: for another split.
@@ -398,7 +398,7 @@ class TaskHandle:
 
     @cached_property
     def chances(self) -> tuple[float, float]:
-        """The accuracy of the best constant answer, and of the best that sees only the length."""
+        """Accuracy of the best constant answer, and of the best that depends only on the length."""
         from formalbench.running.testing import chance_of
 
         with self.blaming():
@@ -406,21 +406,21 @@ class TaskHandle:
 
     @property
     def chance(self) -> float:
-        """The accuracy, on the test strings, of the best answer that sees only the length."""
+        """Accuracy on test strings of the best answer that depends only on the length."""
         return self.chances[1]
 
     @cached_property
     def theory(self) -> Theory | None:
-        """The classes that theory puts the language in; None if nobody knows."""
+        """The language's classes; None if unknown."""
         from formalbench.theory.lookup import theory_of_task
 
         return theory_of_task(self.host, self.name, self.task.source)
 
     @property
     def shortcuts(self) -> dict[str, float]:
-        """Accuracies of rules that are not the language, by name: the ``best`` known one.
+        """Accuracies of shortcuts by name: the ``best`` known one.
 
-        It is empty where none was measured (docs/shortcuts.md).
+        Empty if none was measured (docs/shortcuts.md).
         """
         found = self.host.shortcut(self.selected.title)
         return {} if found is None else {"best": found}
@@ -431,7 +431,7 @@ def _again(plugins: list[str], name: str, protocol: Protocol) -> TaskHandle:
 
 
 def pair_of(example: Example) -> Pair:
-    """Return copies of the strings and targets of an example of one length, integers in 64 bits."""
+    """Copy strings and targets of an example of one length, with 64-bit integers."""
     strings, targets, scored = example.inputs, example.targets, example.scored
     targets = targets.astype(np.bool_ if targets.dtype == np.bool_ else np.int64)
     if scored is not None and not scored.all():

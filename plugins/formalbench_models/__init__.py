@@ -1,1 +1,1 @@
-"""The models wing: learned networks, registered exactly as a stranger's plugin would be."""
+"""The built-in models, registered like those of any plugin."""

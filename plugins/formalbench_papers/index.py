@@ -1,8 +1,8 @@
-"""What experiments and protocols announce, so that listings import no numpy.
+"""The index of experiments and protocols, so that listings import no numpy.
 
-`@experiment` stands on the function that carries it out; a protocol is a YAML file in `protocols/`.
-`index.json` holds what all of them say. After a change, ``python -m formalbench_papers.index``
-writes it again; a test compares the two.
+`@experiment` decorates the function of an experiment; a protocol is a YAML file in `protocols/`.
+`index.json` contains all specs. After a change, ``python -m formalbench_papers.index`` writes it
+again; a test compares the two.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The papers' entry module: experiments, their protocols, and ``formalbench reproduce``.
 
-Light by rule: what is heavy is imported inside the functions.
+Large packages are imported inside functions.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def formalbench_commands(app: typer.Typer) -> None:
 
 @hookimpl
 def formalbench_check_repository(repository: Path, host: Any) -> Sequence[str]:
-    """Hold the pages of reproductions to their data, and the data to the records beside them."""
+    """Compare the pages of reproductions with their data, and the data with the records."""
     from formalbench_papers.framework.checks import reproductions_problems
 
     return reproductions_problems(repository, host)

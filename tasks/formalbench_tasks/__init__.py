@@ -1,1 +1,1 @@
-"""The languages of formalbench, registered exactly as a stranger's plugin would be."""
+"""The built-in languages, registered like those of any plugin."""

@@ -1,8 +1,8 @@
-"""What every task announces, so that listings import no numpy.
+"""The index of all tasks' specs, so that listings import no numpy.
 
 A task in Python announces itself by `@task` on its class, or on a function that makes it; a regular
-language by its YAML file in `regular/`. `index.json` holds what all of them say. After a change,
-``python -m formalbench_tasks.index`` writes it again; a test compares the two.
+language by its YAML file in `regular/`. `index.json` contains all specs. After a change, ``python
+-m formalbench_tasks.index`` writes it again; a test compares them.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ T = TypeVar("T", bound=Callable[..., Any])
 FOLDER = Path(__file__).parent
 INDEX = FOLDER / "index.json"
 SHORTCUTS = FOLDER / "shortcuts.json"
-"""By full name, how far counting gets; speed/shortcuts.py writes it."""
+"""Accuracy of shortcuts by full name, written by speed/shortcuts.py."""
 
 MODULES = ("dyck/language.py", "languages/*.py")
 """Where tasks in Python are."""
 
 ANNOUNCED: dict[str, TaskSpec] = {}
-"""What the modules imported so far announce."""
+"""Specs announced by the modules imported so far."""
 
 
 def task(
@@ -80,7 +80,7 @@ class FileFactory:
 
 @cache
 def announce() -> tuple[TaskSpec, ...]:
-    """Return the specs of all tasks: what the index has, and how far counting gets."""
+    """Return the specs of all tasks from the index, with the accuracies of shortcuts."""
     measured = _json(SHORTCUTS)
     return tuple(_spec(facts, measured) for facts in _json(INDEX))
 

@@ -1,33 +1,33 @@
-"""How large things may get, so that a slip is one line and not an hour or all of the memory."""
+"""Limits of sizes, so that a mistake is an error instead of an hour or all of the memory."""
 
 from __future__ import annotations
 
 from formalbench.contracts.errors import RequestError
 
 MOST_SYMBOLS = 500
-"""Of an alphabet in a file."""
+"""Maximum symbols of an alphabet in a file."""
 
 MOST_STATES = 10_000
-"""Of an automaton in a file, or of the minimal one of a regular expression."""
+"""Maximum states of an automaton in a file or of a regular expression's minimal automaton."""
 
 MOST_TRANSITIONS = 1_000_000
-"""States times symbols, of an automaton in a file of its own."""
+"""Maximum states times symbols of an automaton in a separate file."""
 
 MOST_BYTES = 50_000_000
-"""Of such a file."""
+"""Maximum bytes of such a file."""
 
 MOST_CHARACTERS = 10_000
-"""Of a regular expression."""
+"""Maximum characters of a regular expression."""
 
 LONGEST_SPLIT = 100_000
-"""The longest string that a YAML file may train or test on."""
+"""Maximum string length in a YAML file's splits."""
 
 LONGEST = 10_000_000
-"""The longest string that is drawn or counted."""
+"""Maximum length of strings that are sampled or counted."""
 
 
 def check_length(length: int) -> None:
-    """Refuse strings that nobody can wait for.
+    """Check that strings are not too long.
 
     Raises:
         RequestError: if they are longer than `LONGEST`.

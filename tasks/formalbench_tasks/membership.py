@@ -1,4 +1,4 @@
-"""What the languages here share: both classes in balance, non-members that are nearly members.
+"""Shared by languages: balanced classes, non-members that are near misses.
 
 Legend: B strings, N positions, P = N+1 prefixes, the empty one first, S symbols.
 """
@@ -50,7 +50,7 @@ class Membership(Language, HasNearMisses):
 
     @abstractmethod
     def has_members(self, length: int) -> bool:
-        """Say whether the language has a member of exactly this length."""
+        """Return whether the language has a member of exactly this length."""
 
     @abstractmethod
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:
@@ -91,7 +91,7 @@ class Membership(Language, HasNearMisses):
         return self._non_members.near(stream, length, count)
 
     def is_member(self, strings_BN: Symbols) -> Mask:
-        """Say which strings are in, (B,)."""
+        """Return which strings are in, (B,)."""
         inside_B: Mask = self.classify(strings_BN) == 1
         return inside_B
 
@@ -117,14 +117,14 @@ class Following(Membership, HasPrefixClasses, HasMembers):
 
     @abstractmethod
     def following(self, strings_BN: Symbols) -> Mask:
-        """Say what may follow every prefix that begins a member, the empty one first.
+        """Return what may follow every prefix that begins a member, the empty one first.
 
         Returns:
             (B, N+1, S+1), END last; of no meaning for prefixes that begin no member.
         """
 
     def next_symbols(self, strings_BN: Symbols) -> Mask:
-        """Say what may follow every prefix, the empty one first, (B, N+1, S+1)."""
+        """Return what may follow every prefix, the empty one first, (B, N+1, S+1)."""
         allowed = self.following(strings_BN)
         taken_BN1 = np.take_along_axis(allowed[:, :-1], strings_BN[:, :, None], axis=2)
         allowed[:, 1:] &= np.logical_and.accumulate(taken_BN1, axis=1)

@@ -32,10 +32,10 @@ IsMember = Callable[[Symbols], Mask]
 """Tells members from non-members, (A, N) -> (A,)."""
 
 EDIT_ATTEMPTS, REARRANGE_ATTEMPTS = 16, 8
-"""How often one member is changed before it is given up."""
+"""Maximum changes of one member."""
 
 SHORTEST = 4
-"""With fewer symbols, two of them the ends, there is no other order."""
+"""Minimum number of symbols (including both ends) for another order."""
 
 
 def change_until_outside(
@@ -270,7 +270,7 @@ def in_balance(
 
 
 def behind(strings_AN: Symbols, marker: int) -> Mask:
-    """Say which symbols stand behind the first marker of a string, (A, N)."""
+    """Return which symbols stand behind the first marker of a string, (A, N)."""
     marked_AN = np.logical_or.accumulate(strings_AN == marker, axis=1)
     behind_AN = np.zeros_like(marked_AN)
     behind_AN[:, 1:] = marked_AN[:, :-1]

@@ -1,7 +1,7 @@
 """Strings divided between training, validation and test, each by a hash of its symbols.
 
-Where a length has few members, training sees them all, and a test at that length asks only what
-was learned by heart. Half of the strings are for training, a quarter each for validation and test.
+If a length has few members, all of them occur in training, and a test at that length measures only
+memorisation. Half of the strings are for training, a quarter each for validation and test.
 
 Legend: B strings, N positions.
 """
@@ -19,7 +19,8 @@ Draw = Callable[[Stream, int, int], Symbols]
 QUARTERS: dict[Split, tuple[int, ...]] = {"train": (0, 1), "validation": (2,), "test": (3,)}
 
 ROUNDS = 200
-"""How often strings of another part are drawn again: a part with one member of twenty is found."""
+"""Maximum redraws of strings that belong to another part; enough for a part with one member of
+twenty."""
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -42,7 +43,7 @@ def quarter(strings_BN: Symbols) -> Symbols:
 
 
 def belongs(strings_BN: Symbols, split: Split) -> Mask:
-    """Say which strings are for a split, (B,)."""
+    """Return which strings are for a split, (B,)."""
     inside_B: Mask = np.isin(quarter(strings_BN), QUARTERS[split])
     return inside_B
 

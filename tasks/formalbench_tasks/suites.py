@@ -7,7 +7,7 @@ from formalbench import SuiteSpec
 from formalbench_tasks.index import announce
 
 _LENGTH_ALONE = ("even-a", "fours-a")
-"""Languages whose answers follow from the length: chance is always right, so they score nothing."""
+"""Languages whose answers follow from the length, so that chance is 100 %."""
 
 
 def _plain() -> tuple[str, ...]:
@@ -161,7 +161,7 @@ SUITES = (
             *("dyck-1:next-symbols", "shuffle-dyck-2:next-symbols"),
             *("shuffle-dyck-4:next-symbols", "shuffle-dyck-6:next-symbols"),
             *("boolean-3:next-symbols", "boolean-5:next-symbols", "reset-dyck-1:next-symbols"),
-            # A length has one member: by next symbols, whoever knows the length would be right.
+            # A length has one member, so the length determines the next symbols.
             *("anbn", "anbncn", "anbncndn"),
         ),
         reference="Bhattamishra et al. (2020), section 5",

@@ -1,4 +1,4 @@
-"""What the YAML files of tasks share: the types of their values, and one-line errors."""
+"""Shared by YAML files of tasks: types of values, and one-line errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from formalbench_tasks.limits import LONGEST_SPLIT, MOST_SYMBOLS
 P = TypeVar("P", bound=Part)
 
 MOST_SHOWN = 20
-"""Mistakes in one error."""
+"""Maximum mistakes in one error."""
 
 MOST_VERSIONS = 1_000
 """The version in a file is below it."""
@@ -107,7 +107,7 @@ class SplitLengths(Part):
 
 
 class TaskFile(Part):
-    """What every file of a task says."""
+    """Keys of every task file."""
 
     name: Name
     summary: Line = ""
@@ -120,7 +120,7 @@ def read_file(path: Path, data: Mapping[str, Any], kind: type[P], folder: Path |
 
     Args:
         path: the file, for messages.
-        data: what it holds, as read by a safe YAML loader.
+        data: its contents, read by a safe YAML loader.
         kind: what it must be.
         folder: where the files are that it names; the validation context.
 
@@ -143,7 +143,7 @@ def read_file(path: Path, data: Mapping[str, Any], kind: type[P], folder: Path |
 
 
 def _told(kind: type[Part], problem: Mapping[str, Any]) -> str:
-    """Return what is wrong, as people who write YAML say it."""
+    """Return pydantic's error in terms of YAML."""
     parts = [str(part) for part in problem["loc"] if part != "[key]" and not isinstance(part, int)]
     place, value, fault = ": ".join(parts), problem["input"], problem["type"]
     said = " ".join(str(problem["msg"]).split()).removeprefix("Value error, ")
@@ -171,7 +171,7 @@ _WORDS = {
     r"a valid dictionary( or instance of \w+)?": "a mapping",
     r" after validation": "",
 }
-"""Words of pydantic, and those of the people who write YAML."""
+"""pydantic's terms and those of YAML."""
 
 
 def _hint(wrong: str, known: list[str]) -> str:
@@ -182,7 +182,7 @@ def _hint(wrong: str, known: list[str]) -> str:
 
 
 def show(value: object) -> str:
-    """Return what stands in a file as an error shows it."""
+    """Format a value of a file for an error message."""
     try:
         return reprlib.repr(value)
     except ValueError:  # Python refuses to write a number of thousands of digits

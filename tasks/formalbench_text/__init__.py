@@ -1,1 +1,1 @@
-"""Natural language: corpora from files, and what is asked of them."""
+"""Natural language: corpora from files, their objectives and metrics."""

@@ -1,4 +1,4 @@
-"""The checksums that a description lacks, worked out and written into it."""
+"""Computes missing checksums of a description and adds them to it."""
 
 from __future__ import annotations
 

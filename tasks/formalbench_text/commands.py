@@ -1,4 +1,4 @@
-"""The command ``formalbench corpus``: texts from elsewhere, and checksums of one's own."""
+"""The command ``formalbench corpus``: fetch and describe corpora, compare translations."""
 
 from __future__ import annotations
 

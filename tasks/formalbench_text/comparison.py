@@ -1,4 +1,4 @@
-"""Two trained models' translations of one test, made again with their kept weights and compared."""
+"""Compares the translations of two trained models on one test."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def compare(
 ) -> Iterator[PartCompared]:
     """Translate a test with two models, and compare them part by part by a paired bootstrap.
 
-    What they say goes nowhere: a corpus belongs to those who wrote it.
+    Translations are not published, because a corpus belongs to its authors.
 
     Args:
         host: the plugins; the corpus comes from them.

@@ -24,7 +24,7 @@ from formalbench_text.tokenisers import names_of
 from formalbench_text.tokens import PartTokens, tokens_of
 
 END = "<end>"
-"""The token behind a text, as it is shown."""
+"""Display name of the token after a text."""
 
 
 class TextCorpus(Corpus, HasParts):
@@ -57,7 +57,7 @@ class TextCorpus(Corpus, HasParts):
         return self.part("train").sample(stream, length, count)
 
     def has_length(self, length: int) -> bool:
-        """Say whether windows of this length are trained or tested on."""
+        """Return whether windows of this length are trained or tested on."""
         return self._parts["train"].has_length(length) or self._parts["test"].has_length(length)
 
     def splits(self, objective: str) -> Splits:
@@ -94,11 +94,11 @@ class TextPart(Corpus):
             )
 
     def has_length(self, length: int) -> bool:
-        """Say whether its windows have this length."""
+        """Return whether its windows have this length."""
         return length in self.lengths
 
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw windows, each as often as the others, whatever texts they reach into."""
+        """Draw windows uniformly, also across texts."""
         # Not by integers, which are below 2^32: there are corpora with more tokens.
         places = len(self.own.ids) - length + 1
         return self._windows((stream.uniform(count) * places).astype(np.int64) + length, length)
@@ -112,7 +112,7 @@ class TextPart(Corpus):
 
 
 class FixedWindows(TextPart, HasFixedStrings):
-    """What is tested: so many windows, and at every length the same tokens at their ends."""
+    """Test windows, which end with the same tokens at every length."""
 
     def __init__(self, whole: TextCorpus, split: Split, lengths: tuple[int, ...]) -> None:
         super().__init__(whole, split, lengths)

@@ -53,7 +53,7 @@ from formalbench_text.reading import Pieces, pieces_of
 P = TypeVar("P", bound=Part)
 
 READER = 1
-"""Raised whenever other tokens, or other windows, are made of the same files."""
+"""Version of the sampling; raise it whenever tokens or windows of the same files could change."""
 
 MOST_VERSIONS = 1_000
 LONGEST = 1_000_000
@@ -240,7 +240,7 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
 
 
 def describe(path: Path, data: Mapping[str, Any]) -> CorpusDescription:
-    """Hold the contents of a YAML file to what a corpus is described by.
+    """Validate the contents of a corpus's YAML file.
 
     Raises:
         RequestError: one line, if it is not, or a file that it names is not there.
@@ -252,7 +252,7 @@ def describe(path: Path, data: Mapping[str, Any]) -> CorpusDescription:
 
 
 def checked(path: Path, data: Mapping[str, Any], kind: type[P]) -> P:
-    """Hold the contents of a YAML file to a class.
+    """Validate the contents of a YAML file with a class.
 
     Raises:
         RequestError: one line that names every key that is wrong.
@@ -266,7 +266,7 @@ def checked(path: Path, data: Mapping[str, Any], kind: type[P]) -> P:
 
 
 def check_files(path: Path, named: Sequence[str], tokeniser: TokeniserChoice) -> None:
-    """Refuse a YAML file that names a file which is not there.
+    """Check that the files named by a YAML file exist.
 
     Raises:
         RequestError: one line.
@@ -277,7 +277,7 @@ def check_files(path: Path, named: Sequence[str], tokeniser: TokeniserChoice) ->
 
 
 def check_digests(path: Path, files: Sequence[TextFile], tokeniser: TokeniserChoice) -> None:
-    """Refuse a YAML file that lacks a checksum: a task must be known by it.
+    """Check that a YAML file has all checksums, which are part of the task's identity.
 
     Raises:
         RequestError: one line that says how to add it.
@@ -292,7 +292,7 @@ def check_digests(path: Path, files: Sequence[TextFile], tokeniser: TokeniserCho
 
 
 def check_files_apart(path: Path, files: Mapping[Split, Sequence[TextFile]]) -> None:
-    """Refuse a description in which two splits have the same file.
+    """Check that no two splits have the same file.
 
     Raises:
         RequestError: one line that names both.
@@ -343,7 +343,7 @@ def digest_of(path: Path) -> str:
 
 
 def _build(described: CorpusDescription) -> Any:
-    from formalbench_text.corpus import TextCorpus  # here: it imports numpy
+    from formalbench_text.corpus import TextCorpus  # lazy: imports numpy
 
     return TextCorpus(described)
 

@@ -62,7 +62,7 @@ class AskedTokens(Objective):
         return tokens
 
     def batch(self, example: Example) -> Batch:
-        """Say which tokens are asked for, where they are few."""
+        """Return which tokens are asked for, where they are few."""
         few = 2 * int(example.scored.sum()) <= example.scored.numel()
         return example.batch._replace(asked=example.scored) if few else example.batch
 
@@ -112,7 +112,7 @@ class CausalLM(AskedTokens):
     name = "causal-lm"
 
     def has_length(self, source: Any, length: int) -> bool:
-        """Say whether there are windows of a length, and a token to say in them."""
+        """Return whether there are windows of a length, and a token to say in them."""
         return length >= 2 and bool(source.has_length(length))
 
     def examples(self, source: Any, strings_BN: Symbols, stream: Stream) -> Example:

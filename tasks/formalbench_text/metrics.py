@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MOST_BITS = 1000.0
-"""Of the mean: beyond it 2 to its power is no number any more."""
+"""Maximum of the mean, beyond which 2 to its power overflows."""
 
 
 class Perplexity(Metric):
@@ -47,10 +47,10 @@ class Perplexity(Metric):
 NAME = "bleu"
 
 ORDER = 4
-"""Of the longest n-grams."""
+"""Maximum n of n-grams."""
 
 DRAWS = 1000
-"""Of a bootstrap."""
+"""Number of bootstrap samples."""
 
 SEED = 12345
 
@@ -109,7 +109,7 @@ class Bleu(Metric):
         return min(1.0, float(found.score) / 100)
 
     def texts(self, said_BQ: Tensor, asked_B: Tensor) -> Iterator[str]:
-        """Return what tokens up to END say; what has none is as long as the right answer."""
+        """Return the text up to END; without END, as many tokens as the correct answer has."""
         end = len(self._source.outputs)
         for row, asked in zip(said_BQ.tolist(), asked_B.tolist(), strict=True):
             yield self._source.words(row[: row.index(end) if end in row else asked])

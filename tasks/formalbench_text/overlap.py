@@ -1,4 +1,4 @@
-"""Texts that stand in more than one split."""
+"""Finds texts that occur in several splits."""
 
 from __future__ import annotations
 

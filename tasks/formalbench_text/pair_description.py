@@ -54,7 +54,7 @@ from formalbench_text.description import (
 from formalbench_text.reading import Pieces, pairs_of
 
 READER = 1
-"""Raised whenever other tokens, or another test, are made of the same files."""
+"""Version of the sampling; raise it whenever tokens or tests of the same files could change."""
 
 SIDES = ("source", "target")
 
@@ -169,7 +169,7 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
         check_files_apart(path, {split: [described.files(split)[side]] for split in SPLITS})
 
     def build(options: PairOptions) -> Any:
-        from formalbench_text.parallel_texts import TextPairs  # here: it imports numpy
+        from formalbench_text.parallel_texts import TextPairs  # lazy: imports numpy
 
         return TextPairs(described, options)
 
@@ -187,7 +187,7 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
 
 
 def describe(path: Path, data: Mapping[str, Any]) -> PairDescription:
-    """Hold the contents of a YAML file to what parallel texts are described by.
+    """Validate the contents of a YAML file of parallel texts.
 
     Raises:
         RequestError: one line, if it is not, or a file that it names is not there.

@@ -31,7 +31,7 @@ from formalbench_text.tokenisers import Tokeniser, names_of, opened
 from formalbench_text.tokens import PartTokens, tokens_of
 
 MOST_TOKENS = 1000
-"""Of a text or a translation to train on."""
+"""Maximum tokens of a training text or translation."""
 
 
 class TextPairs(PairedCorpus, HasParts):
@@ -64,11 +64,11 @@ class TextPairs(PairedCorpus, HasParts):
         return self.tokeniser.decode([outputs])[0]
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which texts may be drawn."""
+        """Return which texts may be drawn."""
         return self._of_length(strings_BN.shape[1]).in_domain(strings_BN)
 
     def has_length(self, length: int) -> bool:
-        """Say whether a text that is trained or tested on has so many tokens."""
+        """Return whether a training or test text has this many tokens."""
         return any(self._parts[split].has_length(length) for split in ("train", "test"))
 
     def splits(self, objective: str) -> Splits:
@@ -96,7 +96,7 @@ class PairPart(PairedCorpus, HasFixedStrings):
         split: which.
 
     Attributes:
-        by_length: the numbers of the pairs whose texts have so many tokens.
+        by_length: indices of pairs by number of tokens of the text.
     """
 
     together = True
@@ -128,22 +128,22 @@ class PairPart(PairedCorpus, HasFixedStrings):
         return self.source.of(rows[stream.integers(len(rows), count)])[0]
 
     def fixed(self, length: int, group: str) -> Symbols:
-        """Return the texts of so many tokens that are in a group, (B, N)."""
+        """Return the texts with this many tokens in a group, (B, N)."""
         rows = self.by_length.get(length, np.zeros(0, dtype=np.int64))
         if group:
             rows = rows[self._names_of_pairs[rows] == group]
         return self.source.of(rows)[0].reshape(len(rows), length)
 
     def number(self, length: int) -> int:
-        """Return how many texts have so many tokens."""
+        """Return the number of texts with this many tokens."""
         return len(self.by_length.get(length, ()))
 
     def has_length(self, length: int) -> bool:
-        """Say whether any text has so many tokens."""
+        """Return whether any text has this many tokens."""
         return length in self.by_length
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which texts are among these."""
+        """Return which texts are among these."""
         known = self.rows_of(strings_BN.shape[1])
         return np.array([string.tobytes() in known for string in strings_BN], dtype=np.bool_)
 
@@ -166,7 +166,7 @@ class PairPart(PairedCorpus, HasFixedStrings):
         return self._whole.words(outputs)
 
     def rows_of(self, length: int) -> dict[bytes, list[int]]:
-        """Return the numbers of the pairs of each text of so many tokens, by its ids' bytes."""
+        """Return the pairs of each text with this many tokens, by the bytes of its ids."""
         if length not in self._rows:
             rows = self.by_length.get(length, np.zeros(0, dtype=np.int64))
             found = self._rows.setdefault(length, {})

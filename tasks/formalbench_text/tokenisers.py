@@ -114,7 +114,7 @@ def tokeniser_of(described: Described) -> Tokeniser:
 
 
 def keep(described: Described, made: Tokeniser) -> None:
-    """Keep a tokeniser in the cache, for whoever makes the tokens of the same texts.
+    """Cache a tokeniser for later use with the same texts.
 
     Args:
         described: names all checksums, and so the texts that it was trained on.
@@ -144,7 +144,7 @@ def opened(choice: TokeniserChoice, saved: Path) -> Tokeniser:
 def names_of(choice: TokeniserChoice, size: int) -> tuple[str, ...]:
     """Return tokens as they are shown: bytes as they are, others by their numbers.
 
-    The words of a text are nobody's to show, and what a tokeniser has learned is made of them.
+    Words of a text must not be displayed, and learned tokens consist of them.
     """
     if choice.kind != "bytes":
         return tuple(map(str, range(size)))

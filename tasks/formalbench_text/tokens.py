@@ -1,8 +1,8 @@
-"""The tokens of a corpus on disk, memory-mapped: made once, found again by what decides them.
+"""The tokens of a corpus on disk, memory-mapped and cached.
 
 A folder of the cache holds, for each part (a split), the ids of all tokens (``train.ids``; the
 greatest says that a text ends) and where each text ends (``train.ends``), the tokeniser if it is a
-learned one, and a seal with the SHA-256 of each.
+learned one, and a file with the SHA-256 of each.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def tokens_of(described: Described) -> Tokens:
     """Return the tokens of a corpus: from the cache, or made of its files.
 
     Raises:
-        RequestError: one line, for whatever is wrong with a file; nothing is then kept.
+        RequestError: one line, if a file is invalid; nothing is cached then.
     """
     key = described.key
     place = place_of("corpora", key)
@@ -95,7 +95,7 @@ def _moved(made: Path, place: Path) -> Path:
     """Move a folder into the cache; return where it is, also if the cache cannot be written to."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        if place.exists():  # spoilt, or of another process, which was faster
+        if place.exists():  # corrupt, or written by a faster process
             shutil.rmtree(place)
         return made.rename(place)
     except OSError:

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 MORE = 50
-"""How many tokens longer than the text a translation may be (Vaswani et al. 2017, section 6.1)."""
+"""Maximum tokens of a translation beyond the text's length (Vaswani et al. 2017, section 6.1)."""
 
 GUESSED_FROM = 4096
-"""Translations among which the most frequent one is looked for."""
+"""Number of translations in which the most frequent one is searched."""
 
 
 class Translate(Answered):
@@ -88,7 +88,7 @@ class Translate(Answered):
         return example.length + MORE
 
     def chance(self, source: Any, lengths: Sequence[int], stream: Stream) -> Chance:
-        """Return the BLEU of saying the most frequent training translation, whatever the text."""
+        """Return the BLEU of always answering the most frequent training translation."""
         train, test = (
             source.part(split) if isinstance(source, HasParts) else source
             for split in ("train", "test")
@@ -114,7 +114,7 @@ class Translate(Answered):
         return str(source.words(outputs_1M[0, :length].tolist()))
 
     def contradicts(self, source: Any, example: Example) -> None:
-        """Hold nothing against translations: those of the files are right."""
+        """Return no contradiction: the translations in the files are correct."""
 
     def _texts(self, source: Any, length: int, count: int, stream: Stream) -> list[str]:
         """Return translations of texts of one length."""

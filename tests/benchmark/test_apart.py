@@ -1,4 +1,4 @@
-"""A stranger's code runs in a process of its own: what it does there costs its own runs only."""
+"""Plugins run in a separate process, where errors affect only their own runs."""
 
 import sys
 

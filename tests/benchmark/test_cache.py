@@ -54,7 +54,7 @@ def test_what_is_no_plain_file_is_not_read():
     cached("key", lambda: 1)
     (entry,) = (cache_folder() / "values").iterdir()
     entry.unlink()
-    os.mkfifo(entry)  # whoever reads it waits for ever
+    os.mkfifo(entry)  # reading it blocks forever
     assert cached("key", lambda: 2) == 2
 
 

@@ -1,4 +1,4 @@
-"""The chance level at each length: as the task states it, and held to what the record says."""
+"""The chance level at each length: as the task states it, compared with the record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def host():
 
 @pytest.fixture
 def tested(host):
-    """Make the record of a run on a task that is at hand."""
+    """Make the record of a run on an installed task."""
 
     def tested(task, lengths, chance, correct=None, **cells):
         entry, _, _ = host.task_entry(task)

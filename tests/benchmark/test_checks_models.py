@@ -1,4 +1,4 @@
-"""The checks of models: planted defects are found, on whatever a model is tried."""
+"""The checks of models find planted defects on every objective."""
 
 import pytest
 import torch

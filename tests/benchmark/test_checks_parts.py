@@ -1,4 +1,4 @@
-"""The checks of metrics, optimisers and whatever else a plugin announces."""
+"""The checks of metrics, optimisers and other parts of a plugin."""
 
 import pytest
 from formalbench.checks import check_plugin

@@ -1,4 +1,4 @@
-"""Fixed strings from files on the command line: every model, every part, and nothing told."""
+"""Fixed strings from files on the command line: every model and part, without displaying words."""
 
 import base64
 import json

@@ -200,7 +200,7 @@ THREADS = """
 
 @pytest.fixture
 def run(cli, tiny, odd_models, write):
-    """Run a request with a plugin's executor at hand."""
+    """Run a request with a plugin's executor."""
     path = write("threads.py", THREADS)
 
     def run(*arguments):

@@ -1,4 +1,4 @@
-"""The public facade: what it exports is told on one page, and costs nothing until it is used."""
+"""The public facade: exports are documented on one page and imported on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records as tidy tables: every number of a record is in its place, whatever became of the run."""
+"""Records as tidy tables: every number is in its place, for runs of any status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics: sums that add up, whoever adds them."""
+"""Metrics: sums are independent of how batches are split."""
 
 import math
 

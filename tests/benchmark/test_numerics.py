@@ -1,4 +1,4 @@
-"""Numbers are made by torch's own defaults, whatever a caller set; then these are back."""
+"""Runs use torch's default settings and restore the caller's afterwards."""
 
 import torch
 from formalbench.device import own_numerics

@@ -184,7 +184,7 @@ def test_adam_in_one_pass_is_the_plain_one(size, largest, worst, weight_decay):
 
 
 class SignDescent(Optimiser):
-    """A stranger's: the least there can be."""
+    """A minimal plugin of someone else."""
 
     def step(self, parameters_RP, gradient_RP, slots, rate, scalars, decay):
         parameters_RP.sub_(rate * gradient_RP.clamp(-1, 1))
@@ -324,11 +324,11 @@ def test_muon_is_the_naive_one(groups, change):
     layout = Layout.of(networks[0])
     rows = Rows.start(layout.stack(networks), update.optimiser)
     follow(update, rows, layout, networks, naive)
-    assert Muon(config).layout == ()  # the protocol's own is nobody's in particular
+    assert Muon(config).layout == ()  # the protocol's own belongs to no run
 
 
 def test_muon_is_the_librarys_as_far_as_that_computes():
-    """Which is in bf16, whatever its parameters are."""
+    """Computes in bf16 independently of its parameters' type."""
     torch.manual_seed(0)
     theirs, network = nn.Linear(16, 24, bias=False), nn.Sequential(nn.Linear(16, 24, bias=False))
     network.append(nn.Linear(24, 2))

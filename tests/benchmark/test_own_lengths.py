@@ -1,4 +1,4 @@
-"""Protocols that name their own lengths: everybody who asks is told the same."""
+"""Protocols with their own lengths, which apply everywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that somebody else put there: regular ones only, and no more of them than asked for."""
+"""Untrusted files: only regular ones, and only up to the limit."""
 
 from __future__ import annotations
 

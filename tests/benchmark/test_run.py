@@ -1,4 +1,4 @@
-"""`formalbench run`: records whatever happens, and no run twice."""
+"""`formalbench run`: a record for every outcome, and no run twice."""
 
 import json
 import shlex

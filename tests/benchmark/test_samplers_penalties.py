@@ -78,7 +78,7 @@ UNIFORM = protocol(curriculum={"kind": "uniform"})
 
 
 class Rising(Sampler):
-    """One length more every third batch, whatever a run has learned; only strings of ones."""
+    """One length more every third batch, independent of learning; only strings of ones."""
 
     def lengths(self, protocol, stage, batch, stream, count, weights):
         return np.full(count, stage[min(batch // 3, len(stage) - 1)])

@@ -36,7 +36,7 @@ def test_of_two_who_do_one_run_the_record_that_stays_has_its_own_weights(results
 
 @pytest.mark.slow
 def test_many_write_one_store_while_another_reads(results, spawn):
-    """What all write arrives, what two write is there once, and nobody reads a part of it."""
+    """All writes arrive, equal ones once, and no reader sees a part."""
     script = (
         HERE
         + "from made_records import write_many; write_many(*sys.argv[1:2], *map(int, sys.argv[2:]))"

@@ -1,4 +1,4 @@
-"""The classes of regular languages, held to slow definitions, to published labels and to bounds."""
+"""The classes of regular languages, compared with slow definitions, published labels and bounds."""
 
 from itertools import permutations
 from types import SimpleNamespace

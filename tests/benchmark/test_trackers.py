@@ -48,7 +48,7 @@ MINE = """
 
 @pytest.fixture
 def run(cli, tiny, odd_models, write):
-    """Run a request with the tracker `mine` at hand, and something of it that fails."""
+    """Run a request with the tracker `mine`, a part of which fails."""
 
     def run(*arguments, failing=""):
         Path("heard.txt").unlink(missing_ok=True)

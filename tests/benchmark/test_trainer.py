@@ -470,7 +470,7 @@ def test_a_loss_that_is_no_number_is_a_divergence(train):
     heard = []
     (done,) = train(protocol(), Member(0.01, 0, heard.append), network=Failing)
     assert done.status == "diverged"
-    assert [p.step for p in heard] == [10]  # told by the evaluation after it happened
+    assert [p.step for p in heard] == [10]  # reported by the next evaluation
     assert done.steps == 20
     assert done.best.step == 10
     assert not math.isnan(done.best.measures["cross-entropy"].mean)
@@ -518,7 +518,7 @@ def test_progress_tells_the_loss_and_the_latest_validation(train):
 
 
 def test_batches_accumulate_to_one_step(train, monkeypatch):
-    """Two batches are as one of both, whoever draws the strings."""
+    """Two batches equal one joint batch, independent of who samples the strings."""
     real = Task.sample
 
     def halves(self, stream, length, count):

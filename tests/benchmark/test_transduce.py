@@ -169,7 +169,7 @@ class CountsOnes(nn.Module):
             inside = torch.arange(batch.symbols.shape[1]) < batch.lengths[:, None]
         wanted_B = (batch.symbols * inside).sum(1) + self.more
         said = torch.arange(batch.decoded.shape[1] + 1)
-        # What has been said so far it believes: it goes on from there, whoever said it.
+        # It continues from the given answers, correct or not.
         so_far = nn.functional.pad(batch.decoded.cumsum(1), (1, 0))
         next_BM = torch.where(so_far >= wanted_B[:, None], 2, 1)
         logits = torch.zeros(*next_BM.shape, 3, dtype=torch.float64)

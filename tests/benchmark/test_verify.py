@@ -18,7 +18,7 @@ BITS_OF_ONE = math.log2(1 + math.exp(-1))
 
 @pytest.fixture
 def verify(cli):
-    """Verify a model of the plugin; short strings only, unless told otherwise."""
+    """Verify a model of the plugin; by default on short strings only."""
 
     def run(model, *arguments):
         given = [str(argument) for argument in arguments]

@@ -1,4 +1,4 @@
-"""Reading YAML that somebody gave us."""
+"""Reading untrusted YAML."""
 
 import pytest
 from formalbench.contracts.errors import RequestError

@@ -92,10 +92,10 @@ def _solvable(group: set[Map], one: Map) -> bool:
 
 
 def c_rasp(table) -> bool:
-    """Say whether counting tells all states of each component apart, layer by layer.
+    """Return whether counting separates all states of each component, layer by layer.
 
-    Two states are not told apart iff some flow along the edges leads from one to the other while
-    the edges of every label cancel out: then paths to both have the same counts.
+    Two states are not separated iff some flow along the edges leads from one to the other while the
+    edges of every label cancel out: then paths to both have the same counts.
     """
     states = range(len(table))
     reach = {(one, one) for one in states}

@@ -46,7 +46,7 @@ class Doubled(BitFunction):
 
 
 class OnlyOnes(BitFunction):
-    """What is left without the 0s; nobody says how long that is."""
+    """The string without its 0s, whose length is not stated."""
 
     def oracle(self, string):
         return [symbol for symbol in string if symbol == 1]

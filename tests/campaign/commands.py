@@ -381,7 +381,7 @@ def _be_command(words: list[str], place: Place, log: int, killed_at: int | None)
         code = run_command_line(words)
         place.root.with_name("writes").write_text(str(writes))
         sys.stdout.flush()
-    except BaseException:  # whatever it is, this process is no test
+    except BaseException:  # this process is no test
         traceback.print_exc()
     finally:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Damage: what a disk, an editor or a stranger can do to a file."""
+"""Damage that a disk, an editor or an attacker can do to a file."""
 
 from __future__ import annotations
 

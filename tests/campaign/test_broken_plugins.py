@@ -40,7 +40,7 @@ SPOILS_ITS_PROCESS = (
     *("exits", "aborts", "is killed", "never returns", "spins", "leaves a thread"),
     *("breaks json", "breaks json with errors", "closes its files"),
 )
-"""Of the kinds, those that end or change whatever imports them, as any Python program."""
+"""Kinds that end or change the importing process."""
 
 
 def test_a_damaged_source(cli, mine, rng):

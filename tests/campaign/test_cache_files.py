@@ -1,4 +1,4 @@
-"""Damaged files of the cache: what they held is made anew, whatever is in them."""
+"""Damaged cache files: their contents are computed again."""
 
 import torch
 from formalbench.cache import cache_folder, cached

@@ -45,7 +45,7 @@ def left_of(unit):
 
 @pytest.fixture
 def kill_at(monkeypatch):
-    """Die at the how-manieth step of training, test or file, and do nothing after."""
+    """Exit at the given step of training, test or file."""
     monkeypatch.setattr(run_state, "EVERY", 0.0)
 
     def kill_at(moment):

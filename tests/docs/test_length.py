@@ -15,7 +15,7 @@ def words(path):
     if path.suffix == ".ipynb":
         cells = json.loads(text)["cells"]
         text = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
-    if path.name == "records.md":  # its table is held to the code, word by word
+    if path.name == "records.md":  # its table is compared with the code word by word
         text = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
     return len(text.split())
 

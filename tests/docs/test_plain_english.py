@@ -1,10 +1,12 @@
-"""Help, messages, docs and the page avoid idioms that a reader has to decode."""
+"""Help, messages, docstrings, docs and the page avoid idioms that a reader has to decode."""
 
 from __future__ import annotations
 
 import ast
+import io
 import json
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,12 +16,21 @@ ROOT = Path(__file__).parents[2]
 BOARD = "leaderboard/formalbench_leaderboard"
 SOURCES = (
     *("benchmark", "tasks", "examples", "speed", "gpu"),
-    *(f"plugins/formalbench_{name}" for name in ("models", "executors", "trackers")),
+    *(f"plugins/formalbench_{name}" for name in ("models", "papers", "executors", "trackers")),
     *(
         f"{BOARD}/{name}"
         for name in ("board", "charts", "commands", "page", "publishing", "renderers")
     ),
 )
+
+INTERNAL = (
+    *(f"benchmark/formalbench/{name}" for name in ("checks", "cli", "contracts", "host")),
+    *(f"benchmark/formalbench/{name}" for name in ("metrics", "objectives", "scoring", "theory")),
+    "benchmark/formalbench/ui",
+    *("plugins/formalbench_models", "plugins/formalbench_papers"),
+    *("tasks", "examples", "speed", "gpu"),
+)
+"""Folders whose docstrings and comments are checked as well."""
 
 BANNED = (
     "anew",
@@ -58,6 +69,17 @@ def messages(path: Path) -> Iterator[str]:
             yield text
 
 
+def notes(path: Path) -> Iterator[str]:
+    """Return the docstrings and comments of a module."""
+    source = path.read_text("utf-8")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield " ".join(str(node.value.value).split())
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+
+
 def helps() -> Iterator[str]:
     """Return the help of every command, as `tests/golden` keeps it."""
     golden = ROOT / "tests" / "golden" / "commands.json"
@@ -76,12 +98,13 @@ def texts(kind: str) -> Iterator[tuple[str, str]]:
         files = [*board.rglob("*.j2"), *(board / "page" / "script").glob("*.js")]
         yield from ((file.name, file.read_text("utf-8")) for file in files)
     else:
-        for folder in SOURCES:
+        folders, read = (SOURCES, messages) if kind == "messages" else (INTERNAL, notes)
+        for folder in folders:
             for path in sorted((ROOT / folder).rglob("*.py")):
-                yield from ((str(path.relative_to(ROOT)), text) for text in messages(path))
+                yield from ((str(path.relative_to(ROOT)), text) for text in read(path))
 
 
-@pytest.mark.parametrize("kind", ["help", "messages", "docs", "page"])
+@pytest.mark.parametrize("kind", ["help", "messages", "notes", "docs", "page"])
 def test_no_banned_idiom(kind):
     found = list(texts(kind))
     assert len(found) > 10

@@ -70,13 +70,13 @@ def test_each_key_of_a_protocol_is_there(page):
     assert told["`steps`"] == [
         "`2000`",
         "whole number at least 1",
-        "the most optimiser steps of a run.",
+        "maximum number of optimiser steps of a run.",
     ]
     assert told["`version`"][0] == "must be given"
     assert told["`precision`"][1] == "`fp32`, `tf32`, `bf16`"
     assert told["`decay.final`"][:2] == ["`0.02`", "number at least 0 and at most 1"]
     assert told["`decay`"][1] == "[its own keys](#decay)"
-    assert "### decay\n\nHow training ends: the learning rate falls linearly" in text
+    assert "### decay\n\nThe end of training: the learning rate falls linearly" in text
     assert all(meaning for key, (*_, meaning) in told.items() if key.strip("`") in written)
 
 

@@ -1,4 +1,4 @@
-"""The example plugin, installed into a fresh environment as a stranger would, and run."""
+"""The example plugin, installed into a fresh environment and run."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     python tests/golden/golden.py                    compare everything
     python tests/golden/golden.py weights tasks      compare some sections
-    python tests/golden/golden.py --renew            write the files anew, and print what changed
+    python tests/golden/golden.py --renew            write the files again, and print what changed
 
 A section is a function below, and a file of the same name: a flat mapping from what is meant to a
 digest, or to the text where the text is short. A difference is printed as one line with that name.
@@ -199,7 +199,7 @@ def weights() -> Section:
         return f"{form.hexdigest()[:8]} {contents.hexdigest()[:8]} {total:.9g} {placed:.9g}"
 
     for entry in host.models.all():
-        if entry.spec.name in ("fla", "hf"):  # another library's weights, of whatever version it is
+        if entry.spec.name in ("fla", "hf"):  # another library's weights, in any version
             continue
         name = instances(entry.spec.name)
         task = NEEDS.get(name, "parity:classify")

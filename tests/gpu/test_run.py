@@ -26,7 +26,7 @@ def gpu():
 
 @pytest.fixture
 def program(tmp_path):
-    """Return commands that note in a file that they ran, and then do as they are told."""
+    """Return commands that record in a file that they ran, then execute normally."""
 
     def make(gpu, name, then="", resumes=False):
         note = f"open({str(tmp_path / name)!r}, 'a').write('x')"

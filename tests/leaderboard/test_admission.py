@@ -1,4 +1,4 @@
-"""What publishing refuses: anything that the plugins at hand would not make."""
+"""Publishing rejects records that the installed plugins would not produce."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def refused(admission, record, reason):
 
 @pytest.mark.parametrize("reason", [*PLANNED, *MEASURED])
 def test_a_forged_record_is_refused_with_one_line(host, make_record, reason):
-    """What is at hand is looked up once for thousands of records: also behind honest ones."""
+    """Installed versions are looked up once for thousands of records: also behind honest ones."""
     keys = PLANNED.get(reason)
     record = forged(make_record(), MEASURED[reason]) if keys is None else make_record(**keys)
     refused(Admission(host), record, reason)

@@ -1,4 +1,4 @@
-"""Where somebody's own records stand, of which models, on which tasks."""
+"""The user's own records on the board, by model and task."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_mine_stands_among_the_published_rows_on_the_tasks_i_ran(invoke, publish
     row, own = lines_of(shown, "newcomer")
     assert row[:4] == ["1–4", "newcomer", "(yours)", "90.0"]  # scaled on parity
     assert row[4:] == ["0/1/0", "(0", "%)", "–", "95.0"]  # its profile and horizon, and parity
-    assert own == ["newcomer", "(yours)", "95.0"]  # on my own task, where nobody else has a row
+    assert own == ["newcomer", "(yours)", "95.0"]  # on a task of the user, without other rows
     assert [len(lines_of(shown, model)) for model in ("regulargpt", "rnn", "lstm")] == [1, 1, 1]
     assert "first" not in shown.stdout
     assert "tomita" not in shown.stdout

@@ -93,7 +93,7 @@ def test_what_did_not_finish_is_told_first_and_is_at_chance(make_record):
     none, *_ = found([other, *(make_record("rnn", seed=seed, **right) for seed in range(3))])
     assert none.differs[0] == "here 0 of 3 finished (3 diverged)"
     assert none.mean == 0.5
-    assert found([make_record("rnn", **right)]) == []  # and what chance is, nobody knows
+    assert found([make_record("rnn", **right)]) == []  # and chance is unknown
 
 
 def test_nothing_stands_beside_what_was_not_tested_at_the_papers_lengths(three):
@@ -141,7 +141,7 @@ def test_the_page_escapes_and_says_what_it_shows(three):
 
 
 def test_the_page_sums_up_what_is_said_of_a_model(three):
-    """A line for a model of the paper, one of ours and a protocol, whatever number of tasks."""
+    """A line for a model of the paper, one of ours and a protocol, for any number of tasks."""
     columns = {**TABLE, "columns": {"twin": {"task": "parity"}}}
     results = {"parity": {"mean": 40.0}, "twin": {"mean": 99.0}}
     columns["rows"] = [{**TABLE["rows"][0], "results": results}]

@@ -105,7 +105,8 @@ def test_equals_are_not_parted(make_record):
 
 
 def test_a_lead_on_one_of_many_tasks_must_hold_for_all_at_once(make_record):
-    """With so many seeds the one task alone would part them; among others it must do so more."""
+    """With this many seeds one task alone would separate them; with several tasks the difference
+    must be larger."""
 
     def lead(tasks: int) -> Comparison:
         records = [
@@ -231,7 +232,7 @@ def test_three_models_are_compared_pair_by_pair(comparing):
 
 @pytest.mark.parametrize("level", [0.99, 0.97, 0.94, 0.6])
 def test_the_command_and_the_board_agree(invoke, repository, make_record, level):
-    """Whoever is better by the one ranks above by the other, whatever the other rows do."""
+    """A row that is better by one measure ranks above by the other, independent of other rows."""
     levels = {"rnn": level, "lstm": 1.0, "gru": 0.8, "transformer": 0.6}
     for model, accuracy in levels.items():
         for task in ("parity:classify", "first:classify"):
@@ -247,7 +248,7 @@ def test_the_command_and_the_board_agree(invoke, repository, make_record, level)
         better = json.loads(done.stdout)["comparisons"][0]["mean"]["better"]
         assert (better == "a") == (other in rows["lstm"]["better_than"]), other
     assert (rows["lstm"]["rank"], rows["lstm"]["rank_high"]) == (1, 1 if level < 0.95 else 2)
-    assert rows["gru"]["rank"] is None  # its plugin is not at hand
+    assert rows["gru"]["rank"] is None  # its plugin is not installed
 
 
 def test_nothing_is_wider_than_a_terminal_and_nothing_is_cut(make_record):

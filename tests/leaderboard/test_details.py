@@ -1,4 +1,4 @@
-"""What the views of a task, a model and a comparison are told."""
+"""The data of the views of a task, a model and a comparison."""
 
 from __future__ import annotations
 

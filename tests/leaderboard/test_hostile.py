@@ -1,4 +1,5 @@
-"""What strangers may send: each refused with one line, and nothing written, or shown harmlessly."""
+"""Hostile contributions are rejected with one line without writing anything, or shown
+harmlessly."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ BAD = {
 
 @pytest.fixture
 def sent(repository):
-    """The folder that a stranger sends."""
+    """The folder of a contributor."""
     folder = repository.parent / "sent"
     folder.mkdir()
     return folder

@@ -122,7 +122,7 @@ def attack(cli, write, tiny, place):
 
 
 def publish_unasked(call, monkeypatch):
-    """Publish as somebody would who copies files by hand."""
+    """Publish by copying files by hand."""
     with monkeypatch.context() as patch:
         patch.setattr(publish, "untrue", lambda *arguments: iter(()))
         patch.setattr(publish, "broken_promises", lambda *arguments: [])

@@ -1,6 +1,6 @@
-"""Records of local plugins: their source goes along, they keep their contract, or they are refused.
+"""Records of local plugins are published with their source and must satisfy the contract.
 
-What nobody at hand can check is a failure of the check, and has no rank.
+Records that cannot be checked here fail the check and have no rank.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def test_a_plain_class_is_published_with_its_file_or_not_at_all(
 
 
 def test_what_cannot_be_checked_is_a_failure(invoke, repository, plugin, run, forget):
-    """Every number made up, and the plugin gone: nobody can say so, and the check says that."""
+    """Every number is invented and the plugin is missing: the check reports it."""
     run(plugin(), accuracy=1.0)
     assert invoke("publish").exit_code == 0
     forget()
@@ -231,7 +231,7 @@ def test_a_network_that_breaks_the_contract_is_not_published(
     assert "mine on parity: gives the same answer to a string alone and in a batch" in done.stderr
     assert kept(repository) == set()
     module = "formalbench_leaderboard.publishing.publish.broken_promises"
-    monkeypatch.setattr(module, lambda *_: [])  # as if somebody had copied it by hand
+    monkeypatch.setattr(module, lambda *_: [])  # as if copied by hand
     assert invoke("publish").exit_code == 0
     assert "gives the same answer to a string alone and in a batch" in invoke("check").stderr
 
@@ -246,7 +246,7 @@ def test_a_package_called_formalbench_is_not_built_in(host, repository, plugin):
 
 
 def test_an_unknown_model_has_no_rank_and_moves_nobody(host, make_runs):
-    """A name that nobody has, 100 %, many of them, which claim another chance level."""
+    """Many records of an unknown name with 100 % and another chance level."""
     tasks = [f"{name}:classify" for name in ("parity", "first", "tomita-3")]
     ours = [run for task in tasks for run in make_runs("rnn", task=task, accuracy=0.9)]
     unknown = {"distribution": "nobody.py", "sha256": "a" * 64, "chance": 0.8, "accuracy": 1.0}

@@ -44,7 +44,7 @@ def test_columns_go_by_class_and_families_by_their_best(make_record):
         ("first", "R-trivial"),
         ("even-pairs", "star-free"),
         ("parity", "mod 2"),
-        ("tomita-3", "solvable"),  # nobody here knows what it counts modulo
+        ("tomita-3", "solvable"),  # its modulus is unknown here
         ("group-a5", "non-solvable"),
         ("anbn", "counter"),
         ("mystery", "unclassified"),

@@ -135,7 +135,7 @@ def test_every_link_between_files_leads_somewhere(clone):
 
 @pytest.mark.slow
 def test_no_page_hangs_on_weights_being_at_hand(clone, host):
-    """They are in no repository: whoever unpacks some must render what everybody else does."""
+    """They are in no repository; unpacked weights must not change rendered files."""
     (record, *_) = (clone / PUBLISHED_RESULTS).rglob("*.json")
     record.with_suffix(".safetensors").write_bytes(b"weights")
     assert stale_files(clone, host) == []

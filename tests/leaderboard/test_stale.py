@@ -45,7 +45,7 @@ def publish(invoke, repository):
 
 
 def measured(page):
-    """Return a page without the papers' numbers, which are whatever they are."""
+    """Return a page without the papers' numbers, which may change."""
     return "\n".join(line for line in page.splitlines() if "*published*" not in line)
 
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="merging tak
 
 @pytest.fixture
 def git(tmp_path, monkeypatch):
-    """Run git below the folder of a test, as nobody in particular, with nobody's settings."""
+    """Run git below the folder of a test, without any user's settings."""
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     someone = ("-c", "user.name=someone", "-c", "user.email=someone@example.org")

@@ -1,4 +1,4 @@
-"""A page of a hundred models on sixty tasks, with all that is told of them: how large it is."""
+"""The size of a page of a hundred models on sixty tasks."""
 
 from __future__ import annotations
 

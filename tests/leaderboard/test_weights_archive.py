@@ -1,4 +1,4 @@
-"""Archives of weights: the same bytes again, and what a stranger puts into one does no harm."""
+"""Archives of weights: equal bytes when packed again, and malicious entries do no harm."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def quick(quick_results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the page of records whose every name was written by somebody who means harm."""
+    """Return the page of records with only hostile names."""
     results = tmp_path_factory.mktemp("records")
     files = sorted(RESULTS.glob("default/rnn/*/quick-*.json"))
     assert files

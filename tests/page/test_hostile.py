@@ -1,4 +1,4 @@
-"""Names from strangers, in a browser."""
+"""Hostile names in a browser."""
 
 from __future__ import annotations
 

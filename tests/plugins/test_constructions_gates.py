@@ -73,7 +73,7 @@ def test_comparisons_on_a_grid(gap):
 
 
 def test_layer_norm_over_the_hidden_units():
-    # Lemma B.1's step: (d, e, -d, -e) becomes sine and cosine, whatever its length.
+    # Lemma B.1's step: (d, e, -d, -e) becomes sine and cosine, for any length.
     network = FeedForward(
         tuple(
             HiddenUnit(times(sign, name), {f"{name}'": sign * 0.5**0.5})

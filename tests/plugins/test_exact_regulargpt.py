@@ -65,7 +65,7 @@ class Walk(Language, HasPrefixClasses, HasAutomaton):
         return stream.integers(len(self.alphabet), (count, length))
 
     def may_end(self, state, steps):
-        """Say whether some string of at most so many symbols leads from here to class 1."""
+        """Return whether some string of at most this many symbols leads from here to class 1."""
         if self.automaton.classes[state] == 1:
             return True
         after = set(self.automaton.transitions[state].tolist())

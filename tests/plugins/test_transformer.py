@@ -66,7 +66,7 @@ def test_an_empty_symbol_behind_the_string_can_be_read_instead(marker, begins, c
         assert trace["answer.position"].tolist() == [end]
         read = network.readout(network.norm(trace["state.2"][:, end]))
         torch.testing.assert_close(read, network(single), rtol=0, atol=1e-10)
-        # the symbol that is read has the code of position 0, whatever the length
+        # the read symbol has the code of position 0 at every length
         empty = network.embedding.symbol.weight[3 + begins] + sinusoids(
             torch.tensor([0]), 64, torch.float64
         )

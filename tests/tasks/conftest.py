@@ -31,7 +31,7 @@ def make() -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def every_string() -> Callable[[int, int], np.ndarray]:
-    """Return all strings of one length over so many symbols, (S^N, N)."""
+    """Return all strings of one length over an alphabet of this size, (S^N, N)."""
 
     def strings(symbols: int, length: int) -> np.ndarray:
         assert symbols**length <= 1_000_000, "choose the length by `longest`"
@@ -43,7 +43,7 @@ def every_string() -> Callable[[int, int], np.ndarray]:
 
 @pytest.fixture(scope="session")
 def longest() -> Callable[[int, int], int]:
-    """Return the length up to which there are at most so many strings of each length."""
+    """Return the length up to which there are at most this many strings per length."""
     return lambda symbols, strings: next(
         (length for length in range(strings) if symbols ** (length + 1) > strings), strings
     )

@@ -61,7 +61,7 @@ def test_what_is_measured_is_the_same(host, task):
 
 
 class Listening(torch.nn.Module):
-    """Answers at random, and keeps what it was told."""
+    """Answers at random, and stores its inputs."""
 
     def __init__(self, outputs):
         super().__init__()

@@ -39,7 +39,7 @@ FOLLOWED = {
     **{"unmarked-reversal": (4, 10), "unmarked-copy": (4, 10), "bucket-sort-check": (1, 5)},
     **{"shuffle-dyck-2": (2, 6), "reset-dyck-1": (4, 7), "boolean-2": (2, 7), "boolean-3": (1, 7)},
 }
-"""What goes on behind so many symbols does so in a member of so many at most."""
+"""Every prefix that can be continued can be continued to a member of at most this length."""
 
 
 @pytest.mark.parametrize("name", FOLLOWED)

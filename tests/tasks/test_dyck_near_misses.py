@@ -14,7 +14,7 @@ def depths_of(string):
 
 
 def types_match(string):
-    """Say whether a balanced string closes what it opens, whatever the depth."""
+    """Return whether a balanced string closes what it opens, at any depth."""
     return stack_after(string) == []
 
 

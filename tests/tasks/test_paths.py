@@ -162,7 +162,7 @@ def test_a_part_that_grows_faster_does_not_drown_a_slower_one():
 
 @pytest.mark.parametrize("name", ["parity", "tomita-3", "cycle-navigation"])
 def test_forgotten_counts_are_counted_again(make, name, monkeypatch):
-    """Equal symbols, whatever is kept and in whatever order lengths are asked for."""
+    """Equal symbols, independent of the cache and the order of lengths."""
     kept = make(name).automaton.paths
     automaton = make(name).automaton
     forgetful = Paths(automaton.transitions, automaton.classes, automaton.start, stretch=7)

@@ -1,4 +1,4 @@
-"""The languages that come as YAML files, held to what their summaries say in words."""
+"""The languages in YAML files, compared with their summaries."""
 
 import json
 import re
@@ -148,7 +148,7 @@ def test_long_equations(name):
     "name", ["first", "even-pairs", "tomita-3", "tomita-5", "tomita-6", "d2", "d3", "d12"]
 )
 def test_long_strings(name):
-    """Where words are walked through in one pass, long strings are held to them as well."""
+    """If words are checked in one pass, long strings are compared with them as well."""
     language = SPECS[name].factory()
     for length in (50, 100, 500):
         strings_BN = language.sample(Stream("long words", length), length, 50)

@@ -133,7 +133,7 @@ def test_a_budget_of_tokens_takes_a_share_of_texts_of_all_lengths(host):
 
 
 def test_what_stands_behind_the_end_of_a_text_sees_what_stands_before_it(host):
-    """Windows are full of tokens, whatever texts they reach into, and nothing is hidden."""
+    """Windows are full of tokens, also across texts, and nothing is hidden."""
     task = host.task("tiny:causal-lm")
     end = task.source.alphabet.index("<end>")
     drawn = task.of("train").source.sample(Stream("packed"), 32, 400)

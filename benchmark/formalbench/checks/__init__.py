@@ -1,4 +1,4 @@
-"""The contract, run: does a task or a model plugin keep its promises? On a CPU, in seconds."""
+"""Checks that a plugin satisfies the contract, on a CPU within seconds."""
 
 from formalbench.checks.plugins import check_plugin, check_spec
 from formalbench.checks.promises import Check

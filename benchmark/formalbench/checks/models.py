@@ -1,6 +1,6 @@
-"""What a network promises.
+"""Checks of networks.
 
-Legend: B strings, N symbols, M answers said so far.
+Legend: B strings, N symbols, M answers generated so far.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from formalbench.training.parameters import Layout, trained
 Build = Callable[[], nn.Module]
 LENGTHS = (0, 1, 2, 7, 16)
 MIXED = (1, 4, 0, 9, 5, 2)
-"""Lengths of strings that are padded together, where the task and the network have them."""
+"""Lengths of strings that are padded together, if task and network support them."""
 
 SHORT = 7
 BATCH = 5
 CHANGED = 4
-"""The position of the symbol that is changed to see what depends on it."""
+"""Position of the symbol that is changed to test dependence on it."""
 
 
 def model_promises(build: Build, task: Task) -> Iterator[Promise]:
-    """Return the promises of a model's networks on one task."""
+    """Return the checks of a model's networks on one task."""
     torch.set_num_threads(1)
     yield "answers in the objective's layout, at every length", lambda: _shapes(build, task)
     yield "has initial weights that depend only on the seed", lambda: _seeded(build, task)
@@ -62,7 +62,7 @@ def _network(build: Build, seed: int = 0) -> nn.Module:
 
 
 def _batch(task: Task, length: int) -> Batch:
-    """Return any strings of a length: a network must answer whatever it is given."""
+    """Return random strings of a length; a network must answer any string."""
 
     def ids(what: str, size: int) -> Tensor:
         stream = Stream(f"check {what}", length)
@@ -75,7 +75,7 @@ def _batch(task: Task, length: int) -> Batch:
 
 
 def _within(traits: Traits, length: int) -> int:
-    """Return the length that is nearest, of those a construction says it is made for."""
+    """Return the nearest length that a construction supports."""
     least, greatest = traits.lengths
     return max(least, length if greatest is None else min(length, greatest))
 
@@ -92,7 +92,7 @@ def _answer(network: nn.Module, batch: Batch) -> Tensor:
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
-    """Say whether numbers in double precision differ by no more than rounding."""
+    """Return whether numbers in double precision are equal up to rounding."""
     return torch.allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
@@ -169,7 +169,7 @@ def _decodes(build: Build, task: Task) -> None:
 
 
 def _changed(ids: Tensor, size: int) -> Tensor:
-    """Return ids with another one at `CHANGED`."""
+    """Return ids with a different symbol at `CHANGED`."""
     changed = ids.clone()
     changed[:, CHANGED] = (changed[:, CHANGED] + 1) % size
     return changed
@@ -201,7 +201,7 @@ def _gradients(build: Build, task: Task) -> None:
 
 
 def _padding(build: Build, task: Task) -> None:
-    """Compare the task's own examples, padded together, with each length on its own."""
+    """Compare padded examples of the task with each length alone."""
     network = _network(build).double()
     traits = traits_of(network)
     if not traits.padding:
@@ -211,7 +211,7 @@ def _padding(build: Build, task: Task) -> None:
         for length in _mixed_lengths(task, traits)
     ]
     if not examples:
-        return  # it is made for lengths that the task does not have
+        return  # it supports none of the task's lengths
     together = _answer(network, tensors(pad(examples, task.layout)).batch)
     for row, example in enumerate(examples):
         rows = together[2 * row : 2 * row + 2]
@@ -225,7 +225,7 @@ def _mixed_lengths(task: Task, traits: Traits) -> list[int]:
 
 
 def _same_answers(padded: Tensor, alone: Tensor, example: Example) -> None:
-    """Demand that answers are those of the strings alone, wherever any are scored."""
+    """Check that scored answers equal those of each string alone."""
     shared = padded if padded.ndim == alone.ndim == 2 else padded[:, : alone.shape[1]]
     if example.scored is not None:
         scored = torch.from_numpy(example.scored)
@@ -234,7 +234,7 @@ def _same_answers(padded: Tensor, alone: Tensor, example: Example) -> None:
 
 
 def _vmap(build: Build, task: Task) -> None:
-    # In training mode, so that dropout under vmap is noticed, too.
+    # In training mode, to detect dropout under vmap.
     networks = [_network(build, seed).double().train() for seed in range(2)]
     traits = traits_of(networks[0])
     if not traits.vmap:
@@ -248,7 +248,7 @@ def _vmap(build: Build, task: Task) -> None:
 
 
 def _same_logits(networks: list[nn.Module], batch: Batch) -> None:
-    """Compare the logits of two networks as one program with each one's own."""
+    """Compare the logits of two networks under vmap with those of each alone."""
     called = copy.deepcopy(networks[0])
     for module in called.modules():
         vars(module)["under_vmap"] = True  # as training does
@@ -263,7 +263,7 @@ def _same_logits(networks: list[nn.Module], batch: Batch) -> None:
 
 
 def _same_step(networks: list[nn.Module], task: Task, example: Example) -> None:
-    """Compare one training step of two runs as one program with each on its own."""
+    """Compare one training step of two runs under vmap with each run alone."""
     flat_RP = Layout.of(networks[0]).stack(networks)
 
     def step(program: Program) -> Gradients:
@@ -271,5 +271,5 @@ def _same_step(networks: list[nn.Module], task: Task, example: Example) -> None:
 
     together, alone = step(Together(networks, task)), step(OneByOne(networks, task))
     for one, other in zip(together, alone, strict=True):
-        # No closer: at a kink, as constructions have, a gradient may be that of either side.
+        # No closer: at a kink, which constructions have, a gradient may be that of either side.
         demand(torch.allclose(one, other, atol=1e-5), "vmap changed a training step")

@@ -1,4 +1,4 @@
-"""What `formalbench check` checks of a plugin, and how.
+"""The checks of `formalbench check`.
 
 Legend: R runs, P parameters of each.
 """
@@ -174,7 +174,7 @@ def _make(kind: str, spec: Any) -> list[Any]:
 
 
 TRIAL_FIELD = 2
-"""The value of each field, where a model can be tried only on a task whose name is a pattern."""
+"""Value of each field if a model can be tried only on a task whose name is a pattern."""
 
 
 def trials(host: PluginHost, model: str) -> Iterator[tuple[str, str | None]]:
@@ -199,7 +199,7 @@ def trials(host: PluginHost, model: str) -> Iterator[tuple[str, str | None]]:
 
 
 def asked(task: str, objective: str) -> str:
-    """Return the name of a task that is asked something else, its options kept.
+    """Return a task's name with another objective and the same options.
 
     Example:
         >>> asked("parity:classify[p=0.3]", "tag")
@@ -210,7 +210,7 @@ def asked(task: str, objective: str) -> str:
 
 
 def trial_task(host: PluginHost, objective: str) -> str | None:
-    """Return a task with an objective: of the default suite, or else any that can be asked it."""
+    """Return a task with an objective, preferably from the default suite."""
     suite = [parse_instance(task)[0] for task in host.suite("default").tasks]
     names = (*suite, *(entry.spec.name for entry in host.tasks.all()))
     sources = [fill_fields(name.partition(":")[0], TRIAL_FIELD) for name in names]
@@ -221,7 +221,7 @@ def trial_task(host: PluginHost, objective: str) -> str | None:
 
 
 def _of(host: PluginHost, source: str, objective: str) -> str | None:
-    """Return the task of a source with an objective; None if that cannot be asked of it."""
+    """Return the task of a source with an objective; None if it does not support it."""
     task = asked(source, objective)
     try:
         host.select_task(task)
@@ -231,7 +231,7 @@ def _of(host: PluginHost, source: str, objective: str) -> str | None:
 
 
 def _answers(host: PluginHost, model: str, task: str) -> bool:
-    """Say whether the engine takes a model's network for a task, as far as it can be built.
+    """Return whether a model's network can be built and used for a task.
 
     Raises:
         MissingPackageError: if the model needs a package.
@@ -247,7 +247,7 @@ def _answers(host: PluginHost, model: str, task: str) -> bool:
     with torch.random.fork_rng(devices=[]):
         try:
             network = host.network(model, built)
-        except MissingPackageError:  # it would be so on every task
+        except MissingPackageError:  # the error is the same for every task
             raise
         except RequestError:
             return False
@@ -255,10 +255,10 @@ def _answers(host: PluginHost, model: str, task: str) -> bool:
 
 
 def plain_facts(host: PluginHost, name: str) -> Iterator[Check]:
-    """Yield what a class is as checks that passed.
+    """Yield the detected traits of a class as passed checks.
 
     Raises:
-        RequestError: if its networks give no states.
+        RequestError: if its networks return no states.
     """
     import torch
 
@@ -297,7 +297,7 @@ def check_plugin(path: Path | str, host: PluginHost | None = None) -> list[Check
 
     Args:
         path: a .py or .yaml file, a folder, or a plain class: ``mine.py:Mine``.
-        host: where to load it; None for a host of its own.
+        host: host to load it with; None for a new one.
     """
     from formalbench.host import PluginHost
     from formalbench.host.plugin import find_plugins
@@ -318,9 +318,9 @@ def _load_lightly(host: PluginHost, local: LocalPlugin) -> list[Check]:
     before = {name for name in HEAVY if name in sys.modules}
     host.load_local(local)
     if local.path.suffix != ".py" and not local.path.is_dir():
-        return []  # a YAML file imports nothing itself
+        return []  # a YAML file imports nothing
     heavy = [name for name in HEAVY if name in sys.modules and name not in before]
-    # A single file is imported whole, network and all; only a package can be lazy.
+    # A single file is imported with its network; only a package can be lazy.
     problem = f"importing it imports {', '.join(heavy)}" if heavy and local.path.is_dir() else ""
     return [Check(f"plugin {local.path.name}", "imports no heavy package", problem)]
 
@@ -453,10 +453,10 @@ def _check_model(host: PluginHost, name: str) -> list[Check]:
 
 
 def _refused(build: Callable[[], object]) -> str:
-    """Say why there is no network for a task; empty if there is one.
+    """Return why there is no network for a task; empty if there is one.
 
     Raises:
-        BrokenPluginError: if the plugin's factory fails, as it would for every other promise.
+        BrokenPluginError: if the plugin's factory fails.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""What is written down about keeping a promise."""
+"""Results of checks."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One promise, and whether it was kept.
+    """The result of one check.
 
     Attributes:
-        subject: what was checked, as ``task parity:classify``.
+        subject: what was checked, such as ``task parity:classify``.
         promise: what should hold.
         problem: one line; empty if it holds.
     """
@@ -33,16 +33,16 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        """Whether the promise was kept."""
+        """Whether the check passed."""
         return not self.problem
 
 
 begun: ContextVar[Callable[[Check], None]] = ContextVar("begun", default=lambda check: None)
-"""Told what is tried next; nobody knows yet whether it comes to an end."""
+"""Called before each check, which might not end."""
 
 
 def keep(subject: str, promises: Iterator[Promise]) -> Iterator[Check]:
-    """Run promises one by one; an exception in a plugin's code is a promise not kept."""
+    """Run checks one by one; an exception in a plugin's code is a failed check."""
     for promise, run in promises:
         begun.get()(Check(subject, promise))
         yield Check(subject, promise, _problem(run))

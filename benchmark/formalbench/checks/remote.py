@@ -1,4 +1,4 @@
-"""Check a plugin in a process of its own: it may end that, or never return."""
+"""Check a plugin in a separate process, which it may end or block."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 
 LIMIT = 120.0
-"""Seconds that one promise has."""
+"""Time limit of one check in seconds."""
 
 
 Q = TypeVar("Q")
 
 
 Rows = list[tuple[str, ...]]
-"""Checks as JSON holds them."""
+"""Checks as JSON data."""
 
 
 @dataclass(frozen=True)
 class _Request:
-    """What a process is to check: everything of a plugin, or what has a name."""
+    """What a process checks: everything of a plugin, or a name."""
 
     what: str | Path
     plugins: tuple[LocalPlugin, ...]
@@ -38,11 +38,10 @@ class _Request:
 def check_remotely(host: PluginHost, what: str | Path) -> list[Check]:
     """Check a plugin's path, or a task or model by its name.
 
-    What does not come to an end, or ends its process, is a promise not kept, and the last that is
-    tried.
+    A check that does not end, or ends its process, has failed; no other check follows it.
 
     Raises:
-        RequestError: if there is no such thing.
+        RequestError: if there is no such plugin or name.
         BrokenPluginError: if the plugin cannot be loaded.
     """
     with Sandbox(LIMIT) as sandbox:
@@ -53,30 +52,30 @@ def check_remotely(host: PluginHost, what: str | Path) -> list[Check]:
 def ask_for_checks(
     sandbox: Sandbox, function: Callable[[Q, Report], Rows], question: Q, begin: Check
 ) -> list[Check]:
-    """Return the checks that a function makes in another process, or how far it came.
+    """Run a function's checks in another process; return those that it completed.
 
     Args:
         sandbox: the process.
-        function: gives the process's reports to `report_promises`, and returns `rows_of` checks.
-        question: what it is asked.
-        begin: what is tried before anything else.
+        function: passes the process's reports to `report_promises`, and returns `rows_of` checks.
+        question: its argument.
+        begin: the first step, for error messages.
     """
     try:
         return [Check(*map(str, row)) for row in sandbox.ask(function, question)]
     except NoAnswerError as error:
         checks = [Check(*line.partition("\t")[::2]) for line in error.reports] or [begin]
         return [*checks[:-1], replace(checks[-1], problem=error.problem)]
-    except TypeError:  # rows of something else
+    except TypeError:  # malformed rows
         return [replace(begin, problem="sent something that is no check")]
 
 
 def rows_of(checks: list[Check]) -> Rows:
-    """Return checks as JSON holds them."""
+    """Convert checks to JSON data."""
     return [astuple(check) for check in checks]
 
 
 def report_promises(report: Report, begin: Check) -> None:
-    """Report every promise before it is tried."""
+    """Report every check before it runs."""
 
     def reported(check: Check) -> None:
         report(f"{check.subject}\t{check.promise}")

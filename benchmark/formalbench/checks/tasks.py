@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 JUDGED = 8
-"""Strings of each length that are judged."""
+"""Number of checked strings of each length."""
 
 
 def judging_promises(task: Task) -> Iterator[Promise]:
-    """Return what an objective promises about any answers that a network might give."""
+    """Return the checks of an objective on random answers."""
     yield "computes its loss and metrics", lambda: _judges(task)
     yield "gives padded strings the same metrics as single strings", lambda: _padded(task)
 
@@ -90,8 +90,8 @@ def _example(task: Task, length: int) -> Example:
 
 
 def _logits(task: Task, example: Example) -> Tensor:
-    """Return any answers, between -2 and 2."""
-    import torch  # here, so that a task's other checks need none
+    """Return random logits between -2 and 2."""
+    import torch  # imported here, so that a task's other checks do not need torch
 
     drawn = Stream("check logits").uniform(expected_shape(task, example.batch))
     return torch.from_numpy(4 * drawn - 2).float()
@@ -117,21 +117,21 @@ def _finished(task: Task, parts: Sequence[list[State]]) -> dict[str, Measure]:
 
 
 MAX_STRINGS = 3000
-"""Strings of one length that are compared with the oracle, all of them unless it is slow."""
+"""Maximum number of strings of a length that are compared with the oracle."""
 
 LONGEST_SHORT = 10
 
 LONG_STRINGS = 24
 
 AT_ONCE = 4
-"""Strings that are compared between two looks at the clock."""
+"""Number of strings compared between two checks of the time limit."""
 
 Compare = Callable[[Any, Symbols], None]
-"""Holds the answers of a source to strings against its oracle."""
+"""Compares the answers of a source with its oracle."""
 
 
 def source_promises(task: Task) -> Iterator[Promise]:
-    """Return the promises of a task's source that do not depend on what is asked of it."""
+    """Return the checks of a task's source that do not depend on the objective."""
     source = task.source
     compare: Compare
     if isinstance(source, Language):
@@ -168,7 +168,7 @@ def _long(task: Task, compare: Compare) -> None:
 def _compare_some(
     source: Source, strings_BN: Symbols, compare: Compare, patience: Patience
 ) -> None:
-    """Compare strings; of a slow oracle as many as there is patience for, and one at least."""
+    """Compare strings until the time limit, and at least one."""
     for first in range(0, len(strings_BN), AT_ONCE):
         compare(source, strings_BN[first : first + AT_ONCE])
         if patience.ended:
@@ -177,7 +177,7 @@ def _compare_some(
 
 def _compare_classes(language: Language, strings_BN: Symbols) -> None:
     for string in strings_BN:
-        # One by one: that a class depends on no other string of the batch is part of it.
+        # One by one, which also checks that an answer does not depend on the batch.
         fast, slow = int(language.classify(string[None])[0]), int(language.oracle(string.tolist()))
         text = _shown(language, string)
         demand(fast == slow, f"{text}: classify says {fast}, the oracle {slow}")
@@ -209,11 +209,11 @@ def _shown(source: Source, string: Symbols) -> str:
 
 
 COUNT = 16
-"""Strings that are drawn at each length."""
+"""Number of sampled strings at each length."""
 
 
 def task_promises(task: Task) -> Iterator[Promise]:
-    """Return the promises of a task's source under the task's objective."""
+    """Return the checks of a task's source under the task's objective."""
     yield "has an alphabet of distinct, printable symbols", lambda: _alphabet(task)
     yield "has strings to train and test on", lambda: _splits(task)
     yield "samples strings of the requested length", lambda: _strings(task)

@@ -1,4 +1,4 @@
-"""``formalbench check``: the contract of a plugin, run."""
+"""``formalbench check``: check that a plugin satisfies the contract."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def add_commands(app: typer.Typer) -> None:
         if not what:  # Path("") would be the working directory
             raise RequestError("check needs a name or a path")
         host = host_of(ctx)
-        bare = what.partition("[")[0]  # an option may have a point
+        bare = what.partition("[")[0]  # an option's value may contain a point
         is_path = not names_class(what) and ("/" in bare or "." in bare or Path(what).is_dir())
         if is_foreign(host, what, is_path=is_path):
             checks = check_remotely(host, Path(what) if is_path else what)
@@ -79,7 +79,7 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def is_foreign(host: PluginHost, what: str, *, is_path: bool) -> bool:
-    """Say whether code that is not formalbench's own would be run."""
+    """Return whether code outside formalbench would run."""
     if is_path:
         return any(LocalPlugin(file, "").is_code for file in plugin_files(Path(what)))
     if names_class(what):

@@ -1,4 +1,4 @@
-"""``formalbench sample`` and ``formalbench label``: strings and their right answers."""
+"""``formalbench sample`` and ``formalbench label``: strings and their correct answers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_commands(app: typer.Typer) -> None:
         seed: Annotated[int, typer.Option(help="Seed of the random strings.")] = 0,
         settings: SetOption = None,
     ) -> None:
-        """Print random strings with their right answers, as JSON lines.
+        """Print random strings with correct answers as JSON lines.
 
         The same seed gives the same output on every machine.
 
@@ -61,7 +61,7 @@ def add_commands(app: typer.Typer) -> None:
         settings: SetOption = None,
         as_json: JsonFlag = False,
     ) -> None:
-        """Print the right answer for each line of a file.
+        """Print the correct answer for each line of a file.
 
         Symbols of one character may be written without spaces (0110). Longer symbols are
         separated by spaces. An empty line is the empty string. A line that is not a string of

@@ -1,4 +1,4 @@
-"""``formalbench export`` and ``formalbench score``: strings out, answers in."""
+"""``formalbench export`` and ``formalbench score``: test models outside formalbench."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from formalbench.ui.terminal import (
 
 
 class ExportFormat(StrEnum):
-    """What the strings are written as."""
+    """Export format."""
 
     jsonl = "jsonl"
     hf = "hf"
@@ -29,7 +29,7 @@ class ExportFormat(StrEnum):
 
 
 class ExportSplit(StrEnum):
-    """Whose strings are written."""
+    """Exported split."""
 
     test = "test"
     validation = "validation"
@@ -57,7 +57,7 @@ def add_commands(app: typer.Typer) -> None:
         ] = ExportFormat.jsonl,
         split: Annotated[ExportSplit, typer.Option(help="The split to export.")] = ExportSplit.test,
         with_targets: Annotated[
-            bool, typer.Option("--with-targets", help="Include the right answers.")
+            bool, typer.Option("--with-targets", help="Include the correct answers.")
         ] = False,
         protocol: Annotated[
             str,

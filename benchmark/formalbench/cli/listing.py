@@ -22,7 +22,7 @@ CLASS_NAMES = ", ".join(CLASSES)
 
 
 class ListKind(StrEnum):
-    """What can be listed."""
+    """Kinds that can be listed."""
 
     tasks = "tasks"
     models = "models"
@@ -119,7 +119,7 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def _print_kinds(host: PluginHost, as_json: bool) -> None:
-    """Print what can be listed, and how much of it there is."""
+    """Print the kinds that can be listed, and the number of each."""
     counts = {
         kind.value: len(_plugins(host) if kind is ListKind.plugins else _entries(host, kind))
         for kind in ListKind
@@ -136,7 +136,7 @@ def _entries(host: PluginHost, kind: ListKind) -> list[Entry[Any]]:
 
 
 def _speaks_of(spec: Any, search: str) -> bool:
-    """Say whether all words are in a name, a summary or the keywords; hyphens are spaces."""
+    """Return whether all words occur in name, summary or keywords; hyphens count as spaces."""
     said = " ".join((spec.name, spec.summary, *getattr(spec, "keywords", ())))
     return all(word in _plain(said) for word in _plain(search).split())
 
@@ -165,7 +165,7 @@ def _specs(host: PluginHost, entries: list[Entry[Any]]) -> list[dict[str, Any]]:
 
 
 def spec_facts(host: PluginHost, entry: Entry[Any]) -> dict[str, Any]:
-    """Return what a spec says, as JSON has it; its options in full."""
+    """Return a spec as JSON data, with its options."""
     spec = entry.spec
     facts: dict[str, Any] = {}
     splits: dict[str, Any] = {}
@@ -193,18 +193,18 @@ def spec_facts(host: PluginHost, entry: Entry[Any]) -> dict[str, Any]:
 def _options(spec: Any) -> OptionTable:
     try:
         return option_facts(spec)
-    except BrokenPluginError as error:  # nobody asked for this one
+    except BrokenPluginError as error:  # listing must work for the other specs
         print(f"formalbench: {error}", file=sys.stderr)
         return {}
 
 
 def objectives_of(host: PluginHost, spec: ModelSpec) -> tuple[str, ...]:
-    """Return the objectives that a model says it answers; all there are, if it names none."""
+    """Return the objectives of a model; all if it names none."""
     return spec.objectives or tuple(entry.spec.name for entry in host.objectives.all())
 
 
 def _named_by(host: PluginHost, spec: MetricSpec) -> tuple[str, ...]:
-    """Return the objectives whose own metrics one is among, as it or they announce."""
+    """Return the objectives that have a metric among their own."""
     others = (e.spec.name for e in host.objectives.all() if spec.name in e.spec.metrics)
     return (*spec.named_by, *others)
 

@@ -1,4 +1,4 @@
-"""The application and its plugins' commands; from `sys.argv` to an exit code."""
+"""The command-line application: commands, plugins' commands, exit codes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def add_plugin_commands(host: PluginHost, app: typer.Typer) -> None:
     """Let every plugin add its commands.
 
     Raises:
-        RequestError: if a local plugin's command has the name of another.
+        RequestError: if the name of a local plugin's command is taken.
         BrokenPluginError: if a local plugin fails; an installed one is dropped with one line.
     """
     for plugin in list(host.plugins):
@@ -76,7 +76,7 @@ COMMANDS = {
     **{"export": "exchange", "score": "exchange"},
     **{"verify": "verify", "check": "check", "new": "new"},
 }
-"""The engine's commands, and the file of each in this folder."""
+"""The engine's commands and their modules in this folder."""
 
 
 APART = ("check",)
@@ -96,18 +96,18 @@ before and after a command. FORMALBENCH_PLUGINS lists plugins that are always lo
 
 
 def build_app(host: PluginHost, asked: str = "") -> typer.Typer:
-    """Return the application.
+    """Build the application.
 
     Args:
         host: the plugins, which may add commands.
-        asked: a command. If it is one of `COMMANDS` and no local plugin is loaded, which could
-            announce another of its name, only its file is imported.
+        asked: the requested command. If it is one of `COMMANDS` and no local plugin could replace
+            it, only its module is imported.
     """
     app = typer.Typer(
         help=HELP,
         context_settings={"help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,
-        rich_markup_mode=None,  # its boxes would cut the help of a pipe
+        rich_markup_mode=None,  # rich's boxes would cut the help in a pipe
     )
 
     @app.callback(invoke_without_command=True)
@@ -138,7 +138,7 @@ INTERRUPTED = 130
 
 
 JUDGING = {("leaderboard", command) for command in ("publish", "check", "audit")}
-"""Commands that judge plugins' networks, and so import no plugin's code."""
+"""Commands that check results of plugins, so they must not import plugin code."""
 
 
 def main() -> None:
@@ -149,8 +149,8 @@ def main() -> None:
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code.
 
-    0 done; 1 something in it failed; 2 bad request; 3 a requested Python plugin is broken;
-    130 interrupted. Every error a user can cause is one line on standard error.
+    0 success; 1 a run or check failed; 2 bad request; 3 a requested Python plugin is broken; 130
+    interrupted. Every error that a user can cause is one line on standard error.
     """
     wait_passively()
     try:
@@ -161,7 +161,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
             host = PluginHost.load(paths, apart=asked in APART, own_code=own_code)
             app = build_app(host, asked)
         code = _invoke(app, rest, host)
-        if sys.stdout is not None:  # it is None where it was closed: `>&-`
+        if sys.stdout is not None:  # None if it was closed: `>&-`
             sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except FormalbenchError as error:
@@ -173,8 +173,8 @@ def run_command_line(arguments: Sequence[str]) -> int:
     except MemoryError:
         return _fail("not enough memory for this request", RequestError.exit_code)
     except BrokenPipeError:
-        # The reader left (`| head`); point stdout elsewhere so that Python's own flush at
-        # exit does not complain.
+        # The reader is gone (`| head`); redirect stdout so that Python's flush at exit does not
+        # fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
@@ -185,18 +185,18 @@ def run_command_line(arguments: Sequence[str]) -> int:
 
 
 def _invoke(app: typer.Typer, arguments: Sequence[str], host: PluginHost) -> object:
-    """Run a command; a group of commands alone shows its help, as `formalbench` alone does."""
+    """Run a command; without a subcommand, a group shows its help."""
     try:
         return app(args=arguments, prog_name="formalbench", standalone_mode=False, obj=host)
     except typer.TyperException as error:
-        if type(error).__name__ != "NoArgsIsHelpError":  # which the library does not export
+        if type(error).__name__ != "NoArgsIsHelpError":  # typer does not export it
             raise
         print(error.format_message())
         return 0
 
 
 def _told(message: str) -> str:
-    """Return what the library says of an argument, with the nearest of what it could be."""
+    """Return typer's error message, with the nearest valid argument."""
     line = " ".join(message.split()).replace("Value error, ", "")
     found = re.search(r"'([^']*)' is not one of ('.*')\.$", line)
     close = nearest(found[1], re.findall(r"'([^']*)'", found[2]), count=1) if found else []
@@ -204,18 +204,18 @@ def _told(message: str) -> str:
 
 
 def _fail(message: str, code: int) -> int:
-    """Tell what is wrong in one line; only a broken plugin's frames take more."""
+    """Print an error as one line; only a broken plugin's frames take more."""
     kept = "\n" if code == BrokenPluginError.exit_code else ""
-    # What the user or a file gave us may hold line breaks or terminal escapes.
+    # Input of the user or from a file may contain line breaks or terminal escapes.
     plain = (c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in message)
     print(f"formalbench: {''.join(plain)}", file=sys.stderr)
     return code
 
 
 def take_plugins(arguments: Sequence[str]) -> tuple[list[str], list[Path]]:
-    """Take every ``--plugin PATH`` out of the arguments, wherever it stands.
+    """Remove every ``--plugin PATH`` from the arguments, at any position.
 
-    Plugins can add commands, so they are needed before the commands are known.
+    Plugins can add commands, so they must be loaded before commands are parsed.
 
     Raises:
         RequestError: if the last ``--plugin`` has no path.

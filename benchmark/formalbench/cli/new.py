@@ -1,4 +1,4 @@
-"""``formalbench new``: a working file of a model or a task, with its test."""
+"""``formalbench new``: write a working model or task with its test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUMMARIES = {"model": "the mean of what was seen", "task": "reads the same backw
 
 
 class NewKind(StrEnum):
-    """What can be started."""
+    """Kinds of templates."""
 
     model = "model"
     task = "task"
@@ -58,10 +58,10 @@ def write_files(kind: NewKind, name: str, folder: Path) -> tuple[Path, Path, str
     """Write a class or a plugin, and its test.
 
     Returns:
-        Both files, and what `formalbench check` is given.
+        Both files, and the argument for `formalbench check`.
 
     Raises:
-        RequestError: if the name is bad or a file is there already; then nothing is written.
+        RequestError: if the name is invalid or a file exists; then nothing is written.
     """
     from formalbench.contracts.names import check_name
     from formalbench.store import write_atomically
@@ -80,7 +80,7 @@ def write_files(kind: NewKind, name: str, folder: Path) -> tuple[Path, Path, str
         if path.exists():
             raise RequestError(f"{path} already exists")
     camel = "".join(part.capitalize() for part in name.split("-"))
-    # The suffix keeps it apart from keywords and from what the template imports.
+    # The suffix avoids clashes with keywords and the template's imports.
     class_name = camel if kind is NewKind.model else f"{camel.removesuffix('Language')}Language"
     if keyword.iskeyword(class_name):
         raise RequestError(f"{class_name} is a keyword of Python: choose another name")

@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 
 AT_ONCE = (1, 2, 16, 64, 512)
-"""Numbers of parallel jobs that `--dry-run` estimates, unless ``--jobs`` names one."""
+"""Numbers of parallel jobs in the estimate of `--dry-run`, unless ``--jobs`` is given."""
 
 
 HOUR = 3600
 
 
 def print_estimate(found: Estimate, jobs: int | None, *, as_json: bool) -> None:
-    """Print how many runs and units there are, what is known of their times, and the hours."""
+    """Print the number of runs and units, known times, and the estimated hours."""
     from formalbench.running.estimate import SOURCES
 
     counts = (jobs,) if jobs else AT_ONCE
-    unknown = found.sources["nothing"]  # of a part nobody wants to know how long it takes
+    unknown = found.sources["nothing"]  # no estimate for a part of the runs
     hours = {} if unknown else {count: found.at_once(count) / HOUR for count in counts}
     if as_json:
         print_json(

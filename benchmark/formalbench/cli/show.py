@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 MOST = 40
-"""As many symbols or answers are shown of each thing; ``--json`` has all."""
+"""Maximum number of displayed symbols or answers; ``--json`` has all."""
 
 INTERVALS = (
     "A run is evaluated every `evaluate every` steps by its training error. steps, decay.steps,\n"
@@ -40,7 +40,7 @@ INTERVALS = (
 
 
 def print_facts(facts: dict[str, Any]) -> None:
-    """Print facts, a line each, then options as a table, theorems and examples."""
+    """Print facts (a line each), a table of options, theorems and examples."""
     options = facts.pop("options", None)
     theorems = facts.pop("theorems", None)
     examples = facts.pop("examples", None)
@@ -70,7 +70,7 @@ def print_facts(facts: dict[str, Any]) -> None:
 
 
 def _classes(theory: Mapping[str, Any] | None) -> str:
-    """Return what theory says of a task in a line, the smallest class first."""
+    """Return a task's language classes in a line, the smallest first."""
     if theory is None:
         return ""
     parts = [Theory(**{key: theory[key] for key in theory if key != "class"}).label]
@@ -90,7 +90,7 @@ def _classes(theory: Mapping[str, Any] | None) -> str:
 
 
 def _theorem(theorem: Mapping[str, Any]) -> str:
-    """Return in a line what a theorem says of a task, or else what classes it speaks of."""
+    """Return a theorem's prediction for a task or, without one, the classes that it covers."""
     classes = {"exactly": "exactly", "at_least": "at least", "at_most": "at most"}
     said = ", ".join(f"{word} {theorem[key]}" for key, word in classes.items() if key in theorem)
     if "languages" in theorem:
@@ -109,7 +109,7 @@ def _theorem(theorem: Mapping[str, Any]) -> str:
 
 
 def _that_matter(traits: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the traits that are worth a word: not those that nearly all networks have."""
+    """Return the traits that few networks have."""
     usual = {"encoder_decoder": False, "vmap": True, "lengths": [0, None]}
     empty: tuple[Any, ...] = ("", None, {}, [])
     plain = {key: value for key, value in traits.items() if key not in ("notes", "constants")}
@@ -131,7 +131,7 @@ def _allowed(option: Mapping[str, Any]) -> str:
 
 
 def _beginning(value: Any) -> str:
-    """Return symbols or answers as text, of many only the first, and how many there are."""
+    """Return symbols or answers as text; if there are many, the first ones and the number."""
     if not isinstance(value, dict | list | tuple) or len(value) <= MOST:
         return _text(value)
     first = dict(list(value.items())[:MOST]) if isinstance(value, dict) else value[:MOST]
@@ -151,13 +151,13 @@ def _text(value: Any) -> str:
 
 
 CHANCE_CELLS = 16
-"""Lengths over which a chance level that takes long to estimate is."""
+"""Maximum number of lengths for an estimated chance level."""
 
 EXAMPLES = 5
 
 
 class ShowKind(StrEnum):
-    """What can be shown."""
+    """Kinds that can be shown."""
 
     task = "task"
     model = "model"
@@ -166,7 +166,7 @@ class ShowKind(StrEnum):
 
 
 def _names(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """Complete a name of the kind that is written before it."""
+    """Complete a name of the kind given before it."""
     return offers(ctx, f"{ctx.params['kind']}s", incomplete) if ctx.params.get("kind") else []
 
 
@@ -210,7 +210,7 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def _warn(facts: Mapping[str, Any]) -> None:
-    """Say on standard error what makes the numbers of a task mean less."""
+    """Print warnings about limitations of a task."""
     from formalbench.theory.members import FEW_MEMBERS
 
     if facts.get("most_members_of_a_length") == 1:
@@ -219,7 +219,7 @@ def _warn(facts: Mapping[str, Any]) -> None:
 
 
 def task_facts(host: PluginHost, name: str) -> dict[str, Any]:
-    """Return what there is to know about a task, its chance level over the test split included."""
+    """Return facts about a task, including its chance level over the test split."""
     asked = host.select_task(name)
     with host.blaming(asked.plugin):
         return _task_facts(host, name, asked)
@@ -236,7 +236,7 @@ def _task_facts(host: PluginHost, name: str, asked: Selection[TaskSpec]) -> dict
     task = host.build_task(asked)
     host.warn_of_overlap(task)
     lengths = split_lengths(task, "test")
-    if task.layout != "last":  # many answers to a string: their chance level is estimated
+    if task.layout != "last":  # the chance level of many answers per string is estimated
         lengths = spread(lengths, CHANCE_CELLS)
 
     def compute() -> list[float]:
@@ -279,7 +279,7 @@ def _task_facts(host: PluginHost, name: str, asked: Selection[TaskSpec]) -> dict
 
 
 def model_facts(host: PluginHost, name: str) -> dict[str, Any]:
-    """Return what there is to know about a model, its parameter count on one task included."""
+    """Return facts about a model, including its parameter count on one task."""
     from formalbench import __version__
     from formalbench.cache import cached
     from formalbench.theory import VERSION as THEORY
@@ -319,7 +319,7 @@ def model_facts(host: PluginHost, name: str) -> dict[str, Any]:
 
 
 def _shown_on(host: PluginHost, asked: Selection[ModelSpec]) -> str:
-    """Return the task that a model's size is told on: an exact model refuses any but its own."""
+    """Return the task for a model's parameter count; exact models need their own task."""
     from formalbench.checks.plugins import trial_task
 
     spec = asked.spec
@@ -332,7 +332,7 @@ def _shown_on(host: PluginHost, asked: Selection[ModelSpec]) -> str:
 
 
 def _traits(network: object) -> dict[str, Any]:
-    """Return what a network says it is, as far as JSON can hold it."""
+    """Return a network's traits that can be written in JSON."""
     from formalbench.contracts.network import traits_of
     from formalbench.theory.theorems import about, theorem_facts
 

@@ -1,4 +1,4 @@
-"""A verification as a person reads it."""
+"""The text report of a verification."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 SHOWN_SYMBOLS = 120
-"""Characters of a failing string that are shown; ``--json`` has all of them."""
+"""Maximum displayed characters of a failing string; ``--json`` has all."""
 
 SHOWN_LENGTHS = 40
-"""Rows of the table; of more lengths, those with errors and some of the others are shown."""
+"""Maximum rows of the table; with more lengths, those with errors and some others."""
 
 
 def lines_above(found: Verification) -> list[str]:
-    """Return what stands above the table of lengths."""
+    """Return the lines above the table of lengths."""
     parameters = ", ".join(f"{name}={_short(value)}" for name, value in found.parameters.items())
     lines = [
         f"{found.model.name} on {found.task.name}, {dtype_title(found.dtype)}"
@@ -38,7 +38,7 @@ def lines_above(found: Verification) -> list[str]:
 
 
 def table(found: Verification) -> tuple[Sequence[str], list[list[str]]]:
-    """Return the columns and rows of the random strings, by length."""
+    """Return columns and rows of the table of random strings by length."""
     columns = ("length", "strings", "errors", "accuracy", "min margin", "mean bits", "worst bits")
     lengths = found.lengths()
     step = -(-len(lengths) // SHOWN_LENGTHS)
@@ -52,7 +52,7 @@ def table(found: Verification) -> tuple[Sequence[str], list[list[str]]]:
 
 
 def lines_below(found: Verification) -> list[str]:
-    """Return what stands below the table of lengths."""
+    """Return the lines below the table of lengths."""
     total = found.total("adversarial")
     lines = [f"adversarial: {total.strings:,} strings: {_errors(total.errors)}"]
     if failure := found.first_failure:
@@ -75,14 +75,14 @@ def lines_below(found: Verification) -> list[str]:
 
 
 def _cut(text: str) -> str:
-    """Return a text, or its beginning and how long it is."""
+    """Return a text; if it is long, its beginning and its length."""
     if len(text) <= SHOWN_SYMBOLS:
         return text
     return f"{text[:SHOWN_SYMBOLS]}… ({len(text):,} characters)"
 
 
 def _all(found: Verification) -> str:
-    """Return which lengths the exhaustive strings have."""
+    """Return the lengths of the exhaustive strings as text."""
     shortest = min(part.length for part in found.plan.portions if part.kind == "exhaustive")
     longest = found.plan.asked.exhaustive
     if shortest == longest:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 DtypeName = Literal["fp16", "bf16", "fp32", "fp64", "all"]
 
 MAX_LENGTHS = 10_000
-"""Lengths that one command can ask for."""
+"""Maximum number of lengths of one command."""
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -151,7 +151,7 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def parse_lengths(text: str) -> tuple[int, ...]:
-    """Return the lengths that ``A:B[:STEP]`` or a comma list of such means, in order.
+    """Parse ``A:B[:STEP]``, or a comma list of these, into sorted lengths.
 
     Raises:
         RequestError: for anything else.

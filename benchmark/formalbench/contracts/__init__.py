@@ -1,5 +1,5 @@
-"""What the engine, the tasks and the models promise each other: the ground floor.
+"""Interfaces between engine, tasks and models.
 
-Nothing in here imports anything of the house above it, nor torch, so that a
-plugin's entry module can import its specs from here at no cost.
+Modules here import no other part of formalbench and no torch, so a plugin's entry module can import
+its specs quickly.
 """

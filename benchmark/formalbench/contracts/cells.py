@@ -1,4 +1,4 @@
-"""The cells of a test, checked fast: thousands of records are read for a page."""
+"""The cells of a test: parallel arrays that are validated fast."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from formalbench.contracts.protocol import LATER, Part
 
 MAX_COUNT = 2**53
 MAX_ENTRIES = 64
-"""Of a metric that is summed up over windows of cells."""
+"""Number of cells that share one entry of a secondary metric."""
 
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[a-z0-9][a-z0-9-]*$")]
 
@@ -26,7 +26,7 @@ _COUNTS = f"a count is at least 0 and at most {MAX_COUNT}"
 
 
 def _check_counts(numbers: tuple[int, ...]) -> tuple[int, ...]:
-    # Thousands of records are read for a page: no check of its own for every number.
+    # Thousands of records are read for a page, so numbers are not validated one by one.
     if not numbers:
         raise ValueError("a test has at least one cell")
     if min(numbers) < 0 or max(numbers) > MAX_COUNT:
@@ -50,11 +50,11 @@ def _check_lengths(length: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class Sums(Part):
-    """A metric over the cells: parallel arrays, an entry for each `window` of them.
+    """A metric over the cells: parallel arrays with one entry per `window` cells.
 
     Attributes:
-        total: the sums over answers; cross-entropy in 1/1000 bit.
-        count: over how many answers each is.
+        total: sums over answers; cross-entropy in 1/1000 bit.
+        count: number of answers in each sum.
     """
 
     total: Annotated[tuple[int | float, ...], Field(max_length=MAX_ENTRIES)]
@@ -71,17 +71,17 @@ class Cells(Part):
     """Test results as parallel arrays, one entry per cell.
 
     Attributes:
-        length: string length of the cell; the greatest if it is a window.
-        first: the least string length of each cell, if cells are windows.
-        group: of a test with named parts, the name of the part that each cell is of.
-        strings: how many were tested.
-        correct: the primary metric's sum: how many answers were right.
-        answers: out of how many; None if of each string there is one.
-        metrics: the other metrics, by name, summed up over `window` consecutive cells an entry
-            (so that a record of 460 cells stays small).
+        length: string length of each cell; for a window of lengths, the greatest.
+        first: smallest string length of each cell, if cells are windows.
+        group: name of the part that each cell belongs to, if the test has named parts.
+        strings: number of tested strings.
+        correct: number of correct answers (sum of the primary metric).
+        answers: number of answers; None if each string has one.
+        metrics: other metrics by name, with one sum per `window` consecutive cells (so that a
+            record of 460 cells stays small).
         window: cells per entry of `metrics`; the last entry may have fewer.
-        not_finite: the indices of the cells at which a logit was not finite; None if there are
-            none. There `correct` is what chance gets right, and `metrics` counts no answer.
+        not_finite: indices of the cells with a non-finite logit; None if there are none. There
+            `correct` is the number expected by chance, and `metrics` counts no answer.
     """
 
     length: Annotated[tuple[int, ...], AfterValidator(_check_lengths)]
@@ -128,26 +128,26 @@ class Cells(Part):
 
     @property
     def asked(self) -> tuple[int, ...]:
-        """Out of how many answers `correct` is, per cell."""
+        """Number of answers per cell."""
         return self.strings if self.answers is None else self.answers
 
     @property
     def by_group(self) -> dict[str, float]:
-        """The share that is right of each named part of the test; its cells count the same."""
+        """Accuracy by named part of the test; cells of a part have equal weight."""
         shares: dict[str, list[float]] = {}
         for group, right, asked in zip(self.group or (), self.correct, self.asked, strict=False):
             shares.setdefault(group, []).append(right / asked)
         return {group: math.fsum(found) / len(found) for group, found in sorted(shares.items())}
 
     def whole(self, metric: str) -> Measure | None:
-        """Return a metric other than the primary one, summed up over all cells."""
+        """Return the sum over all cells of a metric other than the primary one."""
         sums = self.metrics.get(metric)
         return None if sums is None else Measure(math.fsum(sums.total), sum(sums.count))
 
     def means_of(self, metric: str) -> tuple[float, ...] | None:
-        """Return the mean of a metric other than the primary one at each cell; None if unknown.
+        """Return the mean of a secondary metric at each cell; None if it is unknown.
 
-        NaN where no answer counts. Of a window of cells each has the mean over the window.
+        NaN where no answer counts. All cells of a window have the mean over the window.
         """
         sums = self.metrics.get(metric)
         if sums is None:
@@ -158,7 +158,7 @@ class Cells(Part):
 
     @property
     def bits(self) -> float:
-        """Cross-entropy per answer in bits, the mean over the cells; NaN if not known of all."""
+        """Mean cross-entropy per answer over the cells, in bits; NaN if a cell lacks it."""
         sums = self.metrics.get(CROSS_ENTROPY)
         if sums is None or not all(sums.count):
             return math.nan

@@ -1,7 +1,6 @@
-"""A config: the options of a family of models or tasks, each written once.
+"""Config: the options of a family of models or tasks.
 
-The options that `--set` accepts, that `formalbench show` prints, that a record keeps and that the
-constructor gets are all read from it.
+`--set`, `formalbench show`, records and constructors all read the options from it.
 """
 
 from __future__ import annotations
@@ -11,15 +10,15 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 Value = bool | int | float | str
-"""What an option can hold: it must survive JSON and a command line."""
+"""Types of an option's value; all can be written in JSON and on a command line."""
 
 
 class Config(BaseModel):
     """The options of a family; every field has a default.
 
-    A field is a ``bool``, ``int``, ``float``, ``str`` or a ``Literal`` of these; of an optimiser
-    or a schedule, also a tuple of numbers. What one field cannot say (the heads divide the width)
-    is a validator, which raises `ValueError`.
+    A field is a ``bool``, ``int``, ``float``, ``str`` or a ``Literal`` of these; for an optimiser
+    or a schedule, also a tuple of numbers. A condition on several fields (the heads divide the
+    width) is a validator that raises `ValueError`.
 
     Example:
         >>> class LstmConfig(Config):
@@ -44,7 +43,7 @@ def option(
     Args:
         default: the value used when nothing is set.
         help: one line for `formalbench show`.
-        minimum: the least number allowed, if any.
-        maximum: the greatest.
+        minimum: smallest allowed number, if any.
+        maximum: largest allowed number, if any.
     """
     return Field(default, description=help, ge=minimum, le=maximum)

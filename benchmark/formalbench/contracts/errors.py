@@ -1,4 +1,4 @@
-"""Errors that users see in one line; nearest names; packages that are not installed."""
+"""Errors that are shown as one line; suggestions of names; missing packages."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class RequestError(FormalbenchError):
 
 
 class UnwritableError(RequestError):
-    """A file that cannot be written here; another machine may have room."""
+    """A file cannot be written on this machine."""
 
 
 class MissingPackageError(RequestError):
-    """A package that an extra of the distribution installs, and that is not installed."""
+    """A package of an optional extra is not installed."""
 
 
 class BrokenPluginError(FormalbenchError):
-    """A Python plugin that the command names cannot be used (exit 3)."""
+    """A Python plugin named by the command cannot be used (exit 3)."""
 
     exit_code = 3
 
 
 class ReaderLeftError(BrokenPipeError):
-    """Nobody reads standard output any more (``| head``), which is no fault of who writes to it."""
+    """The reader of standard output has closed it (``| head``)."""
 
 
 PLUGIN_FAILURES = (Exception, SystemExit)
@@ -52,7 +52,7 @@ PLUGIN_FAILURES = (Exception, SystemExit)
 """
 
 MOST_SHOWN = 60
-"""Characters of a wrong value in an error."""
+"""Maximum characters of a wrong value in an error message."""
 
 PLAIN = {
     "Input should be": "must be",
@@ -64,14 +64,14 @@ PLAIN = {
     "a valid string": "text",
     "a valid tuple": "a list",
 }
-"""Words of pydantic, and shorter ones."""
+"""pydantic's wording and a shorter one."""
 
 MOST_NAMED = 12
-"""Right names in an error, where a command shows them as well."""
+"""Maximum number of valid names in an error message, if a command can list them."""
 
 
 def nearest(word: str, known: Iterable[str], *, count: int = 3) -> list[str]:
-    """Return the names of `known` that look most like `word`, best first; case is ignored."""
+    """Return the names in `known` that are most similar to `word`, ignoring case, best first."""
     lower = word.casefold()
     names = {name.casefold(): name for name in sorted(set(known), reverse=True)}
     if lower in names:
@@ -87,14 +87,14 @@ def unknown(
     listing: str = "",
     called: Sequence[str] = (),
 ) -> RequestError:
-    """Build the error for a name that nobody registered, naming the nearest right ones.
+    """Build the error for an unknown name, with the nearest valid names.
 
     Args:
-        kind: what the name is of, as ``task``.
-        word: the name.
-        known: the right ones.
-        listing: a command that shows them, where they may be many.
-        called: those of them that people also call by this word.
+        kind: kind of the named thing, such as ``task``.
+        word: the unknown name.
+        known: valid names.
+        listing: a command that lists them, if there may be many.
+        called: valid names that have `word` as a keyword.
     """
     names = sorted(set(known))
     close = list(called) or nearest(word, names)
@@ -108,7 +108,7 @@ def unknown(
 
 
 def each(ask: Callable[[A], T], asked: Iterable[A]) -> list[T]:
-    """Apply a function to each item; all errors are raised as one.
+    """Apply a function to each item and raise all `RequestError`s as one.
 
     Raises:
         RequestError: one line.
@@ -126,11 +126,11 @@ def each(ask: Callable[[A], T], asked: Iterable[A]) -> list[T]:
 
 
 def one_line(error: ValidationError, *, values: bool = False) -> str:
-    """Return the first problem that pydantic found as one line: where it is, and what is wrong.
+    """Return pydantic's first problem as one line: place and message.
 
     Args:
-        error: with all problems.
-        values: whether the wrong value is shown, if it is short.
+        error: pydantic's error.
+        values: whether to show the wrong value, cut to `MOST_SHOWN` characters.
     """
     problem = error.errors(include_url=False, include_context=False)[0]
     place, value = ".".join(map(str, problem["loc"])), problem["input"]
@@ -145,7 +145,7 @@ def one_line(error: ValidationError, *, values: bool = False) -> str:
 
 
 def plainer(message: str) -> str:
-    """Return what pydantic says in shorter words."""
+    """Return pydantic's message in shorter words."""
     message = message.partition(", unable to ")[0]
     for words, plain in PLAIN.items():
         message = message.replace(words, plain)
@@ -156,9 +156,9 @@ def need_package(asked: str, package: str, extra: str) -> None:
     """Raise an error if an optional package is not installed.
 
     Args:
-        asked: the option that needs it, as the user wrote it: ``--tracker wandb``.
-        package: the name it is imported by.
-        extra: what installs it.
+        asked: the option that needs it, as the user wrote it, such as ``--tracker wandb``.
+        package: import name.
+        extra: the extra that installs it.
 
     Raises:
         MissingPackageError: saying what to install.

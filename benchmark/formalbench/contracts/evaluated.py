@@ -1,4 +1,4 @@
-"""The record of an evaluation: how answers from elsewhere did on the test strings."""
+"""Records of evaluations: answers of external systems, scored on test strings."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from formalbench.contracts.verification import AnyRecord, parsed
 
 
 class Validated(Part):
-    """How held-out strings of the training lengths were answered.
+    """Results on held-out strings of the training lengths.
 
     Attributes:
-        strings: how many there are.
-        correct: the primary metric's sum over them.
-        answers: out of how many answers.
+        strings: number of strings.
+        correct: sum of the primary metric.
+        answers: number of answers.
     """
 
     strings: Annotated[int, Field(ge=1)]
@@ -41,20 +41,21 @@ class Validated(Part):
 
 
 class EvaluatedRecord(Part):
-    """How answers from elsewhere did on the strings of a test: one JSON file.
+    """The record of answers by an external system on the strings of a test: one JSON file.
 
-    Nothing was trained here and nobody can check it, so it never stands among the results of runs.
+    Nothing was trained and the answers cannot be reproduced, so boards never mix these records with
+    those of runs.
 
     Attributes:
         schema_version: of this format; first in the file.
-        kind: what was done.
-        evaluated_id: hash of who answered which strings.
-        name: of who answered.
-        gave: labels, or logits: of labels there is no cross-entropy.
-        task, protocol: what was answered.
-        validation: None if these strings were not answered.
-        test: results, as of a run.
-        formalbench: the version that scored it.
+        kind: always ``evaluation``.
+        evaluated_id: hash of the answering system's name and the strings.
+        name: name of the answering system.
+        gave: ``labels`` or ``logits``; labels have no cross-entropy.
+        task, protocol: the task and the protocol of its test.
+        validation: results on validation strings; None if they were not answered.
+        test: test results, as in a run's record.
+        formalbench: version of formalbench that scored the answers.
         date: UTC, ISO 8601, to the second.
     """
 
@@ -72,7 +73,7 @@ class EvaluatedRecord(Part):
 
     @property
     def identity(self) -> str:
-        """What `evaluated_id` must be."""
+        """The correct `evaluated_id`."""
         facts = {
             "name": self.name,
             "task": json.loads(used_text(self.task)),
@@ -89,11 +90,11 @@ class EvaluatedRecord(Part):
 
 
 def parse_stored(text: str | bytes, name: str) -> AnyRecord | EvaluatedRecord:
-    """Read a record of any kind, those of evaluations too, from untrusted JSON.
+    """Read a record of any kind, including evaluations, from untrusted JSON.
 
     Args:
         text: the file's contents.
-        name: what to call the file in an error.
+        name: name of the file in error messages.
 
     Raises:
         RequestError: one line that says what is wrong.

@@ -1,6 +1,6 @@
 """Examples of a task, and batches of them.
 
-Legend: B strings, N symbols, M answers said so far.
+Legend: B strings, N symbols, M answers generated so far.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ class Batch(NamedTuple):
     Attributes:
         symbols: (B, N) int64, ids 0 … S-1. Positions at or past a string's own
             length hold 0 and must not change its outputs.
-        lengths: (B,) int64 if the strings were padded on the right, else None. Only
-            networks whose traits say ``padding`` are given padded strings.
-        decoded: (B, M) int64, the answers that have been said so far; only for networks
-            whose traits say ``encoder_decoder``, under the layout ``decoded``.
-        asked: (B, N) bool, which answers count, if few do and the layout is ``each``. A network
-            may ignore it, or return zeros for the other positions (`formalbench.read_asked`): with
-            many tokens, the readout costs as much as the layers below. It is given in training
-            only and never under `vmap`. In a test it would reveal which tokens are scored.
+        lengths: (B,) int64 if the strings were padded on the right, else None. Only networks with
+            the trait ``padding`` get padded strings.
+        decoded: (B, M) int64, the answers generated so far; only for networks with the trait
+            ``encoder_decoder``, under the layout ``decoded``.
+        asked: (B, N) bool, which answers are scored, if few are and the layout is ``each``. A
+            network may ignore it, or return zeros for the other positions
+            (`formalbench.read_asked`): with many tokens, the readout costs as much as the layers
+            below. It is given in training only and never under `vmap`. In a test it would reveal
+            which tokens are scored.
     """
 
     symbols: Tensor
@@ -41,24 +42,24 @@ class Batch(NamedTuple):
 Layout = Literal["last", "each", "prefixes", "decoded"]
 """Where a network answers: ``last`` once per string, (B, K); ``each`` at every symbol,
 (B, N, K); ``prefixes`` after every prefix, the empty one first, (B, N+1, K); ``decoded`` after
-every prefix of what has been said so far, (B, M+1, K), for encoder-decoders; there the last
-output says that the answer ends."""
+every prefix of the answer so far, (B, M+1, K), for encoder-decoders, where the last output marks
+the end of the answer."""
 
 
 class Example(NamedTuple):
-    """Strings, and what is to be answered of them.
+    """Strings with targets.
 
-    An objective makes it of NumPy arrays; the engine moves it to a device, as tensors. A named
-    tuple, so that `torch.func.vmap` sees what is in it.
+    Objectives create it from NumPy arrays; the engine moves it to a device as tensors. A named
+    tuple, so that `torch.func.vmap` sees its tensors.
 
     Attributes:
         inputs: (B, N) symbol ids. Positions at or past a string's own length hold 0.
-        targets: the right answers, (B, …), as the objective has them.
-        scored: which answers count, (B,) for the layout ``last`` and else (B, answers) bool;
-            None for all of them.
+        targets: correct answers (B, …), in the objective's format.
+        scored: bool, which answers are scored: (B,) for the layout ``last``, else (B, answers);
+            None for all.
         lengths: (B,) if the strings were padded on the right, else None.
-        decoded: (B, M), what has been said so far, for encoder-decoders, else None.
-        known: what metrics must know of the strings beside the targets, by the metric's name.
+        decoded: (B, M), the answers generated so far, for encoder-decoders, else None.
+        known: additional data that metrics need, by the metric's name.
     """
 
     inputs: Any
@@ -70,33 +71,33 @@ class Example(NamedTuple):
 
     @property
     def batch(self) -> Batch:
-        """The part of it that a network is given."""
+        """The network's input."""
         return Batch(self.inputs, self.lengths, self.decoded)
 
     def map(self, change: Callable[[Any], Any]) -> Example:
-        """Return it with every array changed; what is None stays None."""
+        """Apply a function to every array; None stays None."""
         plain = [part if part is None else change(part) for part in self[:5]]
         known = {name: change(part) for name, part in self.known.items()}
         return Example._make((*plain, known))
 
     def fields(self) -> Iterator[tuple[str, Any]]:
-        """Yield name and array of each of its parts that is there, but for what is known."""
+        """Yield name and array of each field that is not None, except `known`."""
         for name, part in zip(self._fields[:5], self[:5], strict=True):
             if part is not None:
                 yield name, part
 
     def rows(self, rows: slice | npt.NDArray[Any]) -> Example:
-        """Return some of its strings."""
+        """Return the example restricted to some strings."""
         return self.map(lambda part: part[rows])
 
     @property
     def length(self) -> int:
-        """The length of the strings; the longest, if they were padded."""
+        """Length of the strings; of padded ones, the greatest."""
         return int(self.inputs.shape[1])
 
 
 def tensors(example: Example, device: Any = None) -> Example:
-    """Return an example of NumPy arrays as tensors on a device, integers in 64 bits."""
+    """Convert NumPy arrays to tensors on a device, integers to 64 bits."""
     import torch
 
     def moved(array: npt.NDArray[Any]) -> Tensor:
@@ -107,10 +108,10 @@ def tensors(example: Example, device: Any = None) -> Example:
 
 
 def stack(examples: Sequence[Example]) -> Example:
-    """Return examples as one with a new first dimension (a run each).
+    """Stack examples along a new first dimension (one run each).
 
-    Their strings and targets have equal shapes; only the answers of the layout ``decoded`` may be
-    of different lengths, and are padded with zeros.
+    Strings and targets have equal shapes; only answers of the layout ``decoded`` may have different
+    lengths and are padded with zeros.
     """
     import numpy as np
 
@@ -118,14 +119,14 @@ def stack(examples: Sequence[Example]) -> Example:
 
 
 def pad(examples: Sequence[Example], layout: Layout) -> Example:
-    """Return examples of NumPy arrays as one, padded with zeros on the right.
+    """Concatenate examples of NumPy arrays, padded with zeros on the right.
 
     Args:
-        examples: each of strings of one length, or padded already.
-        layout: says where answers stand, and so which of them are padding.
+        examples: each has strings of one length, or is padded already.
+        layout: position of the answers; decides which of them are padding.
 
     Returns:
-        One with `lengths` and, unless the layout is ``last``, with `scored`.
+        An example with `lengths` and, unless the layout is ``last``, with `scored`.
     """
     import numpy as np
 
@@ -134,7 +135,7 @@ def pad(examples: Sequence[Example], layout: Layout) -> Example:
 
 
 def _alike(parts: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
-    """Return arrays padded with zeros to the greatest shape among them, but for the first axis."""
+    """Concatenate arrays, padding all axes except the first with zeros to the greatest size."""
     import numpy as np
 
     if all(part.shape[1:] == parts[0].shape[1:] for part in parts):
@@ -147,14 +148,13 @@ def _alike(parts: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
 
 
 def split(example: Example, layout: Layout) -> list[Example]:
-    """Return padded strings as one example for each length, without padding.
+    """Split padded strings into one example per length, without padding.
 
-    Strings keep their order. Targets, and what is known of strings, are cut if they have a place
-    for every answer. It takes tensors, too.
+    Strings keep their order. Arrays with a value per answer are cut as well. Accepts tensors, too.
 
     Args:
         example: returned as it is if it has no `lengths`.
-        layout: says where answers stand.
+        layout: position of the answers.
     """
     if example.lengths is None:
         return [example]
@@ -167,7 +167,7 @@ def split(example: Example, layout: Layout) -> list[Example]:
 
 
 def _without_padding(example: Example, length: int, layout: Layout) -> Example:
-    """Return strings that all have one length without what is behind them."""
+    """Cut the padding of strings that all have one length."""
     inputs = example.inputs[:, :length]
     if layout not in ("each", "prefixes"):
         return example._replace(inputs=inputs, lengths=None)

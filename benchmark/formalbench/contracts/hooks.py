@@ -1,4 +1,4 @@
-"""The hooks of a plugin, and what observers and executors get.
+"""Plugin hooks, and the data passed to observers and executors.
 
 A plugin is a module (or object) with functions marked ``@formalbench.hookimpl``, found
 through the entry-point group ``formalbench`` or named with ``--plugin PATH``.
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """Where units are worked on, and how many at a time.
+    """Devices for units, and the number of parallel units.
 
     Attributes:
-        devices: of this machine, ``cpu`` or ``cuda:i``; of several, each unit gets one. ``cuda``
-            for the GPU that another machine gives a unit.
-        jobs: how many units are handed over at a time.
-        store: the folder that records go to; None where there is none.
+        devices: devices of this machine, ``cpu`` or ``cuda:i``; each unit gets one. ``cuda`` for
+            the GPU that another machine assigns to a unit.
+        jobs: maximum number of units submitted at a time.
+        store: folder for records; None if there is none.
     """
 
     devices: tuple[str, ...] = ("cpu",)
@@ -60,7 +60,7 @@ class Workplace:
 
     @property
     def device(self) -> str:
-        """The device of a unit; ``cuda`` for the GPU of its process."""
+        """The device of a unit; ``cuda`` for the GPU of the unit's process."""
         return self.devices[0] if len(self.devices) == 1 else "cuda"
 
 
@@ -78,15 +78,15 @@ class DetachedExecutor(Executor):
 
     @abstractmethod
     def holder(self, run: str) -> str | None:
-        """Return the job that has a run or will run it; None if there is none."""
+        """Return the job that runs or will run a run; None if there is none."""
 
     @abstractmethod
     def progress_file(self, runs: Sequence[str]) -> Path:
-        """Return the file with the progress of a unit's runs."""
+        """Return the progress file of a unit's runs."""
 
     @abstractmethod
     def detach(self) -> int:
-        """Follow nothing any more; return how many units live on."""
+        """Stop following all units; return the number of units that continue."""
 
 
 hookspec = pluggy.HookspecMarker("formalbench")
@@ -97,17 +97,17 @@ hookimpl = pluggy.HookimplMarker("formalbench")
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """One run, as observers hear of it.
+    """Description of a run, passed to observers.
 
     Attributes:
-        train_id: what decides its weights, as a hash.
-        test_id: that, and what decides its testing.
-        model: the model's name and the options set, as in ``regulargpt[chunk=3]``.
-        task: the task's full name and the options set.
-        protocol: the protocol's name.
+        train_id: hash of everything that decides the weights.
+        test_id: hash of `train_id` and everything that decides the test.
+        model: name with changed options, as in ``regulargpt[chunk=3]``.
+        task: full name with changed options.
+        protocol: name.
         learning_rate: None for an exact model.
         seed: 0, 1, …
-        steps: the most steps it may train.
+        steps: maximum number of steps.
     """
 
     train_id: str
@@ -122,16 +122,16 @@ class RunInfo:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is.
+    """Progress of a run.
 
     Attributes:
         phase: ``train`` or ``test``.
         step: optimiser steps taken.
-        stage: the longest string length in training now.
+        stage: current maximum string length in training.
         metrics: numbers by name: ``train/loss`` (nats per answer, the mean since the last
-            report), ``train/error`` (the share of strings that are wrong),
-            ``train/tokens-per-second`` (of this run, in the same time) and, where they are known,
-            ``validation/NAME`` for each metric of the latest validation.
+            report), ``train/error`` (share of wrong strings), ``train/tokens-per-second`` (of this
+            run, in the same time) and, if known, ``validation/NAME`` for each metric of the latest
+            validation.
     """
 
     phase: str
@@ -142,16 +142,16 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One call of ``run``, as observers hear of it.
+    """Description of one call of ``run``, passed to observers.
 
     Attributes:
-        results: the folder the records are in.
-        quiet: whether standard output belongs to someone else (``--json``).
-        runs: how many runs were asked for.
-        todo: how many have no record yet; runs at a fallback rate are counted only once they are
+        results: folder of the records.
+        quiet: whether standard output must stay free for other output (``--json``).
+        runs: number of requested runs.
+        todo: number of runs without a record; runs at a fallback rate count only when they are
             needed.
-        plugins: the local plugins that are loaded.
-        published: numbers from papers, as plugins announced them.
+        plugins: loaded local plugins.
+        published: numbers from papers that plugins announced.
     """
 
     results: Path
@@ -229,7 +229,7 @@ def formalbench_objectives() -> Iterable[ObjectiveSpec]:
 
 @hookspec
 def formalbench_metrics() -> Iterable[MetricSpec]:
-    """Announce metrics that are measured beside an objective's own.
+    """Announce metrics that are measured in addition to an objective's own.
 
     Example:
         >>> @hookimpl
@@ -317,7 +317,7 @@ def formalbench_trackers() -> Iterable[TrackerSpec]:
 
 @hookspec
 def formalbench_tables() -> Iterable[TableSpec]:
-    """Announce numbers from papers, which boards show beside measured ones.
+    """Announce numbers from papers; boards show them next to measured ones.
 
     Example:
         >>> @hookimpl
@@ -344,16 +344,16 @@ def formalbench_reproductions() -> Iterable[ReproductionSpec]:
 
 @hookspec
 def formalbench_check_repository(repository: Path, host: Any) -> Iterable[str]:
-    """Return the problems of the files that a plugin keeps in a clone of the repository.
+    """Return problems of a plugin's files in a clone of the repository.
 
-    ``formalbench leaderboard check`` prints them with its own.
+    ``formalbench leaderboard check`` prints them.
 
     Args:
         repository: the clone's root.
         host: the plugins (`formalbench.host.PluginHost`).
 
     Returns:
-        One line for each problem; it begins with the file.
+        One line per problem, beginning with the file.
 
     Example:
         >>> @hookimpl
@@ -365,7 +365,7 @@ def formalbench_check_repository(repository: Path, host: Any) -> Iterable[str]:
 
 @hookspec(firstresult=True)
 def formalbench_read_file(path: Path) -> TaskSpec | None:
-    """Turn a file given with ``--plugin`` into a task, or return None to pass.
+    """Convert a file given with ``--plugin`` into a task, or return None.
 
     It is called for files that are not Python; the engine reads protocols and suites (YAML)
     itself. `formalbench.read_yaml` reads YAML safely. If no plugin accepts the file, the engine
@@ -384,7 +384,7 @@ def formalbench_read_file(path: Path) -> TaskSpec | None:
 def formalbench_commands(app: typer.Typer) -> None:
     """Add commands to the command line.
 
-    Import what is heavy inside the commands: this runs for ``formalbench --help``.
+    Import large packages inside the commands, because this hook runs for ``formalbench --help``.
 
     Example:
         >>> @hookimpl
@@ -398,7 +398,7 @@ def formalbench_commands(app: typer.Typer) -> None:
 
 @hookspec
 def formalbench_run_started(run: RunInfo) -> None:
-    """Hear that a run begins to train.
+    """Called when a run starts to train.
 
     Example:
         >>> @hookimpl
@@ -409,7 +409,7 @@ def formalbench_run_started(run: RunInfo) -> None:
 
 @hookspec
 def formalbench_run_progress(run: RunInfo, progress: Progress) -> None:
-    """Hear how far a run is, at each of its evaluations.
+    """Called at each evaluation of a run.
 
     Example:
         >>> @hookimpl
@@ -431,7 +431,7 @@ def formalbench_run_finished(run: RunInfo, record: Record) -> None:
 
 @hookspec
 def formalbench_session_started(session: Session) -> None:
-    """Hear that a session begins, and how much it has to do.
+    """Called when a session begins.
 
     Example:
         >>> @hookimpl

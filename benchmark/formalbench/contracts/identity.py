@@ -1,8 +1,8 @@
-"""What a run is known by: a hash of all that decides its weights, and one of its testing.
+"""The ids of a run: a hash of everything that decides its weights, and one of its test.
 
-The device is part of neither, nor is a distribution's own version: a release that changes no number
-must not invalidate every record. A plugin takes part with the version in its spec and with its
-distribution's name or, if it is local, its contents.
+Neither includes the device or a distribution's version, because a release that changes no number
+must not invalidate records. A plugin contributes the version in its spec and its distribution's
+name or, if it is local, its contents.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 Code = Mapping[str, str]
-"""Where code came from that is not formalbench's own, by what it is of: ``objective``,
-``optimiser``, ``schedule``, ``sampler``, ``penalty NAME`` or ``metric NAME``. A distribution's name
-or, of a local file, the SHA-256 of its contents; with the version, if that is not 1."""
+"""Origin of code outside formalbench, by its role: ``objective``, ``optimiser``, ``schedule``,
+``sampler``, ``penalty NAME`` or ``metric NAME``. The value is the distribution's name or, for a
+local file, the SHA-256 of its contents; followed by the version if that is not 1."""
 
 
 def _tests(role: str) -> bool:
-    """Say whether code decides a run's test alone, and not its weights."""
+    """Return whether a role of code decides only a run's test, not its weights."""
     return role.startswith("metric ")
 
 
@@ -39,10 +39,10 @@ def train_id(
 ) -> str:
     """Return the hash of everything that decides a run's weights.
 
-    Neither how many seeds or rates there are nor how a run is tested is part of it. Of an exact
-    model, which is not trained, the protocol is not.
+    The number of seeds or rates and the test are not included; for an exact model, which is not
+    trained, neither is the protocol.
     """
-    # A page asks this for thousands of runs: the protocol's text is made once.
+    # A page needs this for thousands of runs, so the protocol's text is cached.
     trained = "null" if learning_rate is None else _train_text(protocol)
     own = {role: told for role, told in code.items() if not _tests(role)}
     begun = f'"code":{_text(own)},' if own else ""
@@ -56,9 +56,9 @@ def test_id(trained: str, protocol: Protocol, code: Code) -> str:
     """Return the hash of everything that decides the numbers of a run's test.
 
     Args:
-        trained: its `train_id`.
-        protocol: says what it is tested on.
-        code: of all that is not formalbench's own; metrics beside the objective's are of it.
+        trained: the run's `train_id`.
+        protocol: decides the test.
+        code: origin of all code that is not part of formalbench, extra metrics included.
     """
     metrics = {role: told for role, told in code.items() if _tests(role)}
     return _hash(
@@ -71,7 +71,7 @@ test_id.__test__ = False  # type: ignore[attr-defined]  # pytest takes it for a 
 
 
 def ids_of(record: Record) -> tuple[str, str]:
-    """Return what the `train_id` and the `test_id` of a record must be."""
+    """Return the correct `train_id` and `test_id` of a record."""
     code = record.code or {}
     trained = train_id(
         record.model, record.task, record.protocol, record.learning_rate, record.seed, code
@@ -80,7 +80,7 @@ def ids_of(record: Record) -> tuple[str, str]:
 
 
 def used_text(used: ModelUsed | TaskUsed) -> str:
-    """Return which model or task was used, its options and its code included, as text."""
+    """Return model or task with options and origin of the code, as text."""
     source = used.source.sha256 or used.source.distribution
     return _text(
         {"name": used.name, "version": used.version, "options": used.options, "source": source}

@@ -21,37 +21,37 @@ if TYPE_CHECKING:
 
 
 class Measure(NamedTuple):
-    """A sum over answers, and how many answers it is over; adds up."""
+    """A sum over answers and the number of answers; can be added."""
 
     total: float
     count: int  # type: ignore[assignment]  # a tuple has a method of this name
 
     @property
     def mean(self) -> float:
-        """The share or mean; NaN if there was nothing to sum up."""
+        """The mean; NaN if there are no answers."""
         return self.total / self.count if self.count else float("nan")
 
     def plus(self, other: Measure) -> Measure:
-        """Return the sum over the answers of both."""
+        """Add sums and counts."""
         return Measure(self.total + other.total, self.count + other.count)
 
 
 Measures = Mapping[str, Measure]
-"""By the metric's name."""
+"""Sums by metric name."""
 
 State = npt.NDArray[np.float64]
-"""What a metric has added up so far; see `Metric.measure`."""
+"""The sum of a metric's measurements so far; see `Metric.measure`."""
 
 
 class Metric(ABC):
-    """Something to measure of answers. The engine adds up what batches give.
+    """A measure of answers. The engine adds up the measurements of batches.
 
     Attributes:
-        name: in records and on boards; lower case with hyphens.
-        teacher_forced: for the layout ``decoded``: whether it is of what a network says given the
-            right answers so far, as cross-entropy is, and not given its own.
-        signature: what else decides its numbers, as the version and the options of a library;
-            it is in the record.
+        name: name in records and on boards; lower case with hyphens.
+        teacher_forced: for the layout ``decoded``: whether the network gets the correct answers so
+            far (as for cross-entropy) instead of its own.
+        signature: anything else that decides its numbers, such as version and options of a library;
+            stored in the record.
     """
 
     name: str
@@ -59,39 +59,38 @@ class Metric(ABC):
     signature: str = ""
 
     def know(self, source: Source, strings_BN: Symbols) -> npt.NDArray[Any] | None:
-        """Return what else must be known of strings of one length, (B, …).
+        """Return additional data about strings of one length, (B, …).
 
-        It is kept with them as ``example.known[name]``, and computed once. None (the default)
-        for nothing.
+        Computed once and stored as ``example.known[name]``. None (the default) for no data.
         """
         return None
 
     @abstractmethod
     def measure(self, logits: Tensor, example: Example) -> Tensor:
-        """Return what a batch adds, as one tensor of numbers.
+        """Measure a batch and return one tensor of numbers.
 
-        For most metrics that is (2,): a sum over the answers that are scored, and how many
-        there are. One that needs more (a mean over distances) returns what `finish` makes it of;
-        sums of different lengths are aligned at their beginning.
+        For most metrics it is (2,): the sum over scored answers, and their number. A metric that
+        needs more (a mean over distances) returns the input of `finish`; tensors of different
+        lengths are aligned at their beginning.
         """
 
     def finish(self, state: State) -> dict[str, Measure]:
-        """Return the measures, by name, of what all batches have added up to."""
+        """Return the measures, by name, from the sum over all batches."""
         return {self.name: Measure(float(state[0]), round(float(state[1])))}
 
 
 class StringMetric(Metric):
-    """The share of strings that are right as a whole, or their mean share that is."""
+    """The share of correct strings, or the mean correct share of a string."""
 
     @abstractmethod
     def right(self, logits: Tensor, example: Example) -> Tensor:
-        """Return which strings are right, (B,) bool, or how much of each, from 0 to 1.
+        """Return which strings are correct, (B,) bool, or the correct share of each, 0 to 1.
 
-        It runs under `torch.func.vmap`, too.
+        Must run under `torch.func.vmap`.
         """
 
     def measure(self, logits: Tensor, example: Example) -> Tensor:
-        """Return how many strings are right, and how many there are."""
+        """Return the number of correct strings and the number of strings."""
         import torch
 
         right_B = self.right(logits, example).double()
@@ -99,7 +98,7 @@ class StringMetric(Metric):
 
 
 def add_up(states: Iterable[State]) -> State:
-    """Return the sum of states; of different lengths, aligned at their beginning."""
+    """Add two states, aligned at their beginning."""
     every = list(states)
     shape = np.max([state.shape for state in every], axis=0)
     total = np.zeros(shape)
@@ -114,7 +113,7 @@ def whole_number(total: float) -> int | float:
 
 
 def merged(parts: Sequence[Measures]) -> dict[str, Measure]:
-    """Return the sums of measures, name by name; those that all parts have."""
+    """Add measures name by name; names missing in a part are dropped."""
     names = [name for name in parts[0] if all(name in part for part in parts)]
     result = {}
     for name in names:

@@ -13,7 +13,7 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def check_name(name: str) -> None:
-    """Refuse a spec's name that is not lower case with hyphens (and fields).
+    """Check that a spec's name is lower case with hyphens (and fields).
 
     Raises:
         ValueError: if it is not.
@@ -58,7 +58,7 @@ def field_names(pattern: str) -> list[str]:
 
 
 def fill_fields(pattern: str, value: int) -> str:
-    """Return a name that fits a pattern: every field holds `value`.
+    """Return the pattern's name in which every field is `value`.
 
     Example:
         >>> fill_fields("dyck-{k}-{D}", 2)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ExtendedAlphabet:
-    """A task's alphabet with extra symbols after its own.
+    """A task's alphabet with extra symbols appended.
 
     Args:
         size: the number of the task's own symbols (ids 0 … size-1).
@@ -33,12 +33,12 @@ class ExtendedAlphabet:
         return self._ids[name]
 
     def prepend(self, symbols_BN: Tensor, name: str, count: int = 1) -> Tensor:
-        """Return (B, count+N) ids with `count` copies of an added symbol in front."""
+        """Prepend `count` copies of an added symbol; returns (B, count+N) ids."""
         front = symbols_BN.new_full((symbols_BN.shape[0], count), self._ids[name])
         return _concatenate(front, symbols_BN)
 
     def append(self, symbols_BN: Tensor, name: str, count: int = 1) -> Tensor:
-        """Return (B, N+count) ids with `count` copies of an added symbol behind."""
+        """Append `count` copies of an added symbol; returns (B, N+count) ids."""
         back = symbols_BN.new_full((symbols_BN.shape[0], count), self._ids[name])
         return _concatenate(symbols_BN, back)
 
@@ -54,9 +54,9 @@ class ParameterGroup:
     """Parameters with their own learning rate or weight decay.
 
     Attributes:
-        names: shell patterns of their names, as in ``*.log_step``.
-        rate: times the protocol's learning rate.
-        weight_decay: in the place of the protocol's; None for that.
+        names: shell patterns of parameter names, such as ``*.log_step``.
+        rate: factor on the protocol's learning rate.
+        weight_decay: replaces the protocol's; None keeps it.
     """
 
     names: tuple[str, ...]
@@ -66,12 +66,12 @@ class ParameterGroup:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What a network is. A module has one as its attribute ``traits``; without, the defaults.
+    """Properties of a network: its attribute ``traits`` (default: all defaults).
 
     Attributes:
-        backbone: D, if `forward` gives states (B, N, D) of the N symbols instead of logits: the
-            engine then reads the answers off them (`formalbench.readout.Readout`). 0 if not.
-        causal: whether an answer depends on no later symbol.
+        backbone: D, if `forward` returns states (B, N, D) of the N symbols instead of logits; the
+            engine then adds a readout (`formalbench.readout.Readout`). 0 otherwise.
+        causal: whether answers never depend on later symbols.
         padding: whether `forward` takes padded batches (`Batch.lengths`).
         encoder_decoder: whether it takes `Batch.decoded` and answers the layout ``decoded``, and
             no other. A family that supports both sets this only for tasks of that layout.
@@ -115,7 +115,7 @@ _DEFAULT = Traits()
 
 
 def traits_of(network: object) -> Traits:
-    """Return what a network says it is.
+    """Return a network's traits.
 
     Raises:
         TypeError: if its attribute ``traits`` is something else.
@@ -127,11 +127,11 @@ def traits_of(network: object) -> Traits:
 
 
 class Network(Protocol):
-    """What the engine asks of a `torch.nn.Module`; any module with this `forward` is one.
+    """The interface that the engine requires of a `torch.nn.Module`.
 
     `forward` has no data-dependent control flow, mutates nothing, and creates
-    tensors only in its parameters' dtype and device, so that fp64, bf16, CUDA graphs
-    and `vmap` just work. What else it can do, its `traits` say.
+    tensors only in its parameters' dtype and device, so that fp64, bf16, CUDA graphs and `vmap`
+    work. Its `traits` state what else it supports.
 
     The engine sets `under_vmap = True` on the copy of a network that it calls under `vmap`,
     for those that also have a kernel that `vmap` refuses.
@@ -139,13 +139,12 @@ class Network(Protocol):
 
     def forward(self, batch: Batch) -> Tensor:
         """Return logits: (B, K) for the layout ``last``, (B, N, K) for ``each``,
-        (B, N+1, K) for ``prefixes``, (B, M+1, K) for ``decoded``; of a backbone, (B, N, D).
-        """  # noqa: D205
-        ...
+        (B, N+1, K) for ``prefixes``, (B, M+1, K) for ``decoded``; for a backbone, states (B, N, D).
+        """  # noqa: D205 ...
 
 
 Kept = tuple["Tensor", ...]
-"""What a network keeps of strings and of what it has said of them: tensors (B, …)."""
+"""State of a network after strings and the answers generated so far: tensors (B, …)."""
 
 
 @runtime_checkable
@@ -156,44 +155,43 @@ class Stepwise(Protocol):
     """
 
     def begin(self, batch: Batch) -> Kept:
-        """Read strings; nothing has been said yet."""
+        """Encode strings, before any answer is generated."""
         ...
 
     def next(self, kept: Kept, said_B: Tensor | None) -> tuple[Tensor, Kept]:
         """Read one more symbol of each answer and return the logits of the next one.
 
         Args:
-            kept: what `begin` or this returned; rows may be other rows' since, all tensors alike.
-            said_B: the symbol; None where nothing has been said.
+            kept: state from `begin` or the last call; its rows may have been reordered or repeated.
+            said_B: the symbol; None at the first step.
 
         Returns:
-            The logits of what is next, (B, K), and what to keep.
+            Logits of the next symbol (B, K), and the new state.
         """
         ...
 
 
 @runtime_checkable
 class Stateful(Protocol):
-    """A network that says how much it keeps of a string in order to read the next symbol."""
+    """A network that reports the size of the state that it keeps to read the next symbol."""
 
     def state_size(self, length: int) -> int:
-        """Return how many numbers it keeps of a string with that many symbols."""
+        """Return the number of values kept after a string of this length."""
         ...
 
 
 @runtime_checkable
 class Traceable(Protocol):
-    """A network that can be looked into."""
+    """A network that returns its intermediate tensors."""
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Return named tensors (attention weights, hidden states), outside training.
 
-        Names are the network's own, but for those that probes read (`formalbench.probes`),
-        where it has such a thing:
+        Names are free, except for these, which probes read (`formalbench.probes`):
 
         * ``….attention`` with four dimensions, (B, H, M, M): the weights of each head, from
           every position (third) to every position (last);
-        * ``answer.position``, (B,): the position that a string's one answer is read from;
+        * ``answer.position``, (B,): the position from which a string's only answer is read;
         * ``first.position``, (B,): the position of a string's first symbol.
         """
         ...

@@ -1,4 +1,4 @@
-"""What a task asks for, and its chance level."""
+"""Objectives: what a task asks of a network, and its chance level."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 PATIENCE = 3.0
-"""Seconds of computing for one promise's comparisons with a slow oracle; then a few are enough."""
+"""Seconds that one check may spend on comparisons with a slow oracle."""
 
 
 class BrokenPromiseError(AssertionError):
@@ -36,7 +36,7 @@ def demand(holds: object, problem: str) -> None:
     """Raise `BrokenPromiseError` unless `holds`.
 
     Args:
-        holds: anything with a truth.
+        holds: the condition.
         problem: one line that says what is wrong.
     """
     if not holds:
@@ -44,32 +44,32 @@ def demand(holds: object, problem: str) -> None:
 
 
 class Patience:
-    """How long a promise waits for an oracle, which may be as slow as it likes."""
+    """Time limit of a check for comparisons with a slow oracle."""
 
     def __init__(self) -> None:
         self._until = time.process_time() + PATIENCE
 
     @property
     def ended(self) -> bool:
-        """Whether it has waited long enough."""
+        """Whether the time is over."""
         return time.process_time() > self._until
 
 
 Promise = tuple[str, Callable[[], None]]
-"""What a task should do, in words, and what raises if it does not."""
+"""A property that a task should have, in words, and a function that raises if it does not."""
 
 CROSS_ENTROPY = "cross-entropy"
-"""The metric, in bits per answer, that every objective has."""
+"""Name of the metric that every objective has, in bits per answer."""
 
 MUTUAL_INFORMATION = "mutual-information"
-"""The metric of answer and target, in bits, that ``classify`` has for few classes. Records of its
-tests from before it was measured lack it, and count."""
+"""Name of the metric of answer and target, in bits, that ``classify`` has for few classes. Older
+records lack it and still count."""
 
 MOST_ANSWERS = 10
-"""Right answers that an error names."""
+"""Maximum number of valid answers in an error message."""
 
 SURE = 64.0
-"""The logit of an answer that came as a label: its probability is 1 within rounding."""
+"""Logit of an answer given as a label; its probability is 1 within rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ class Chance:
     """The accuracy of two trivial predictors over some lengths.
 
     Attributes:
-        constant: of the best answer that is always the same, averaged over the lengths.
-        by_length: of the best answer that sees only the length, at each length.
+        constant: of the best constant answer, averaged over the lengths.
+        by_length: of the best answer that depends only on the length, at each length.
     """
 
     constant: float
@@ -91,9 +91,10 @@ class Chance:
 
 
 class Objective(ABC):
-    """One objective: the examples it makes of a source, its loss, metrics and chance level.
+    """An objective: its examples, loss, metrics and chance level.
 
-    Only an objective's own file knows how its targets look. `logits` has the objective's layout.
+    Only an objective's own file knows the format of its targets. `logits` has the objective's
+    layout.
 
     Legend: B strings, N symbols, K outputs.
 
@@ -101,7 +102,7 @@ class Objective(ABC):
         name: as in ``parity:tag``.
         layout: where a network answers.
         needs: classes of `formalbench.contracts` that a source must inherit.
-        sees_all: whether an answer may depend on the whole string, and not on its prefix only.
+        sees_all: whether an answer may depend on the whole string instead of a prefix.
         only_viable: whether it is defined only for prefixes of members.
     """
 
@@ -111,19 +112,19 @@ class Objective(ABC):
     sees_all: ClassVar[bool] = False
     only_viable: ClassVar[bool] = False
 
-    # What it makes of a source.
+    # Examples.
 
     def alphabet(self, source: Any) -> tuple[str, ...]:
-        """Return the symbols a network is given; by default the source's own."""
+        """Return the input symbols of a network; by default the source's."""
         alphabet: tuple[str, ...] = source.alphabet
         return alphabet
 
     @abstractmethod
     def answers(self, source: Any) -> tuple[str, ...]:
-        """Return what each of the K outputs stands for, as shown to people."""
+        """Return a display name for each of the K outputs."""
 
     def has_length(self, source: Any, length: int) -> bool:
-        """Say whether there is anything to ask at this length."""
+        """Return whether strings of this length have anything to answer."""
         known: bool = source.has_length(length)
         return known
 
@@ -139,30 +140,31 @@ class Objective(ABC):
         Args:
             source: of the strings.
             strings_BN: as the source draws them.
-            stream: for what the objective draws itself (which symbols it masks).
+            stream: random numbers for the objective (such as which symbols it masks).
         """
 
     def batch(self, example: Example) -> Batch:
         """Return a network's training input, which may mark scored answers (`Batch.asked`)."""
         return example.batch
 
-    # How answers are judged. All of it ignores answers that `example.scored` leaves out.
+    # Scoring. Answers that `example.scored` leaves out are ignored.
 
     @abstractmethod
     def loss(self, logits: Tensor, example: Example) -> Tensor:
-        """Return the training loss, a scalar in nats, averaged over the answers scored."""
+        """Return the training loss, a scalar in nats, averaged over scored answers."""
 
     @abstractmethod
     def metrics(self, source: Any) -> tuple[Metric, ...]:
-        """Return what is measured, the primary metric first; `CROSS_ENTROPY` is among them."""
+        """Return the metrics, the primary one first; `CROSS_ENTROPY` must be among them."""
 
     def right(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
-        """Return whether each string is right, (B,) bool, or the right share of it, 0 to 1.
+        """Return whether each string is correct, (B,) bool, or its correct share, 0 to 1.
 
-        By it a curriculum moves on. The default takes the primary metric's word.
+        Curricula advance by it. The default uses the primary metric.
 
         Raises:
-            TypeError: if that is no `formalbench.StringMetric`: then this must be overridden.
+            TypeError: if the primary metric is no `formalbench.StringMetric` and this method is not
+                overridden.
         """
         if not isinstance(primary, StringMetric):
             raise TypeError(
@@ -172,9 +174,9 @@ class Objective(ABC):
         return primary.right(logits, example)
 
     def preference(self, measures: Measures, primary: str) -> tuple[float, ...]:
-        """Return by what a checkpoint is chosen: the greatest wins, the first number first.
+        """Return the key by which checkpoints are compared; the greatest is selected.
 
-        By default the primary metric's mean, then the lesser cross-entropy.
+        By default the primary metric's mean, then lower cross-entropy.
         """
         return measures[primary].mean, -measures[CROSS_ENTROPY].mean
 
@@ -183,25 +185,25 @@ class Objective(ABC):
         """Return the chance level of the primary metric over cells of these lengths.
 
         Args:
-            source: what is asked about.
+            source: source of the strings.
             lengths: one length per cell.
-            stream: for what has to be estimated.
+            stream: random numbers for estimates.
         """
 
     def stated_chance(self, source: Any, lengths: Sequence[int]) -> Chance | None:
-        """Return the chance level if it is known without drawing a string; by default it is not.
+        """Return the chance level if it is known without sampling strings, else None (the default).
 
         Args:
-            source: what is asked about.
+            source: source of the strings.
             lengths: one length per cell.
         """
         return None
 
     def smoothed(self, share: float) -> Objective:
-        """Return this objective with a loss that smooths labels, as a protocol may ask.
+        """Return this objective with label smoothing in its loss.
 
         Args:
-            share: of the probability that is spread over all outputs (Szegedy et al. 2016, §7).
+            share: probability that is spread over all outputs (Szegedy et al. 2016, §7).
 
         Raises:
             RequestError: unless this is overridden.
@@ -209,37 +211,37 @@ class Objective(ABC):
         raise RequestError(f"{self.name} does not support label_smoothing")
 
     def room(self, example: Example) -> int | None:
-        """Return how much a network may say of itself in a test; for the layout ``decoded``.
+        """Return the maximum length of generated answers in a test, for the layout ``decoded``.
 
-        None (the default) for as many symbols as the longest right answer has: one that goes on
-        is wrong already. A measure that compares answers as wholes needs more.
+        None (the default) for the length of the longest correct answer, because any longer answer
+        is wrong. Metrics that compare whole answers may need more.
         """
         return None
 
-    # How it is shown and verified.
+    # Display and verification.
 
     @abstractmethod
     def show(self, source: Any, string: Symbols) -> str:
-        """Return the right answer for one string (N,) as `formalbench label` prints it."""
+        """Return the correct answer for one string (N,) as `formalbench label` prints it."""
 
     @abstractmethod
     def plain(self, source: Any, example: Example) -> list[Any]:
-        """Return each string's right answer as `formalbench sample` writes it into JSON."""
+        """Return each string's correct answer as `formalbench sample` writes it in JSON."""
 
-    # How answers from elsewhere are read and judged.
+    # Answers of external systems.
 
     def labels(self, source: Any, strings_BN: Symbols) -> list[Any]:
-        """Return the right answer of each string, as `plain` has it; strings of one length."""
+        """Return the correct answers of strings of one length, in the format of `plain`."""
         return self.plain(source, self.examples(source, strings_BN, Stream("label")))
 
     def read_answer(self, source: Any, answer: Any, example: Example) -> npt.NDArray[Any]:
-        """Return one string's answer from elsewhere as an array like the string's targets.
+        """Convert one string's external answer to an array with the format of its targets.
 
         Args:
-            source: of the string.
-            answer: as `plain` or `show` has the right one: a class or several, each by its number
-                or its name in `answers`, as a list or as text with spaces.
-            example: of the one string, with the right answer; B is 1.
+            source: source of the string.
+            answer: in the format of `plain` or `show`: one class or several, each as its number or
+                its name in `answers`, as a list or as text with spaces.
+            example: the string with its correct answer; B is 1.
 
         Raises:
             ValueError: saying what is wrong with the answer.
@@ -265,30 +267,30 @@ class Objective(ABC):
         return ", ".join(names[:MOST_ANSWERS]) + (f" and {more} more" if more > 0 else "")
 
     def decided(self, labels: Tensor, outputs: int) -> Tensor:
-        """Return logits (…, K) that are sure of labels from elsewhere, given like targets.
+        """Return logits (…, K) that give external labels a probability of 1.
 
-        The default is for targets that are classes, (…): one of K `outputs` each.
+        The default is for targets that are classes (…), each one of K `outputs`.
         """
         from torch.nn.functional import one_hot
 
         return one_hot(labels.long(), outputs).float() * SURE
 
     def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
-        """Return how far each string's least certain answer is from being another, (B,).
+        """Return the margin of each string's least certain answer, (B,).
 
-        In units of the logits, never negative; 0 is a tie. Exact models are judged by it.
+        In units of logits, never negative; 0 is a tie. Verification of exact models uses it.
         """
         raise NotImplementedError
 
     def telling(self, logits: Tensor, example: Example, primary: Metric) -> float:
-        """Return the logit that decided a string which was answered wrong; B is 1.
+        """Return the logit that decided a wrong answer; B is 1.
 
         By default minus its margin.
         """
         return -float(self.margin(logits, example, primary)[0])
 
     def expected(self, source: Any, string: Symbols, example: Example) -> int | str:
-        """Return the right answer for one string (N,) as a failed verification shows it; B is 1."""
+        """Return the correct answer for one string as a failed verification shows it; B is 1."""
         return self.show(source, string)
 
     def contradicts(self, source: Any, example: Example) -> int | None:
@@ -296,13 +298,13 @@ class Objective(ABC):
         return None
 
     def promises(self, task: Task) -> Iterator[Promise]:
-        """Return what `formalbench check` holds a task to under this objective."""
+        """Return what `formalbench check` checks of a task under this objective."""
         yield from ()
 
-    # What it cannot be asked of.
+    # Supported sources.
 
     def refusal(self, source: Any) -> str | None:
-        """Return in one line why a source does not support this objective; None if it does."""
+        """Return why a source does not support this objective, in one line; None if it does."""
         for needed in self.needs:
             if not isinstance(source, needed):
                 kind, own = needed.__name__, needed.__module__.partition(".")[0] == "formalbench"
@@ -315,7 +317,7 @@ class Objective(ABC):
 
 
 def process_of(source: Source, objective: Objective) -> Any:
-    """Return a source that has a process; objectives of such sources draw windows of lengths.
+    """Return the source if it has a string process, from which windows of lengths are drawn.
 
     Raises:
         RequestError: if it has none, or does not support the objective.
@@ -326,6 +328,6 @@ def process_of(source: Source, objective: Objective) -> Any:
 
 
 def as_plain(targets: npt.NDArray[Any]) -> list[Any]:
-    """Return targets of whole numbers as JSON has them."""
+    """Return integer targets as nested lists."""
     plain: list[Any] = np.asarray(targets).astype(np.int64).tolist()
     return plain

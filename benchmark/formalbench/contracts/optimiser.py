@@ -1,4 +1,4 @@
-"""Optimisers and schedules of the learning rate: what their plugins' factories return.
+"""Base classes of optimisers and learning-rate schedules.
 
 Legend: R runs, P parameters of a network, S numbers of a step.
 """
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class ParameterInfo(NamedTuple):
-    """One parameter tensor of a network, and its columns in a row of all P numbers.
+    """A parameter tensor of a network, and its columns in a row of all P numbers.
 
     Attributes:
         name: as in ``network.named_parameters()``.
         shape: of the tensor; the columns hold its numbers in this order.
-        columns: of the matrices that `Optimiser.step` is given.
+        columns: its columns in the matrices passed to `Optimiser.step`.
         kind: ``embedding``; ``readout``, the weight of the network's last `torch.nn.Linear`;
             ``hidden``, the weight matrix of any other linear or recurrent layer of torch; else
-            ``other``, as biases, gains and parameters that a module made itself.
-        group: the group of `formalbench.Traits.groups` that it is in; None for none.
+            ``other``, such as biases, gains and a module's own parameters.
+        group: its group in `formalbench.Traits.groups`; None for none.
     """
 
     name: str
@@ -37,13 +37,13 @@ class ParameterInfo(NamedTuple):
 
 
 class Optimiser(ABC):
-    """Changes the parameters of R runs at once, all in the rows of one matrix.
+    """Updates the parameters of R runs, which are the rows of one matrix.
 
     Args:
         config: its options.
 
     Attributes:
-        slots: names of what it remembers of each parameter; zeros before the first step.
+        slots: names of its state tensors, such as moments; zeros before the first step.
         layout: the parameter tensors in the order of their columns, the same for every run; empty
             before `with_layout`.
 
@@ -62,8 +62,8 @@ class Optimiser(ABC):
     def with_layout(self, layout: tuple[ParameterInfo, ...]) -> Self:
         """Return a copy of this optimiser for networks with this layout.
 
-        The trainer calls it once, before the first step. Override it to prepare what depends on
-        the layout.
+        The trainer calls it once, before the first step. Override it to prepare data that depends
+        on the layout.
         """
         bound = copy.copy(self)
         bound.layout = layout
@@ -71,11 +71,11 @@ class Optimiser(ABC):
 
     @property
     def weight_decay(self) -> float:
-        """The weight decay of parameters whose group names none; by default the config's."""
+        """Weight decay of parameters whose group sets none; by default the config's."""
         return float(getattr(self.config, "weight_decay", 0.0))
 
     def scalars(self, step: int) -> tuple[float, ...]:
-        """Return the S numbers of a step, such as bias corrections, as `step` is given them.
+        """Return the S scalars of a step, such as bias corrections, which are passed to `step`.
 
         Args:
             step: counted from 1.
@@ -92,14 +92,14 @@ class Optimiser(ABC):
         scalars: Tensor,
         decay: Tensor | float,
     ) -> None:
-        """Take a step, in place, without reading a value from the device.
+        """Update the parameters in place, without reading a value from the device.
 
         Args:
-            parameters_RP: of the runs.
-            gradient_RP: theirs, clipped; may be overwritten.
-            slots: what is remembered, (R, P) each, in the order of their names.
+            parameters_RP: parameters of the runs.
+            gradient_RP: clipped gradients; may be overwritten.
+            slots: state tensors, (R, P) each, in the order of their names.
             rate: learning rates, (R, 1); (R, P) if a network names groups of parameters.
-            scalars: of this step, (S,).
+            scalars: scalars of this step, (S,).
             decay: weight decay; (1, P) if a network names groups of parameters.
         """
 
@@ -113,9 +113,9 @@ class Optimiser(ABC):
         decay: Tensor | float,
         largest: float,
     ) -> None:
-        """Take a step with gradients whose norm, run by run, is made at most `largest`.
+        """Clip gradients to norm `largest`, run by run, and update the parameters.
 
-        For an optimiser whose kernel clips as it goes.
+        Override it if a kernel clips and updates together.
         """
         clipped_RP = clip(gradient_RP, largest)
         self.step(parameters_RP, clipped_RP, slots, rate, scalars, decay)
@@ -142,25 +142,25 @@ class Schedule(ABC):
 
         Args:
             step: counted from 0.
-            steps: the most steps a run takes.
+            steps: maximum number of steps of a run.
             base: the run's learning rate.
-            memory: what `evaluated` keeps of the run; empty before the first evaluation.
+            memory: state of the run, kept by `evaluated`; empty before the first evaluation.
         """
 
     def evaluated(self, memory: dict[str, float], metrics: Mapping[str, float]) -> None:
-        """Hear of an evaluation of a run, and change what is kept of it.
+        """Called after an evaluation of a run; may change `memory`.
 
         Args:
-            memory: of the run; saved with it.
-            metrics: as `formalbench.Progress` has them; those of a validation only if the run
-                has just been validated.
+            memory: state of the run; saved in checkpoints.
+            metrics: as in `formalbench.Progress`; validation metrics only if the run has just been
+                validated.
         """
         return
 
 
 def clip(gradient_RP: Tensor, largest: float) -> Tensor:
-    """Return gradients whose norm, run by run, is at most `largest`."""
-    import torch  # here, so that announcing an optimiser does not import it
+    """Clip gradients to norm `largest`, run by run."""
+    import torch  # imported here, so that announcing an optimiser does not import torch
 
     norm_R1: Tensor = torch.linalg.vector_norm(gradient_RP, dim=1, keepdim=True)
     factor_R1: Tensor = (largest / (norm_R1 + 1e-6)).clamp(max=1.0)

@@ -1,4 +1,4 @@
-"""A penalty: a term that a protocol adds to the loss."""
+"""Penalties: terms that a protocol adds to the loss."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class Penalty(ABC):
-    """A term of the loss that is no judgement of answers; the protocol says its weight.
+    """A term of the loss that does not depend on targets; the protocol sets its weight.
 
     The loss of a step is the objective's, plus the weight times the term of each penalty, averaged
-    over the batches of the step. A run in which it is not finite has diverged.
+    over the batches of the step. A run whose term is not finite has diverged.
 
     Attributes:
-        traced: whether `term` is given a trace. That costs a second forward pass at every step, and
-            only networks with a method ``trace`` can be trained under it.
+        traced: whether `term` gets a trace. This costs a second forward pass at every step, and
+            requires networks with a method ``trace``.
 
     Example:
         >>> class SquaredLogits(Penalty):
@@ -32,20 +32,20 @@ class Penalty(ABC):
     def term(
         self, logits: Tensor, trace: Mapping[str, Tensor], parameters: Mapping[str, Tensor]
     ) -> Tensor:
-        """Return the term for some strings, a scalar through which gradients flow.
+        """Return the term for a batch of strings, a differentiable scalar.
 
-        It runs under `torch.func.vmap`, too, with one run's tensors at a time.
+        It must run under `torch.func.vmap`, which passes one run's tensors at a time.
 
         Args:
-            logits: of the strings, in the objective's layout; those of answers that do not count
-                are among them.
-            trace: of the network on these strings, by name; empty unless `traced`.
-            parameters: all that is trained, by name.
+            logits: logits of the strings, in the objective's layout, including answers that are not
+                scored.
+            trace: tensors of the network's trace by name; empty unless `traced`.
+            parameters: all trained parameters, by name.
         """
 
 
 class Weighted(NamedTuple):
-    """A penalty as a protocol names it."""
+    """A penalty with its weight in a protocol."""
 
     name: str
     weight: float

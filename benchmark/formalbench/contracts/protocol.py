@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class Part(BaseModel):
-    """A part of a protocol or a record: unknown keys are refused, and nothing changes."""
+    """Base of all parts of protocols and records: frozen, and unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 LATER = Field(exclude_if=lambda value: value is None)
-"""Marks a field that joined the format when records existed already. It is left out of the text
-where it is None, so that what does without it keeps its identity."""
+"""Marks a field that was added after records had been published. It is not written if it is None,
+so that ids of older protocols do not change."""
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -39,30 +39,30 @@ Rate = Annotated[float, Field(gt=0.0)]
 Length = Annotated[int, Field(ge=0, le=10_000_000)]
 
 Window = tuple[Length, Length]
-"""The shortest and the longest of some lengths."""
+"""Smallest and largest length."""
 
 _Text = Annotated[str, Field(max_length=200)]
 
 Setting = bool | int | float | _Text | tuple[float, ...] | tuple[_Text, ...]
-"""What an option of something registered can hold."""
+"""Types of an option's value."""
 
 Name = Annotated[str, Field(max_length=64)]
 
 
 class Options(Part):
-    """A choice of something registered by name; the options of its own config are further keys."""
+    """A choice by name; the options of the chosen plugin are further keys."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Setting]
 
     @property
     def options(self) -> dict[str, Setting]:
-        """What is set of the options."""
+        """The options that are set."""
         return dict(self.__pydantic_extra__)
 
 
 class OptimiserChoice(Options):
-    """The optimiser, the same for every model; its options stand beside its name.
+    """The optimiser, the same for every model; its options are further keys.
 
     Attributes:
         gradient_clip: largest gradient norm of a run; None for no clipping.
@@ -73,23 +73,22 @@ class OptimiserChoice(Options):
 
 
 class ScheduleChoice(Options):
-    """How the learning rate goes before the decay; its options stand beside its name."""
+    """The learning-rate schedule before the decay; its options are further keys."""
 
     name: Name = "constant"
 
 
 class Curriculum(Options):
-    """Which lengths a run trains on: a sampler by name, `kind`; its options stand beside it.
+    """Which lengths a run trains on: a sampler by name (`kind`); its options are further keys.
 
-    ``uniform`` draws from the whole training split all along. ``staged`` begins with
-    lengths up to `first` and makes the longest `growth` times as long plus one (in
-    integers, rounded down) each time the run's own error since its last evaluation
-    is at most `error`, until the whole training split is in.
-    ``interleaved`` does so in every other interval between two evaluations, and samples from
-    the whole split in the others. A run that stays at a stage still trains on all lengths, and
-    is finished once it has mastered them.
-    ``generated`` samples from the whole split with the task's own process, so that each length
-    has the share that it has in a corpus of that process.
+    ``uniform`` always samples from the whole training split. ``staged`` begins with lengths up to
+    `first` and makes the longest `growth` times as long plus one (in integers, rounded down) each
+    time the run's own error since its last evaluation is at most `error`, until it includes the
+    whole training split. ``interleaved`` does so in every second interval between two evaluations,
+    and samples from the whole split in the others. A run that does not leave a stage thus still
+    trains on all lengths, and finishes when it has mastered them. ``generated`` samples from the
+    whole split with the task's string process, so that lengths have the frequencies of that
+    process.
     """
 
     kind: Name = "interleaved"
@@ -99,11 +98,11 @@ class Curriculum(Options):
 
 
 class Decay(Part):
-    """How training ends: the learning rate falls linearly over the last `steps` steps.
+    """The end of training: the learning rate falls linearly over the last `steps` steps.
 
-    It begins when the run has mastered the training split, or when just `steps` are left of the
-    budget; from then on the curriculum is over and the whole training split is in. The last step
-    has `final` times the rate.
+    The decay begins when the run has mastered the training split, or when only `steps` are left of
+    the budget. From then on, the curriculum is over and batches are sampled from the whole training
+    split. The last step has `final` times the rate.
 
     A run masters the training split when its own error on it, between two evaluations, is at most
     `mastered`; 0 disables this, and the decay begins near the end of the budget. With `validated`,
@@ -120,11 +119,11 @@ class Decay(Part):
 
 
 class Capping(Part):
-    """When a run that learns nothing more ends before its budget: its training is *capped*.
+    """When a run that no longer improves ends before its budget: its training is *capped*.
 
     At a validation after at least `after` steps, a run that has not mastered the training split is
     capped if the best validation accuracy so far is less than `gain` above the best of `steps`
-    steps before. It then decays as at the end of the budget.
+    steps earlier. Its learning rate then decays as at the end of the budget.
     """
 
     after: Positive = 5000
@@ -133,14 +132,14 @@ class Capping(Part):
 
 
 class Validation(Part):
-    """In-distribution strings by which the checkpoint and the learning rate are selected.
+    """In-distribution strings that select the checkpoint and the learning rate.
 
     `strings` at each of `lengths` lengths spread over the training split, scored
-    every `every` steps and at the end; the best checkpoint has the most correct,
-    then the least cross-entropy.
+    every `every` steps and at the end; the best checkpoint has the most correct answers, then the
+    lowest cross-entropy.
 
-    With `tokens`, for tasks with a process of their own: in their place, what the process
-    generates within the training split, this many tokens, END included.
+    With `tokens`, tasks with a string process use instead this many tokens (END included) that the
+    process generates within the training split.
     """
 
     every: Positive = 100
@@ -150,14 +149,14 @@ class Validation(Part):
 
 
 class Lengths(Part):
-    """The lengths that a protocol trains and tests at, instead of the task's own.
+    """Training and test lengths that replace the task's own.
 
-    For experiments about a length, such as "trained at 10, tested at 1000". The strings of a cell
-    depend only on its length, so they are those of the task at that length.
+    For experiments such as "trained at 10, tested at 1000". The strings of a cell depend only on
+    its length, so they are the same as without this setting.
 
     Attributes:
-        train: the shortest and the longest; None for the task's.
-        test: the same for the test lengths.
+        train: smallest and largest training length; None for the task's.
+        test: smallest and largest test length; None for the task's.
     """
 
     train: Annotated[Window | None, LATER] = None
@@ -174,7 +173,7 @@ class Lengths(Part):
 
 
 class Watch(Part):
-    """Curves of a run over its training, in its record. Nothing is selected by them.
+    """Training curves of a run, kept in its record; nothing is selected by them.
 
     Every `every` steps the run is tested on the same `strings` strings at each of `lengths`
     (separate from those of training, validation and test), and `probes` are computed on the first
@@ -232,46 +231,46 @@ class Testing(Part):
 
 
 class Protocol(Part):
-    """How every model is trained and tested.
+    """A protocol: how every model is trained and tested.
 
     Attributes:
-        schema_version: of this format, which has only gained keys since its first.
+        schema_version: version of this format.
         name: lower case with hyphens.
         version: raise it whenever a run's numbers could change.
         summary: one line for listings.
-        changed: the keys that `--set protocol.key=value` changed.
-        draws: the name and version of the protocol whose training strings are used; its own if
-            None. A protocol that extends another and trains in the same way uses its strings, and
-            therefore has the same weights.
-        seeds: how many seeds (0, 1, …); `--seeds` overrides it.
-        learning_rates: the grid; the best by validation is shown.
+        changed: keys that were changed with `--set protocol.key=value`.
+        draws: name and version of the protocol whose training strings are used; None for its own. A
+            protocol that extends another and trains in the same way uses its strings and therefore
+            gets the same weights.
+        seeds: number of seeds (0, 1, …); `--seeds` overrides it.
+        learning_rates: the grid; the best rate by validation counts.
         fallback: whether to try each further rate only if, at every earlier rate, the selected
             validation accuracy of some seed is below `decay.validated`, or the seed diverged or
             ran out of time; if not, run all rates.
-        steps: the most optimiser steps of a run.
+        steps: maximum number of optimiser steps of a run.
         batch: strings per step.
-        batch_tokens: tokens per step instead of strings: as many strings as have about this many
-            symbols, END included, and at least one. None for `batch` strings at any length.
+        batch_tokens: tokens per step (END included) instead of strings; at least one string. None
+            for `batch` strings at every length.
         mixed_lengths: no more than a key of records: the strings of a batch have one length.
         shared_lengths: whether runs of all seeds train on batches of the same lengths. They can
-            then train together, but are not independent of each other.
-        accumulate: batches whose gradients are averaged for a step.
-        evaluate_every: steps between two evaluations of a run by its own training error; the
-            host reads no value from the device in between. `steps`, `decay.steps`,
-            `validation.every` and `watch.every` must be multiples of it.
-        time_limit: the most seconds a run may train; None for no limit. One of which nothing is
-            heard for longer, and two minutes more, is ended with its process.
-        precision: number format of training and testing. With ``tf32`` a GPU multiplies
-            fp32 matrices with 10 bits of mantissa; with ``bf16`` what `torch.autocast` deems
-            safe is computed in bf16. Parameters and losses are in fp32 with all three.
+            then train together, but their batches are not independent.
+        accumulate: number of batches whose gradients are averaged for a step.
+        evaluate_every: steps between two evaluations of a run's training error; no value is read
+            from the device in between. `steps`, `decay.steps`, `validation.every` and `watch.every`
+            must be multiples of it.
+        time_limit: maximum training time in seconds; None for no limit. If a run reports nothing
+            for this time and two minutes more, its process is ended.
+        precision: number format of training and testing. With ``tf32`` a GPU multiplies fp32
+            matrices with 10 bits of mantissa; with ``bf16``, `torch.autocast` selects the
+            operations computed in bf16. Parameters and losses are always in fp32.
         label_smoothing: the share of each label's probability that the loss spreads over all
-            outputs; None for none. Only some objectives can (`translate`).
-        penalties: weights of what is added to the loss, by the name of the penalty; None for none.
-        optimiser, schedule, curriculum, decay, validation: how a run is trained.
-        patience: when a run that learns nothing more ends early; None for never.
-        test: on what it is tested.
-        splits: lengths in the place of the task's; None for the task's.
-        watch: what to look at while a run trains; None for nothing.
+            outputs; None for none. Only some objectives support it (`translate`).
+        penalties: weights of penalties by name; None for none.
+        optimiser, schedule, curriculum, decay, validation: parts of the training.
+        patience: when a run that no longer improves ends early; None for never.
+        test: the test cells.
+        splits: lengths that replace the task's; None for the task's.
+        watch: training curves; None for none.
     """
 
     schema_version: Literal[1] = 1
@@ -305,22 +304,22 @@ class Protocol(Part):
     watch: Annotated[Watch | None, LATER] = None
 
     def __hash__(self) -> int:
-        return hash((self.name, self.version, self.steps))  # what is changed is a mapping
+        return hash((self.name, self.version, self.steps))  # `changed` is a mapping
 
     @property
     def title(self) -> str:
-        """The name with what was changed, as in ``quick[steps=100]``."""
+        """Name with changed keys, as in ``quick[steps=100]``."""
         return display(self.name, {k: _shown(v) for k, v in (self.changed or {}).items()})
 
     @property
     def key(self) -> tuple[str, int]:
-        """The name and version that decide the training strings."""
+        """Name and version that decide the training strings."""
         return self.draws or (self.name, self.version)
 
     def train_facts(self) -> dict[str, Any]:
-        """Return all that decides the weights of a run beside its rate and seed, as JSON.
+        """Return everything that decides a run's weights except rate and seed, as JSON.
 
-        The test, and what is only looked at, is not part of it.
+        Test and training curves are not included.
         """
         named = {"schema_version", "name", "version", "summary", "changed", "draws"}
         data = self.model_dump(
@@ -331,32 +330,32 @@ class Protocol(Part):
         return {**data, "draws": list(self.key), "lengths": window and list(window)}
 
     def test_facts(self) -> dict[str, Any]:
-        """Return all that decides what a run is tested on beside its task, as JSON."""
+        """Return everything that decides a run's test except its task, as JSON."""
         window = self.splits.test if self.splits else None
         data = self.test.model_dump(mode="json")
         return {**data, "split": window and list(window), "precision": self.precision}
 
     def decay_steps(self, mastered: int) -> int:
-        """Return the number of decay steps of a run that mastered after `mastered` steps."""
+        """Return the number of decay steps after mastery at step `mastered`."""
         if self.decay.share is None:
             return self.decay.steps
         intervals = math.ceil(self.decay.share * mastered / self.evaluate_every)
         return min(self.decay.steps, intervals * self.evaluate_every)
 
     def strings_at(self, length: int) -> int:
-        """Return how many strings of a length a batch has."""
+        """Return the number of strings of this length in a batch."""
         if self.batch_tokens is None:
             return self.batch
         return max(1, self.batch_tokens // (length + 1))
 
     @property
     def draws_by_process(self) -> bool:
-        """Whether training and validation are for sources that generate strings of any length."""
+        """Whether training and validation need a source with a string process."""
         return self.curriculum.kind == "generated" or self.validation.tokens is not None
 
     @property
     def needs_process(self) -> bool:
-        """The same of all, the test as well, where the strings of this are not fixed."""
+        """Whether training, validation and test need a string process, unless strings are fixed."""
         return self.draws_by_process or self.test.tokens is not None
 
     @model_validator(mode="after")
@@ -385,10 +384,10 @@ class Protocol(Part):
         return self
 
     def apply(self, task: Task) -> Task:
-        """Return the task as runs under this protocol meet it: with its lengths, and its loss.
+        """Return the task with this protocol's lengths and loss.
 
-        All that builds a network, draws strings or asks for a chance level must be given this
-        one, so that they mean the same lengths.
+        Use this task to build networks, draw strings and compute chance levels, so that all agree
+        on the lengths.
         """
         if self.label_smoothing is not None:
             task = replace(task, objective=task.objective.smoothed(self.label_smoothing))

@@ -1,4 +1,4 @@
-"""Numbers from papers: rows of their own, with their citation, never mixed with measured ones."""
+"""Numbers from papers, with citation, kept apart from measured ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Part(BaseModel):
 
 
 class PublishedResult(_Part):
-    """Accuracy in percent; at least one of the two is known."""
+    """Accuracy in percent; at least one of the two is given."""
 
     max: Percent | None = None
     mean: Percent | None = None
@@ -32,15 +32,15 @@ class PublishedResult(_Part):
 
 
 class Settings(_Part):
-    """How a paper trained and tested, as far as it is known; what is not is None.
+    """Training and testing in a paper; None for what is unknown.
 
     Attributes:
-        trained, tested: the shortest and the longest length.
-        seeds: how many.
-        selected: what chose among rates and seeds.
-        steps, batch, learning_rates, optimiser, schedule: of training, by our names.
-        counted: whether accuracy is over whole strings or over answers. Accuracies over answers
-            are compared over all lengths of a test.
+        trained, tested: smallest and largest length.
+        seeds: number of seeds.
+        selected: criterion for choosing among rates and seeds.
+        steps, batch, learning_rates, optimiser, schedule: training settings, by our names.
+        counted: unit of accuracy: whole strings or answers. Accuracies over answers are compared
+            over all lengths of a test.
     """
 
     counted: Literal["strings", "answers"] = "strings"
@@ -56,11 +56,11 @@ class Settings(_Part):
 
 
 class PublishedColumn(_Part):
-    """What a column of a table is about.
+    """A column of a table.
 
     Attributes:
-        task: the title that the task has here, its options behind its name.
-        trained, tested: lengths in the place of the table's.
+        task: our task's name with options.
+        trained, tested: lengths that replace the table's.
     """
 
     task: Text
@@ -72,12 +72,11 @@ class PublishedRow(_Part):
     """One model of a paper.
 
     Attributes:
-        model: as the paper names it.
-        results: by column.
-        ours: which of our models it is, with the options that make it so behind the name; none if
-            there is none.
-        network: what the paper's network has of the options of ours that are for size and detail.
-        differs: what else is not alike, a sentence each.
+        model: name in the paper.
+        results: results by column.
+        ours: our corresponding model with options; empty if there is none.
+        network: the paper's values of our options for size and details.
+        differs: other differences, a sentence each.
     """
 
     model: Text
@@ -91,15 +90,14 @@ class PublishedTable(_Part):
     """One table of a paper.
 
     Attributes:
-        key: its name in data, lower case with hyphens.
-        source: its name for people, short.
-        citation: in full.
-        arxiv: the paper's number there.
+        key: name in data, lower case with hyphens.
+        source: short display name.
+        citation: full citation.
+        arxiv: arXiv number.
         notes: how the numbers were made and how to read them.
         rows: the numbers.
-        settings: how the models were trained and tested.
-        columns: what those columns are about whose names are not our tasks', or whose lengths
-            are their own.
+        settings: training and testing of the models.
+        columns: columns whose names are not our tasks', or that have other lengths.
     """
 
     key: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
@@ -118,7 +116,7 @@ class PublishedTable(_Part):
         return self
 
     def column(self, name: str) -> PublishedColumn:
-        """Return what a column is about: unless the table says otherwise, our task of its name."""
+        """Return a column's task and lengths; by default our task of the same name."""
         own = self.columns.get(name) or PublishedColumn(task=name)
         trained, tested = self.settings.trained, self.settings.tested
         return PublishedColumn(
@@ -126,17 +124,17 @@ class PublishedTable(_Part):
         )
 
     def result(self, model: str, task: str) -> PublishedResult:
-        """Return a number of the table that is known to be there."""
+        """Return a number that is known to be in the table."""
         row = next(row for row in self.rows if row.model == model)
         return row.results[task]
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The tasks that the table has a number for, in its order."""
+        """Tasks with a number in the table, in its order."""
         return tuple(dict.fromkeys(task for row in self.rows for task in row.results))
 
     def limited_to(self, wanted: Callable[[str], bool]) -> PublishedTable:
-        """Return the table without the columns whose tasks, by their titles, are not wanted."""
+        """Return the table with only the columns of these tasks (titles)."""
         kept = {name for name in self.tasks if wanted(self.column(name).task)}
 
         def left(row: PublishedRow) -> PublishedRow:

@@ -1,4 +1,4 @@
-"""Reading a record of any kind from untrusted JSON: refused in one line."""
+"""Reading records of any kind from untrusted JSON; errors are one line."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from formalbench.contracts.errors import RequestError, one_line
 
 SCHEMA_VERSION = 2
 MAX_BYTES = 1_000_000
-"""A larger file is no record: refused before it is read."""
+"""Maximum size of a record's file in bytes."""
 
 R = TypeVar("R", bound=BaseModel)
 
 
 class OlderRecordError(RequestError):
-    """A record of a format that is read no more."""
+    """A record of a format that is no longer read."""
 
 
 def read_json(text: str | bytes, name: str) -> dict[str, Any]:
-    """Read the JSON object of a record of any kind, as far as all kinds are alike.
+    """Parse the JSON object of a record of any kind and check its version.
 
     Raises:
         RequestError: one line that says what is wrong.
@@ -55,14 +55,14 @@ def read_json(text: str | bytes, name: str) -> dict[str, Any]:
 
 
 def _check_keys(pairs: list[tuple[str, Any]]) -> None:
-    """Refuse a JSON object with a key twice: readers differ in which of the values they take."""
+    """Reject a JSON object with a duplicate key, because parsers differ in which value they use."""
     if len({key for key, _ in pairs}) != len(pairs):
         double = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
         raise RequestError(f"key {double!r:.60} is given twice, so not a record")
 
 
 def validated(kind: type[R], data: dict[str, Any], name: str) -> R:
-    """Return the record that an object holds.
+    """Return the record in a JSON object.
 
     Raises:
         RequestError: one line with its first problem.

@@ -1,4 +1,4 @@
-"""A record: the result of one run, complete enough to repeat it."""
+"""Records: the result of a run, with everything needed to repeat it."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}(-dirty)?$")]
 Options = dict[Name, bool | int | float | Annotated[str, Field(max_length=200)]]
 
 MOST_POINTS = 100
-"""Of a learning curve."""
+"""Maximum points of a learning curve."""
 
 Status = Literal["finished", "diverged", "out-of-memory", "error", "timeout"]
-"""``finished``: trained and tested. ``diverged``: a loss or logit was not finite; if that was in
-the test, the cells at which every logit is finite are counted. Of another status no cell is."""
+"""``finished``: trained and tested. ``diverged``: a loss or logit was not finite; if this happened
+in the test, only cells with finite logits count. With any other status no cell counts."""
 
 
 class Origin(Part):
-    """Where a plugin's code came from.
+    """Origin of a plugin's code.
 
     Attributes:
-        distribution: the installed distribution, or a local plugin's file name.
-        version: the distribution's version, empty for a local plugin.
-        sha256: of a local plugin's contents, empty for a distribution.
+        distribution: installed distribution, or a local plugin's file name.
+        version: distribution's version; empty for a local plugin.
+        sha256: hash of a local plugin's contents; empty for a distribution.
     """
 
     distribution: Name
@@ -53,7 +53,7 @@ class Origin(Part):
 
 
 class ModelUsed(Part):
-    """The model of a run; `options` holds those that differ from their defaults."""
+    """The model of a run; `options` has those that differ from their defaults."""
 
     name: Name
     version: Count
@@ -64,7 +64,7 @@ class ModelUsed(Part):
 
 
 class TaskUsed(Part):
-    """The task of a run, in the full form of its name; options as for the model."""
+    """The task of a run, with its full name; options as for the model."""
 
     name: Name
     version: Count
@@ -73,15 +73,15 @@ class TaskUsed(Part):
 
 
 class Curve(Part):
-    """How a run did on the strings of one length as it trained: parallel arrays over time.
+    """Training curve of a run at one string length: parallel arrays over time.
 
     Attributes:
-        length: of the strings.
-        strings: how many there were.
-        answers: out of how many answers `correct` is; None if of each string there is one.
-        correct: the primary metric's sum: how many answers were right.
+        length: string length.
+        strings: number of strings.
+        answers: number of answers; None if each string has one.
+        correct: number of correct answers (sum of the primary metric).
         millibits: cross-entropy per answer in 1/1000 bit.
-        probes: what was read, by probe and place, the mean over the strings it was read on.
+        probes: mean probe values by probe and place.
     """
 
     length: Count
@@ -102,10 +102,10 @@ class Curve(Part):
 
 
 class History(Part):
-    """A run's curves over its training.
+    """Training curves of a run.
 
     Attributes:
-        every: steps between two points; the first is after as many.
+        every: steps before the first point and between two points.
         fingerprint: SHA-256 of all strings and targets.
         curves: one per length, shortest first.
     """
@@ -125,18 +125,18 @@ class History(Part):
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The optimiser steps that each point comes after."""
+        """Optimiser steps before each point."""
         return tuple(self.every * (index + 1) for index in range(len(self.curves[0].correct)))
 
 
 class LearningCurve(Part):
-    """How training went, at every validation or, of many, some: parallel arrays over time.
+    """Learning curve at validations (a subset if there are many): parallel arrays over time.
 
     Attributes:
         steps: optimiser steps taken.
-        loss: of training, the mean since the evaluation before.
-        error: share of training strings answered wrong, over the same interval as `loss`.
-        accuracy: the primary metric's mean on validation strings; None where there was no answer.
+        loss: mean training loss since the previous evaluation.
+        error: share of wrong training strings in the same interval.
+        accuracy: mean of the primary metric on validation strings; None if there was no answer.
     """
 
     steps: Annotated[tuple[Count, ...], Field(min_length=1, max_length=MOST_POINTS)]
@@ -154,7 +154,7 @@ class LearningCurve(Part):
 
 
 class CohortMember(Part):
-    """What distinguishes a run from the others of its cohort."""
+    """Learning rate and seed: what distinguishes the runs of a cohort."""
 
     learning_rate: Rate
     seed: Count
@@ -164,22 +164,21 @@ CohortMembers = Annotated[tuple[CohortMember, ...], Field(min_length=2, max_leng
 
 
 class Training(Part):
-    """What training took.
+    """Training of a run.
 
     Attributes:
         steps: optimiser steps taken.
-        ended: ``mastered`` (the training split was mastered, then the decay), ``budget``,
-            ``capped`` (validation got no better for as long as the protocol's patience, then the
-            decay) or ``stopped`` before any of them.
-        stage: the longest string length reached by the curriculum before the decay.
-        strings: strings trained on.
-        seconds: wall time of training, validation included.
+        ended: ``mastered`` (the decay after mastery was completed), ``budget``, ``capped`` (no
+            improvement for the protocol's patience, then the decay) or ``stopped`` (before any of
+            them).
+        stage: maximum string length of the curriculum before the decay.
+        strings: number of training strings.
+        seconds: wall time of training and validation.
         strings_per_second: strings / seconds.
-        history: curves over the steps; None unless the protocol watches.
-        cohort: the runs that trained as one program, this one among them: that ends in other
-            last digits than training alone. None if it did.
-        curve: how training and validation went; None of records older than it, or of a run that
-            was never validated.
+        history: training curves; None unless the protocol has `watch`.
+        cohort: the runs that trained together as one program, including this one, which affects the
+            last digits. None if it trained alone.
+        curve: learning curve; None in older records and for runs that were never validated.
     """
 
     steps: Count
@@ -194,14 +193,14 @@ class Training(Part):
 
 
 class Summed(Part):
-    """A metric: a sum over answers, and how many answers it is over."""
+    """A metric: a sum over answers, and the number of answers."""
 
     total: float
     count: Annotated[int, Field(ge=0, le=MAX_COUNT)]
 
     @property
     def mean(self) -> float:
-        """The share or mean; NaN if there was nothing to sum up."""
+        """The mean; NaN if there are no answers."""
         return self.total / self.count if self.count else math.nan
 
 
@@ -212,14 +211,14 @@ Signatures = Annotated[
 
 
 class Selected(Part):
-    """The checkpoint that was tested, and its score on in-distribution validation.
+    """The tested checkpoint and its score on in-distribution validation.
 
     Attributes:
-        step: after which it was taken.
-        strings: of validation.
-        correct: the primary metric's sum over them.
-        answers: out of how many; None if of each string there is one.
-        metrics: the other metrics, by name; cross-entropy in bits.
+        step: number of steps before it.
+        strings: number of validation strings.
+        correct: sum of the primary metric.
+        answers: number of answers; None if each string has one.
+        metrics: other metrics by name; cross-entropy in bits.
     """
 
     step: Count
@@ -230,17 +229,17 @@ class Selected(Part):
 
     @property
     def asked(self) -> int:
-        """Out of how many answers `correct` is."""
+        """Number of answers."""
         return self.strings if self.answers is None else self.answers
 
     @property
     def accuracy(self) -> float:
-        """The primary metric's mean."""
+        """Mean of the primary metric."""
         return self.correct / self.asked
 
     @property
     def bits(self) -> float:
-        """Cross-entropy per answer; NaN if it was not taken."""
+        """Cross-entropy per answer in bits; NaN if it was not measured."""
         known = self.metrics.get(CROSS_ENTROPY)
         return math.nan if known is None else known.mean
 
@@ -255,19 +254,18 @@ class TestResult(Part):
     """The test of a run.
 
     Attributes:
-        metric: the objective's primary metric, by which an answer is correct.
+        metric: the objective's primary metric, which decides whether an answer is correct.
         fingerprint: SHA-256 of all test strings and targets.
-        chance_constant: accuracy of the best constant answer, averaged over the cells.
-        chance_length: accuracy of the best answer that sees only the length, averaged over the
+        chance_constant: accuracy of the best constant answer, averaged over cells.
+        chance_length: accuracy of the best answer that depends only on the length, averaged over
             cells.
-        seconds: wall time of the test.
-        cells: results.
-        extra_metrics: the versions of those metrics that the objective does not name itself.
-        signatures: of metrics that a library measures, by their names: its version and options.
-        pooled: those of the extra metrics that are no means, over all cells together.
+        seconds: wall time of the test. cells: results by cell.
+        extra_metrics: versions of metrics that were added to the objective's own.
+        signatures: version and options of libraries that compute metrics, by metric name.
+        pooled: extra metrics that are no means, computed over all cells together.
     """
 
-    __test__ = False  # pytest takes it for a test by its name
+    __test__ = False  # pytest must not collect it as a test
     metric: Name
     fingerprint: Sha256
     chance_constant: Annotated[float, Field(ge=0, le=1)]
@@ -280,32 +278,33 @@ class TestResult(Part):
 
     @property
     def accuracy(self) -> float:
-        """Mean accuracy over the cells, each counting the same."""
+        """Mean accuracy over the cells, with equal weight."""
         shares = map(operator.truediv, self.cells.correct, self.cells.asked)
         return float(sum(shares)) / len(self.cells.length)
 
     @property
     def scaled_accuracy(self) -> float | None:
-        """(accuracy - chance) / (1 - chance) with length-only chance; None if that is 1."""
+        """(accuracy - chance) / (1 - chance) with chance = `chance_length`; None if that is 1."""
         if self.chance_length >= 1.0:
             return None
         return (self.accuracy - self.chance_length) / (1.0 - self.chance_length)
 
 
 class Environment(Part):
-    """The machine and the libraries; recorded, but not part of a run's identity.
+    """Machine and libraries; recorded, but not part of a run's ids.
 
     Attributes:
-        device: the kind of device, as ``cpu`` or ``cuda``.
-        hardware: the device's name.
+        device: kind of device, such as ``cpu`` or ``cuda``.
+        hardware: name of the device.
         threads: CPU threads of the process.
-        peak_memory_mib: the process's largest resident set (CPU), or the largest
-            allocation on the device (CUDA), up to the end of the run.
-        versions: of Python, formalbench, the libraries that compute, and the packages that a
-            plugin imported.
-        commit: of formalbench's code, with ``-dirty`` if it was changed; None if nobody knows.
+        peak_memory_mib: largest resident set of the process (CPU) or largest allocation on the
+            device (CUDA), up to the end of the run.
+        versions: versions of Python, formalbench, numeric libraries, and packages that a plugin
+            imported.
+        commit: commit of formalbench's code, with ``-dirty`` if it was changed; None if unknown.
         source: SHA-256 of all Python and YAML files of the packages that define its model, task
-            and engine parts (of a single-file plugin, that file); None of what has no run.
+            and engine parts (for a single-file plugin, that file); None in verifications and
+            evaluations.
     """
 
     device: Name
@@ -318,12 +317,12 @@ class Environment(Part):
 
 
 class Place(Part):
-    """Where in a plugin's code a run failed.
+    """Place in a plugin's code where a run failed.
 
     Attributes:
-        file: relative to the plugin.
-        line: in it.
-        frames: the last ones of the plugin's own, the innermost last, a line each.
+        file: path relative to the plugin.
+        line: line number.
+        frames: the plugin's last frames, innermost last, a line each.
     """
 
     file: Line
@@ -332,23 +331,23 @@ class Place(Part):
 
 
 class Record(Part):
-    """The result of one run: one JSON file.
+    """The record of one run: one JSON file.
 
     Attributes:
-        schema_version: of this format; first in the file.
-        kind: what was done.
-        train_id: hash of everything that decides the run's weights.
-        test_id: hash of that, and of everything that decides the numbers of its test.
-        status: how it ended.
-        message: one line about a run that did not finish.
-        place: where in a plugin's code it failed; None if it did not, or elsewhere.
-        model, task, protocol, learning_rate, seed: what was run.
-        code: where code came from that is not formalbench's own, beside the model's and the
-            task's (`formalbench.contracts.identity.Code`); None if there is none.
-        training, selected, test: what came of it; None where it did not get that far.
-        weights: SHA-256 of the file of the selected weights; None if they were not kept.
-        environment: where.
-        command: the command line that repeats it.
+        schema_version: version of this format; first in the file.
+        kind: always ``run``.
+        train_id: hash of everything that decides the weights.
+        test_id: hash of `train_id` and everything that decides the test.
+        status: how the run ended.
+        message: reason why the run did not finish.
+        place: where it failed in a plugin's code, if it did.
+        model, task, protocol, learning_rate, seed: configuration of the run.
+        code: origin of other code outside formalbench (`formalbench.contracts.identity.Code`); None
+            if there is none.
+        training, selected, test: results; None if the run ended earlier.
+        weights: SHA-256 of the selected weights' file; None if they were not kept.
+        environment: machine and libraries.
+        command: command line that repeats the run.
         date: UTC, ISO 8601, to the second.
     """
 
@@ -404,7 +403,7 @@ def parse_record(text: str | bytes, name: str) -> Record:
 
     Args:
         text: the file's contents.
-        name: what to call the file in an error.
+        name: name of the file in error messages.
 
     Raises:
         RequestError: one line that says what is wrong.

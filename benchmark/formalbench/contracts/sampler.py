@@ -1,4 +1,4 @@
-"""A sampler: which lengths and which strings a run trains on next."""
+"""Samplers: which lengths and strings each training batch has."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Weights = npt.NDArray[np.float64]
 
 
 class Sampler:
-    """Decides which lengths and strings each batch has; a protocol names it in its curriculum.
+    """Selects lengths and strings of batches; a protocol names it in its curriculum.
 
-    This class is the kind ``uniform``: every batch has a length of the training split, each as
-    often as any other. Override what differs. What a method returns must depend on its arguments
-    alone: runs of one seed then train on the same strings, and a run that was killed goes on with
-    those it would have had.
+    This class is the kind ``uniform``: all lengths of the training split are equally frequent.
+        Override what differs. Results of methods must depend only on their arguments, so that runs
+        of one seed train on the same strings and resumed runs continue with the strings that they
+        would have had.
 
     Args:
         config: its options.
@@ -42,22 +42,22 @@ class Sampler:
     def stages(self, protocol: Protocol, lengths: Sequence[int]) -> list[list[int]]:
         """Return the lengths of each stage of a run; the last stage has all.
 
-        A run begins at the first. It moves on after an evaluation at which its training error since
-        the last one was at most ``curriculum.error``.
+        A run advances to the next stage at an evaluation if its training error since the last one
+        is at most ``curriculum.error``.
 
         Args:
             protocol: of the run.
-            lengths: of the training split, in order.
+            lengths: lengths of the training split, in order.
         """
         return [list(lengths)]
 
     def stage(self, protocol: Protocol, reached: int, done: int) -> int:
-        """Return the stage that a run trains at until its next evaluation; -1 for the last one.
+        """Return the stage of a run until its next evaluation; -1 for the last stage.
 
         Args:
             protocol: of the run.
-            reached: the stage that it has reached, counted from 0.
-            done: the steps that it has taken.
+            reached: highest stage reached, counted from 0.
+            done: number of steps taken.
         """
         return reached
 
@@ -67,7 +67,7 @@ class Sampler:
         With fixed strings the default frequencies sample every string equally often.
 
         Args:
-            task: that is trained on.
+            task: the training task.
             protocol: of the run; a batch has ``protocol.strings_at(length)`` strings.
             lengths: of the training split, in order.
         """
@@ -87,20 +87,20 @@ class Sampler:
         count: int,
         weights: Weights | None,
     ) -> npt.NDArray[np.int64]:
-        """Return lengths of the stage for a batch, one for all of its strings.
+        """Sample the length of a batch, one for all of its strings.
 
         Args:
             protocol: of the run.
-            stage: the lengths that may be sampled, in order.
+            stage: allowed lengths, in order.
             batch: which, counted from 0.
-            stream: where random numbers come from; it depends on all of these and on the seed.
-            count: how many lengths: 1.
-            weights: as `weights` returned them, of this stage or of all lengths.
+            stream: random numbers; depends on the other arguments and the seed.
+            count: number of lengths: 1.
+            weights: from `weights`, for this stage or for all lengths.
         """
         every = np.asarray(stage, dtype=np.int64)
         if weights is None:
             return every[stream.integers(len(stage), count)]
-        sums = np.cumsum(weights[: len(stage)])  # a stage has the first of all lengths
+        sums = np.cumsum(weights[: len(stage)])  # a stage is a prefix of all lengths
         indices = np.searchsorted(sums, stream.uniform(count) * sums[-1], side="right")
         drawn: npt.NDArray[np.int64] = every[np.minimum(indices, len(stage) - 1)]
         return drawn
@@ -111,11 +111,11 @@ class Sampler:
         """Return the strings of one length in a batch, with their targets.
 
         Args:
-            task: the part of the task that is for training (`formalbench.Task.of`).
+            task: the training part of the task (`formalbench.Task.of`).
             protocol: of the run.
             seed: of the run.
             batch: which, counted from 0.
-            length: of the strings.
-            count: how many.
+            length: string length.
+            count: number of strings.
         """
         return task.sample(task.stream("train", *protocol.key, seed, batch), length, count)

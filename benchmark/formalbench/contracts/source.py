@@ -1,11 +1,11 @@
-"""Where strings come from: streams of random numbers, languages and what they can do, functions.
+"""Sources of strings: random streams, languages and their capabilities, functions, texts.
 
 Philox gives raw 64-bit integers; everything else is integer arithmetic, or a
 multiplication by a power of two. No library's distribution code is involved,
 so no version of NumPy, no device and no operating system can change a symbol.
 
-A language inherits, beside `Language`, the small classes below for what else it knows. An
-objective says which of them it needs.
+A language inherits `Language` and, for what else it can do, the small classes below. Objectives
+state which of them they need.
 
 Legend: B strings, N symbols each, S symbols in the alphabet.
 """
@@ -33,11 +33,11 @@ _SHIFT_11 = np.uint64(11)
 
 
 class Stream:
-    """A reproducible stream of random numbers, named by its key.
+    """A reproducible stream of random numbers, determined by its key.
 
     Args:
-        *key: anything JSON can write (numbers, strings, lists, dictionaries).
-            Equal keys give equal streams, different keys independent ones.
+        *key: JSON values (numbers, strings, lists, dictionaries). Equal keys give equal streams,
+            different keys independent ones.
 
     Example:
         >>> Stream("test", "parity", 1).integers(2, (2, 3)).shape
@@ -52,7 +52,7 @@ class Stream:
         self._philox = np.random.Philox(key=words)
 
     def child(self, *key: object) -> Stream:
-        """Return the stream whose key is this one's with `key` appended, from its start."""
+        """Return a new stream whose key is this one's followed by `key`."""
         return Stream(*self.key, *key)
 
     def raw(self, count: int) -> npt.NDArray[np.uint64]:
@@ -64,8 +64,8 @@ class Stream:
         """Draw integers uniform on 0 … high-1, exactly (by rejection, Lemire 2019).
 
         Args:
-            high: how many values there are, 1 … 2^32.
-            shape: the shape of the result.
+            high: number of values, 1 … 2^32.
+            shape: shape of the result.
         """
         if not 1 <= high <= 1 << 32:
             raise ValueError(f"high must be within 1 … 2^32, not {high}")
@@ -80,7 +80,7 @@ class Stream:
         """Draw for each of `highs` (1 … 2^32) an integer uniform on 0 … high-1, as `integers` does.
 
         Args:
-            highs: how many values there are; of any shape, which is the result's.
+            highs: numbers of values; their shape is the result's.
         """
         if highs.size and not 1 <= highs.min() <= highs.max() <= 1 << 32:
             raise ValueError(f"highs must be within 1 … 2^32, not {highs.min()} … {highs.max()}")
@@ -102,20 +102,20 @@ Symbols = npt.NDArray[np.int64]
 """Strings of one length: (B strings, N symbols), ids ``0 … |alphabet|-1``."""
 
 Labels = npt.NDArray[np.int64]
-"""Classes, 0, 1, …, of strings or of their prefixes."""
+"""Classes 0, 1, … of strings or prefixes."""
 
 Mask = npt.NDArray[np.bool_]
-"""Truth values, of strings or of symbols."""
+"""Truth values of strings or symbols."""
 
 Probabilities = npt.NDArray[np.float64]
 
 
 class Strings(NamedTuple):
-    """Strings of several lengths, one after another.
+    """Concatenated strings of several lengths.
 
     Attributes:
-        symbols: (T,) the ids of all strings.
-        lengths: (B,) how many symbols each string has; they sum up to T.
+        symbols: (T,) ids of all strings.
+        lengths: (B,) length of each string; their sum is T.
     """
 
     symbols: Symbols
@@ -123,14 +123,14 @@ class Strings(NamedTuple):
 
 
 class Source(ABC):
-    """Where strings come from, and what is known of them.
+    """A source of strings.
 
     It emits symbol ids ``0 … |alphabet|-1`` and nothing else.
 
     Attributes:
-        alphabet: the symbols, as shown to people; a symbol's id is its index.
-        theory: the classes that theory puts it in, where it has no automaton to work them out
-            from and its spec cannot say, as of a family whose members differ.
+        alphabet: display names of the symbols; a symbol's id is its index.
+        theory: its language classes, if it has no automaton to compute them from and its spec
+            cannot state them (for families whose members differ).
     """
 
     alphabet: tuple[str, ...]
@@ -138,22 +138,22 @@ class Source(ABC):
 
     @abstractmethod
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw strings, (count, length). Every number comes from `stream`."""
+        """Sample strings (count, length), using only random numbers from `stream`."""
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which strings have an answer at all, (B,); by default all of them."""
+        """Return which strings have an answer, (B,); by default all."""
         return np.ones(len(strings_BN), dtype=np.bool_)
 
     def round_length(self, length: int) -> int:
-        """Return the length that is used for a requested `length`; by default the same."""
+        """Return the length to use for a requested `length`; by default the same."""
         return length
 
     def has_length(self, length: int) -> bool:
-        """Say whether any string of exactly this length has an answer."""
+        """Return whether any string of exactly this length has an answer."""
         return length >= 0 and self.round_length(length) == length
 
     def splits(self, objective: str) -> Splits | None:
-        """Return the lengths to train and test an objective on; None (the default): the spec's.
+        """Return the lengths to train and test an objective on; None (the default) for the spec's.
 
         For a family whose lengths depend on the fields of the name.
         """
@@ -166,40 +166,39 @@ class Transduction(Source):
     Legend: B strings, N symbols each, M symbols of the longest answer.
 
     Attributes:
-        outputs: the symbols of the answers, as shown to people; ids as for the alphabet.
+        outputs: display names of the answers' symbols; ids as for the alphabet.
     """
 
     outputs: tuple[str, ...]
 
     @abstractmethod
     def transduce(self, strings_BN: Symbols) -> tuple[Symbols, Labels]:
-        """Return the answers, batched and fast.
+        """Compute the answers of a batch (fast).
 
         Returns:
-            (B, M) ids of output symbols, 0 behind an answer's end, and (B,) how long each is.
+            (B, M) ids of output symbols, 0 after an answer's end, and (B,) lengths.
         """
 
     @abstractmethod
     def oracle(self, string: Sequence[int]) -> list[int]:
-        """Return the answer to one string, slowly and obviously.
+        """Compute the answer of one string (slow and obvious).
 
         Written from the definition, sharing no code with `transduce` and `sample`.
         """
 
     def answer_length(self, length: int) -> int | None:
-        """Return how long the answers to strings of a length are at most.
+        """Return the maximum answer length for strings of a length.
 
-        None (the default) if that is not known from the length: then answers can only be
-        decoded step by step, by encoder-decoders.
+        None (the default) if it is unknown; then only encoder-decoders can answer, step by step.
         """
         return None
 
 
 class Corpus(Source):
-    """Texts, one after another, as tokens: a string is a window of the requested length.
+    """Concatenated texts as tokens; a string is a window of the requested length.
 
     The symbols of the alphabet are the tokens; the last one ends a text. The alphabet must not
-    contain the words of a text, because a task's page shows it.
+    contain words of a text, because a task's page shows it.
 
     Attributes:
         last_only: whether only the last token of a window is scored, as in tests, so that every
@@ -210,15 +209,15 @@ class Corpus(Source):
 
 
 class PairedCorpus(Source):
-    """Texts and their translations, as tokens: a string of it is a text.
+    """Texts and their translations as tokens; a string is a text.
 
-    A text may be there several times, with one translation or with others. For both sides the
-    words are not to be shown to people (`Corpus`).
+    A text may occur several times, with the same or different translations. Words of neither side
+    are displayed (see `Corpus`).
 
     Legend: B texts, N tokens each, M tokens of the longest translation.
 
     Attributes:
-        outputs: the tokens of translations; ids as for the alphabet.
+        outputs: tokens of translations; ids as for the alphabet.
         tokenised: whether `words` returns text with spaces between words and marks.
     """
 
@@ -233,12 +232,12 @@ class PairedCorpus(Source):
         pair of a text then has each translation once.
 
         Returns:
-            (B, M) ids of tokens, 0 behind a translation's end, and (B,) how long each is.
+            (B, M) ids of tokens, 0 after a translation's end, and (B,) lengths.
         """
 
     @abstractmethod
     def words(self, outputs: Sequence[int]) -> str:
-        """Return what tokens of a translation say."""
+        """Return the text of a translation's tokens."""
 
 
 Split = Literal["train", "validation", "test"]
@@ -247,21 +246,21 @@ Split = Literal["train", "validation", "test"]
 class Language(Source):
     """Strings over an alphabet, each with a class.
 
-    For a language in the narrow sense there are two classes, 1 = in and 0 = out.
-    Three methods make a language; the others have defaults.
+    An ordinary language has two classes, 1 (member) and 0 (non-member). Three methods are required;
+    the others have defaults.
 
     Attributes:
-        num_classes: how many classes there are.
+        num_classes: number of classes.
     """
 
     num_classes: int = 2
 
     @abstractmethod
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw strings of all classes.
+        """Sample strings of all classes.
 
-        With two classes, half of them (up to one) are of each class where the length has both;
-        `balanced` helps. Every number comes from `stream`.
+        With two classes, half of them (up to one) are of each class if the length has both;
+        `balanced` helps. All random numbers come from `stream`.
 
         Returns:
             (count, length) symbol ids.
@@ -269,27 +268,27 @@ class Language(Source):
 
     @abstractmethod
     def classify(self, strings_BN: Symbols) -> Labels:
-        """Return the class of each string, (B,); batched and fast."""
+        """Compute the class of each string, (B,) (fast)."""
 
     @abstractmethod
     def oracle(self, string: Sequence[int]) -> int:
-        """Return the class of one string, slowly and obviously.
+        """Compute the class of one string (slow and obvious).
 
         Written from the definition, sharing no code with `classify` and `sample`:
         tests compare the two.
         """
 
     def class_distribution(self, length: int) -> tuple[float, ...] | None:
-        """Return the probability of each class among `sample`'s strings of this length.
+        """Return the probability of each class among the strings that `sample` returns.
 
-        Chance levels are computed from it. None (the default) means unknown: then
-        it is estimated from a large sample.
+        Chance levels are computed from it. None (the default) if unknown; it is then estimated from
+        a large sample.
         """
         return None
 
 
 class HasPrefixClasses(ABC):
-    """Knows the class of every prefix."""
+    """Can compute the class of every prefix."""
 
     @abstractmethod
     def classify_prefixes(self, strings_BN: Symbols) -> Labels:
@@ -297,105 +296,104 @@ class HasPrefixClasses(ABC):
 
 
 class HasQuestions(ABC):
-    """Asks for the classes of some prefixes only."""
+    """Restricts which prefixes are scored."""
 
     @abstractmethod
     def asked(self, strings_BN: Symbols) -> Mask:
-        """Return which symbols end a prefix whose class is scored, (B, N)."""
+        """Return at which symbols the class of the prefix is scored, (B, N)."""
 
 
 class HasMembers(ABC):
-    """Samples members, and knows the symbols that may follow a prefix of one."""
+    """Can sample members and compute the symbols that may follow a prefix."""
 
     @abstractmethod
     def has_members(self, length: int) -> bool:
-        """Say whether the language has a member of exactly this length."""
+        """Return whether the language has a member of exactly this length."""
 
     @abstractmethod
     def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw members of exactly this length, uniformly; (count, length)."""
+        """Sample members of exactly this length uniformly, (count, length)."""
 
     @abstractmethod
     def next_symbols(self, strings_BN: Symbols) -> Mask:
-        """Return the symbols that may follow every prefix, the empty one first.
+        """Return the symbols that may follow each prefix, beginning with the empty one.
 
         Returns:
-            (B, N+1, S+1): for each symbol, whether some member begins with prefix
-            and symbol; last, whether the prefix itself is a member ("may end here").
+            (B, N+1, S+1): for each symbol, whether some member begins with prefix and symbol;
+            in the last column, whether the prefix is itself a member.
         """
 
 
 class HasNearMisses(ABC):
-    """Can draw strings that are nearly members."""
+    """Can sample near misses."""
 
     @abstractmethod
     def near_misses(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw strings of class 0 that are nearly members, for hard tests; (count, length).
+        """Sample strings of class 0 that are nearly members, (count, length).
 
-        A language that has none of this length returns (0, length).
+        If there are none of this length, return (0, length).
         """
 
 
 class HasProcess(ABC):
-    """Has a process that generates its members, END included."""
+    """Has a random process that generates members, ended by END."""
 
     @abstractmethod
     def sample_generated(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw what the process generates, given that it has this length, (count, length)."""
+        """Sample strings of the process conditioned on their length, (count, length)."""
 
     @abstractmethod
     def sample_corpus(self, stream: Stream, window: tuple[int, int], tokens: int) -> Strings:
-        """Draw what the process generates, until there are `tokens` tokens, END included.
+        """Sample strings of the process until they have `tokens` tokens, END included.
 
         Args:
-            stream: where every number comes from.
-            window: the least and the greatest length, END included.
-            tokens: the last string completes this number.
+            stream: random numbers.
+            window: smallest and largest length, END included.
+            tokens: number of tokens; the last string reaches or exceeds it.
         """
 
     @abstractmethod
     def length_distribution(self, longest: int) -> Probabilities:
-        """Return how probable it is that the process generates a string of a length.
+        """Return the process's probability of each string length.
 
         Returns:
-            (longest + 1,): of each length from 0; they sum up to 1 or, since there are longer
-            strings, to less.
+            (longest + 1,): probabilities of lengths 0 … longest; their sum is at most 1.
         """
 
     @abstractmethod
     def next_distribution(self, strings_BN: Symbols) -> Probabilities:
-        """Return the process's distribution over what follows every prefix.
+        """Return the process's distribution of the next symbol after each prefix.
 
         Returns:
-            (B, N+1, S+1): END is last. Zeros where the prefix begins no member.
+            (B, N+1, S+1), END last. Zeros if the prefix begins no member.
         """
 
 
 class HasBrackets(ABC):
-    """Consists of brackets; the types of a string's pairs are uniform and independent.
+    """Consists of brackets; types of pairs are uniform and independent.
 
     Attributes:
-        closes: the ids of the closing brackets.
+        closes: ids of the closing brackets.
     """
 
     closes: range
 
     @abstractmethod
     def open_brackets(self, strings_BN: Symbols) -> tuple[Labels, Labels]:
-        """Find the innermost open bracket after every prefix, the empty one first.
+        """Find the innermost open bracket after each prefix, beginning with the empty one.
 
         Returns:
-            Its closing bracket, as an index of `closes`, and its position, each (B, N+1);
-            -1 where nothing is open or the prefix begins no member.
+            Its closing bracket, as an index into `closes`, and its position, each (B, N+1); -1
+            if none is open or the prefix begins no member.
         """
 
 
 class MinimalAutomaton(Protocol):
-    """A minimal complete deterministic automaton, with a class at every state.
+    """A minimal complete deterministic automaton with a class for every state.
 
     Attributes:
-        transitions: (Q, S), the state reached from each state by each symbol.
-        classes: (Q,), the class of the strings that end in each state.
+        transitions: (Q, S), the next state for each state and symbol.
+        classes: (Q,), the class of strings that end in each state.
         start: the state of the empty string.
     """
 
@@ -408,7 +406,7 @@ class MinimalAutomaton(Protocol):
 
 
 class HasAutomaton(ABC):
-    """Is given by an automaton."""
+    """Has a minimal automaton."""
 
     @property
     @abstractmethod
@@ -416,37 +414,37 @@ class HasAutomaton(ABC):
         """The minimal automaton.
 
         Raises:
-            AttributeError: if this member of a family has none.
+            AttributeError: if this member of a family has no automaton.
         """
 
 
 class HasParts(ABC):
-    """Divides the strings of a length into those of training, validation and test.
+    """Divides the strings of each length into training, validation and test.
 
-    For lengths with few members, which training would otherwise see completely.
+    For lengths with few members, all of which would otherwise occur in training.
     """
 
     @abstractmethod
     def part(self, split: Split) -> Source:
-        """Return the source of a split; itself if the splits share their strings."""
+        """Return the source of a split; the source itself if splits share strings."""
 
     def overlap(self) -> str | None:
-        """Return in a few words which test strings are trained on; empty if none are.
+        """Return in a few words which test strings are also trained on; empty if none.
 
-        None (the default) if the lengths of the splits decide it.
+        None (the default) if only the lengths of the splits decide it.
         """
         return None
 
 
 class HasFixedStrings(ABC):
-    """A source with a fixed, finite number of strings, such as one that is read from files.
+    """A source with a fixed, finite set of strings, such as one read from files.
 
-    Each is tested, once for every time that it is there; all are trained on equally often.
+    Each string is tested as often as it occurs; all are trained on equally often.
 
     Attributes:
-        groups: the names of what its strings are divided into; one empty name if they are not.
-        together: whether all strings of a group are tested as one cell, as a measure of a whole
-            corpus needs; otherwise the strings of each length are a cell.
+        groups: names of the groups of strings; one empty name if there are no groups.
+        together: whether all strings of a group form one test cell, as corpus-level metrics need;
+            otherwise each length is a cell.
     """
 
     groups: tuple[str, ...] = ("",)
@@ -454,11 +452,11 @@ class HasFixedStrings(ABC):
 
     @abstractmethod
     def fixed(self, length: int, group: str) -> Symbols:
-        """Return the strings of a length that are in a group, (B, length)."""
+        """Return the strings of this length in a group, (B, length)."""
 
     @abstractmethod
     def number(self, length: int) -> int:
-        """Return how many strings of a length there are, in all groups."""
+        """Return the number of strings of this length in all groups."""
 
 
 CAPABILITIES: dict[type, str] = {
@@ -470,10 +468,10 @@ CAPABILITIES: dict[type, str] = {
     HasBrackets: "brackets",
     HasAutomaton: "an automaton",
 }
-"""What each capability is, in an error that says which one is missing."""
+"""Descriptions of capabilities for error messages."""
 
 
 def balanced(stream: Stream, count: int) -> Labels:
-    """Return `count` labels, 0 and 1 in turn, the first by a coin; (count,)."""
+    """Return alternating labels 0 and 1 (count,); the first is random."""
     first = stream.integers(2, 1)
     return (np.arange(count, dtype=np.int64) + first) % 2

@@ -17,30 +17,29 @@ from formalbench.contracts.config import Value
 from formalbench.contracts.theory import Theory
 
 Lazy = Annotated[str, Field(pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*$")]
-"""Where something is found: ``"package.module:Name"``."""
+"""Import path: ``"package.module:Name"``."""
 
 Factory = Callable[..., Any] | Lazy
-"""A callable, or where to find it."""
+"""A callable or its import path."""
 
 Options = type | Lazy | None
-"""A `formalbench.Config`, or where to find it; None if there is nothing to set."""
+"""A `formalbench.Config` class or its import path; None if there are no options."""
 
 Version = Annotated[int, Field(ge=0, strict=True)]
 
 SomeNames = Annotated[tuple[str, ...], Field(min_length=1)]
 
 LONGEST = 10_000_000
-"""The longest string a split may ask for."""
+"""Maximum string length of a split."""
 
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """Which string lengths a task trains on and which it is tested on (both ends included).
+    """String lengths for training and testing (both ends included).
 
     Attributes:
-        train: the shortest and the longest.
-        test: the shortest and the longest.
-        step: 1 for every length within, 2 for every second one from the shortest on, …
+        train: smallest and largest. test: smallest and largest. step: 1 for every length, 2 for
+            every second length from the smallest on, …
     """
 
     train: tuple[int, int] = (1, 40)
@@ -56,7 +55,7 @@ class Splits:
 
     @property
     def overlap(self) -> tuple[int, int] | None:
-        """The least and the greatest length that is within both; None if none is."""
+        """Smallest and largest length in both splits; None if they do not overlap."""
         first = max(self.train[0], self.test[0])
         last = min(self.train[1], self.test[1])
         return (first, last) if first <= last else None
@@ -64,24 +63,24 @@ class Splits:
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """A source of strings, announced: a language, a string function.
+    """Announces a task's source: a language, a string function or texts.
 
     Attributes:
         name: lower case with hyphens; may hold integer fields, as in ``dyck-{k}-{D}``.
         version: raise it whenever a symbol of any test set could change.
         summary: one line for listings.
         factory: called as ``factory(config, **fields)`` with the fields of its name, without the
-            config if it has none; returns a `formalbench.Source`, as a `formalbench.Language`.
+            config if it has none; returns a `formalbench.Source`, such as a `formalbench.Language`.
         objectives: the supported objectives; the first is the default.
         splits: lengths for training and testing, unless the source states its own.
         config: the class of its options, which `--set task.key=value` changes.
         defaults: options of this one that differ from the config's own defaults.
         reference: the paper, section or equation that defines it.
-        shortcuts: by full name, the accuracy (0 to 1) at `classify`, options as they are, of the
-            best classifier known that sees no order: ends, counts, pairs of neighbours.
-        theory: its classes of languages; None to compute them from its automaton when needed.
-        keywords: other names and topics, such as ``state tracking``. Searches find them, and an
-            unknown name that equals one suggests this task.
+        shortcuts: by full name, the accuracy (0 to 1) of the best known order-blind classifier
+            (ends, counts, pairs of neighbours) at `classify` with these options.
+        theory: its language classes; None to compute them from its automaton when needed.
+        keywords: other names and topics, such as ``state tracking``. Used by searches and by
+            suggestions for unknown names.
     """
 
     name: str
@@ -100,7 +99,7 @@ class TaskSpec:
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """A model, announced.
+    """Announces a model.
 
     Attributes:
         name: lower case with hyphens; may hold integer fields, as in ``yao-hard-{k}-{D}``.
@@ -112,14 +111,14 @@ class ModelSpec:
         kind: ``learned`` (trained by the protocol) or ``exact`` (a construction).
         config: the class of the family's options, which `--set model.key=value` changes.
         defaults: options of this one that differ from the config's own defaults.
-        objectives: the objectives its networks can answer; empty for all whose layout it does.
+        objectives: the objectives its networks can answer; empty for all whose layout they support.
         reference: the paper, section or equation that defines it.
         task: for an exact model, the task it was made for; may hold the fields of its
             name, as in ``dyck-{k}-{D}``.
-        by_name: whether ``--model all`` leaves it out, as for a paper's network with the size and
-            the tasks of the paper.
-        family: the architecture that it belongs to, trained or built by hand, such as
-            ``transformer``. Maps show a family together. Empty if it is its own family.
+        by_name: whether ``--model all`` omits it, as for a paper's network with that paper's size
+            and tasks.
+        family: its architecture, such as ``transformer``; maps show a family together. Empty if it
+            is its own family.
     """
 
     name: str
@@ -138,7 +137,7 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class SuiteSpec:
-    """A named list of tasks, and the protocol it is meant for.
+    """Announces a suite: a named list of tasks, with its protocol.
 
     Attributes:
         name: lower case with hyphens.
@@ -177,7 +176,7 @@ class ProtocolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveSpec:
-    """An objective, announced.
+    """Announces an objective.
 
     Attributes:
         name: lower case with hyphens, as in ``parity:tag``.
@@ -198,7 +197,7 @@ class ObjectiveSpec:
 
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
-    """A metric, announced.
+    """Announces a metric.
 
     Attributes:
         name: lower case with hyphens.
@@ -220,12 +219,12 @@ class MetricSpec:
 
 @dataclass(frozen=True, slots=True)
 class ProbeSpec:
-    """Something to read off a network's trace, announced.
+    """Announces a probe: values computed from a network's trace.
 
     Attributes:
         name: lower case with hyphens.
         summary: one line for listings.
-        factory: a function of a trace; returns a series for every place it found.
+        factory: a function of a trace; returns a series for every place.
     """
 
     name: str
@@ -235,7 +234,7 @@ class ProbeSpec:
 
 @dataclass(frozen=True, slots=True)
 class OptimiserSpec:
-    """An optimiser, announced; a protocol names it under ``optimiser``.
+    """Announces an optimiser; a protocol names it under ``optimiser``.
 
     Attributes:
         name: lower case with hyphens.
@@ -256,7 +255,7 @@ class OptimiserSpec:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSpec:
-    """A schedule of the learning rate, announced; a protocol names it under ``schedule``.
+    """Announces a learning-rate schedule; a protocol names it under ``schedule``.
 
     Attributes:
         name: lower case with hyphens.
@@ -275,7 +274,7 @@ class ScheduleSpec:
 
 @dataclass(frozen=True, slots=True)
 class SamplerSpec:
-    """A sampler of training strings, announced; a protocol names it as ``curriculum.kind``.
+    """Announces a sampler of training strings; a protocol names it as ``curriculum.kind``.
 
     Attributes:
         name: lower case with hyphens.
@@ -283,7 +282,7 @@ class SamplerSpec:
         factory: called with its config, if it has one; returns a `formalbench.Sampler`.
         config: the class of its options.
         reference: where it comes from.
-        version: raise it whenever what it draws could change.
+        version: raise it whenever its samples could change.
     """
 
     name: str
@@ -296,7 +295,7 @@ class SamplerSpec:
 
 @dataclass(frozen=True, slots=True)
 class PenaltySpec:
-    """A penalty, announced; a protocol names it, with a weight, under ``penalties``.
+    """Announces a penalty; a protocol names it, with a weight, under ``penalties``.
 
     Attributes:
         name: lower case with hyphens.
@@ -315,7 +314,7 @@ class PenaltySpec:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorSpec:
-    """Something that carries units of work out, announced; ``--executor`` names it.
+    """Announces an executor of units of work; ``--executor`` names it.
 
     Attributes:
         name: lower case with hyphens.
@@ -323,8 +322,8 @@ class ExecutorSpec:
         factory: called with a `formalbench.Workplace` and its config, if it has one; returns a
             `concurrent.futures.Executor`.
         config: the class of its options, which `--set executor.key=value` changes.
-        workplace: of one that works on other machines: called with its config, returns the
-            `formalbench.Workplace` that units get unless the user says otherwise.
+        workplace: for executors on other machines: called with the config, returns the default
+            `formalbench.Workplace` of units.
     """
 
     name: str
@@ -336,15 +335,15 @@ class ExecutorSpec:
 
 @dataclass(frozen=True, slots=True)
 class TrackerSpec:
-    """Something that keeps the numbers of runs elsewhere, announced; ``--tracker`` names it.
+    """Announces a tracker, which stores numbers of runs elsewhere; ``--tracker`` names it.
 
     Attributes:
         name: lower case with hyphens.
         summary: one line for listings.
         factory: called with its config, if it has one; returns an observer, an object whose
-            methods are marked `formalbench.hookimpl`. Its `close()`, if there is one, is called
-            when the session ends, however it ends. What it lacks, as a package, it says in a
-            `formalbench.RequestError`.
+            methods are marked `formalbench.hookimpl`. Its `close()`, if there is one, is always
+            called when the session ends. It raises `formalbench.RequestError` if something is
+            missing, such as a package.
         config: the class of its options, which `--set tracker.key=value` changes.
     """
 
@@ -356,7 +355,7 @@ class TrackerSpec:
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """Announces numbers of a paper. Boards show them in tables of published numbers.
+    """Announces numbers of a paper, which boards show in tables of published numbers.
 
     Attributes:
         name: lower case with hyphens; the table's key in its file.
@@ -371,20 +370,19 @@ class TableSpec:
 
 @dataclass(frozen=True, slots=True)
 class ReproductionSpec:
-    """A figure or table of a paper that ``formalbench reproduce`` reproduces.
+    """Announces a figure or table of a paper for ``formalbench reproduce``.
 
     Attributes:
         name: lower case with hyphens, as on the command line and in the names of its files.
         summary: what is reproduced; the title of its page.
-        reference: the paper, and where in it.
-        factory: measures it and checks the claims: called with the bench of ``formalbench
-            reproduce``, returns its findings.
-        about: what the figure or table shows, in a paragraph.
-        reduced: what is less at the scale ``quick`` than at ``paper``; a sentence or two.
-        core_hours: how long one CPU core takes, at the scales ``quick`` and ``paper``; None where
-            that is not known.
+        reference: the paper, with number of the figure or table.
+        factory: called with the bench of ``formalbench reproduce``; measures, checks the claims and
+            returns the findings.
+        about: description of the figure or table, a paragraph.
+        reduced: what the scale ``quick`` reduces; a sentence or two.
+        core_hours: CPU core hours at the scales ``quick`` and ``paper``; None if unknown.
         figure: whether it draws one.
-        inside: whether it looks into the networks, so that records alone do not give its numbers.
+        inside: whether it measures inside networks, so that records alone are not enough.
     """
 
     name: str
@@ -418,7 +416,7 @@ Spec = (
 
 
 def display(name: str, options: Mapping[str, Value]) -> str:
-    """Return a name with the options set, as people see it: ``regulargpt[chunk=3]``."""
+    """Return a name with options, as displayed: ``regulargpt[chunk=3]``."""
     if not options:
         return name
     pairs = ", ".join(f"{key}={show_value(value)}" for key, value in sorted(options.items()))
@@ -426,7 +424,7 @@ def display(name: str, options: Mapping[str, Value]) -> str:
 
 
 def show_value(value: Value | Sequence[Value]) -> str:
-    """Return an option's value, or a list of them, as `--set` takes it."""
+    """Format an option's value, or a list of values, for `--set`."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ",".join(map(show_value, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def expected_shape(task: Task, batch: Batch) -> tuple[int, ...]:
-    """Return the shape of the logits that a task asks for, given a batch.
+    """Return the shape of a task's logits for a batch.
 
     (B, K) for the layout ``last``, (B, N, K) for ``each``, (B, N+1, K) for ``prefixes`` and
     (B, M+1, K) for ``decoded``.
@@ -35,7 +35,7 @@ def expected_shape(task: Task, batch: Batch) -> tuple[int, ...]:
     return count, length + (task.layout != "each"), task.outputs
 
 
-@dataclass(frozen=True, eq=False)  # one task is itself: caches keep what belongs to it
+@dataclass(frozen=True, eq=False)  # compared by identity, as the key of caches
 class Task:
     """A source with one objective.
 
@@ -44,9 +44,9 @@ class Task:
         version: the task version.
         source: the language, string function or corpus.
         objective: the question about its strings.
-        splits: lengths for training and testing.
-        parameters: the options that differ from their defaults.
-        extra_metrics: measured beside the objective's own.
+        splits: training and test lengths.
+        parameters: options that differ from their defaults.
+        extra_metrics: metrics in addition to the objective's own.
     """
 
     source_name: str
@@ -59,12 +59,12 @@ class Task:
 
     @property
     def name(self) -> str:
-        """The full form of the name, as in ``parity:classify``."""
+        """The full name, as in ``parity:classify``."""
         return f"{self.source_name}:{self.objective.name}"
 
     @cached_property
     def alphabet(self) -> tuple[str, ...]:
-        """The symbols that a network is given; the id of a symbol is its index."""
+        """The input symbols of a network; a symbol's id is its index."""
         return self.objective.alphabet(self.source)
 
     @property
@@ -79,7 +79,7 @@ class Task:
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
-        """What is measured, the primary metric first."""
+        """The metrics, the primary one first."""
         return (*self.objective.metrics(self.source), *self.extra_metrics)
 
     @property
@@ -88,7 +88,7 @@ class Task:
         return self.metrics[0]
 
     def lengths(self, first: int, last: int) -> list[int]:
-        """Return the lengths within first … last at which there is something to ask."""
+        """Return the lengths first … last at which strings have something to answer."""
         return [
             length
             for length in range(first, last + 1)
@@ -96,12 +96,12 @@ class Task:
         ]
 
     def at_lengths(self, train: tuple[int, int] | None, test: tuple[int, int] | None) -> Task:
-        """Return this task with other lengths to train and test at; None for its own.
+        """Return this task with other training and test lengths; None keeps its own.
 
-        A task that takes every second length of its own takes the same of the others.
+        The task's step between lengths also applies to the new ones.
 
         Raises:
-            RequestError: if it takes none of them.
+            RequestError: if none of them can be used.
         """
         own = self.splits
         windows = (self._taken(train, own.train), self._taken(test, own.test))
@@ -119,14 +119,14 @@ class Task:
         return first, asked[1]
 
     def of(self, split: Split) -> Task:
-        """Return this task with the strings of a split; itself if the splits share them."""
+        """Return this task with the strings of a split; itself if splits share strings."""
         if not isinstance(self.source, HasParts):
             return self
         part = self.source.part(split)
         return self if part is self.source else replace(self, source=part)
 
     def sample(self, stream: Stream, length: int, count: int) -> Example:
-        """Draw an example of `count` strings of one length.
+        """Sample an example of `count` strings of one length.
 
         Raises:
             TypeError: if the source draws anything else than 64-bit ids of this shape.
@@ -134,7 +134,7 @@ class Task:
         return self.examples(self.strings(stream, length, count), stream)
 
     def strings(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw `count` strings of one length, (count, length), as the source has them.
+        """Sample `count` strings of one length from the source, (count, length).
 
         Raises:
             TypeError: if the source draws anything else than 64-bit ids of this shape.
@@ -151,7 +151,7 @@ class Task:
         """Make an example of strings of one length.
 
         Args:
-            strings_BN: as the source draws them.
+            strings_BN: strings of the source.
             stream: random numbers for the objective; None for the task's own stream.
         """
         stream = stream or self.stream("examples", strings_BN.shape[1])
@@ -166,20 +166,20 @@ class Task:
     def sample_window(
         self, stream: Stream, window: tuple[int, int], tokens: int
     ) -> tuple[Example, ...]:
-        """Draw what the source's process generates within a window of lengths.
+        """Sample strings of the source's process within a window of lengths.
 
         Args:
-            stream: where every number comes from.
-            window: the least and the greatest length, END not counted.
-            tokens: how many, END included.
+            stream: random numbers.
+            window: smallest and largest length, without END.
+            tokens: number of tokens, END included.
 
         Returns:
-            One example per length, shortest first, its strings in the order of drawing.
+            One example per length, shortest first, with strings in the order of sampling.
 
         Raises:
-            RequestError: if there is no process.
+            RequestError: if the source has no string process.
         """
-        # The process counts END.
+        # The process's lengths include END.
         ends = (window[0] + 1, window[1] + 1)
         symbols_T, lengths_B = process_of(self.source, self.objective).sample_corpus(
             stream, ends, tokens
@@ -192,7 +192,7 @@ class Task:
         return tuple(examples)
 
     def stream(self, *key: object) -> Stream:
-        """Return a stream of this task's own: (name, version, parameters) and then `key`."""
+        """Return this task's stream: its key is name, version and parameters, then `key`."""
         return Stream("task", self.name, self.version, dict(self.parameters), *key)
 
     def chance(self, lengths: Sequence[int]) -> Chance:
@@ -200,5 +200,5 @@ class Task:
         return self.objective.chance(self.source, lengths, self.stream("chance"))
 
     def plain(self, example: Example) -> list[Any]:
-        """Return each string's right answer as JSON has it."""
+        """Return each string's correct answer in JSON format."""
         return self.objective.plain(self.source, example)

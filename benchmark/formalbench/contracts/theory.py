@@ -1,4 +1,4 @@
-"""What theory says of a language: the classes it is in, from the smallest to the largest.
+"""Language classes, from the smallest to the largest.
 
 ====================  ======================================================================
 ``finite``            finitely many strings
@@ -13,16 +13,16 @@
 ``context-sensitive`` none of these
 ====================  ======================================================================
 
-Among regular languages each of the first seven is inside the next one. Of counter languages some
-are context-free and some are not, and all are context-sensitive. C-RASP defines some that are
-not regular as well, such as a^n b^n; of these nothing else within can be said. Of a function with
-more than two classes it is said that the strings of every class are such a language (of every class
-but 0 for ``finite``).
+Among regular languages each of the first seven classes is a subset of the next. Some counter
+languages are context-free, and all are context-sensitive. C-RASP also defines some non-regular
+languages, such as a^n b^n; for these, no smaller class is implied. A function with more than two
+classes is in a class if the strings of each of its classes are (for ``finite``: each except class
+0).
 
-C-RASP is what a counting transformer without positions computes. One that answers at the last
-symbol knows which symbol that is, and needs to count only what comes before: a language is in
-``c-rasp-last`` if, for every symbol a, {u : ua in it} is in ``c-rasp``. So every language in
-``c-rasp`` is in ``c-rasp-last``, which also has "ends in b".
+C-RASP is what a counting transformer without positions computes. If it answers at the last symbol,
+it knows that symbol and needs to count only the symbols before it: a language is in ``c-rasp-last``
+if, for every symbol a, {u : ua in it} is in ``c-rasp``. So every language in ``c-rasp`` is in
+``c-rasp-last``, which also has "ends in b".
 
 References: Yang, Veseli et al. (2026), arXiv:2608.13433, for R-trivial ⊊ C-RASP ⊊ star-free among
     regular languages; Schützenberger (1965), "On finite monoids having only trivial subgroups";
@@ -44,10 +44,10 @@ CLASSES = (*WITHIN_REGULAR, *LEVELS)
 
 @dataclass(frozen=True, slots=True)
 class Theory:
-    """The classes that a language is in; each is True, False or None if that is not known.
+    """Membership of a language in each class: True, False, or None if unknown.
 
     Attributes:
-        level: of the Chomsky hierarchy, with counter languages.
+        level: level of the Chomsky hierarchy, with counter languages.
         finite: whether it is finite.
         r_trivial: whether its syntactic monoid is R-trivial.
         c_rasp: whether C-RASP defines it, with the answer at an end marker.
@@ -55,9 +55,9 @@ class Theory:
             `c_rasp` is True or `star_free` is False.
         star_free: whether its syntactic monoid is aperiodic.
         solvable: whether all groups in its syntactic monoid are solvable.
-        context_free: whether a grammar generates it; given only for counter languages, because
-            the level of the others implies it.
-        note: why something is not known, or where it is proved.
+        context_free: whether a grammar generates it; only for counter languages, because the level
+            of others implies it.
+        note: why something is unknown, or where it is proved.
     """
 
     level: Level
@@ -101,7 +101,7 @@ class Theory:
         return cls("regular", note=note, **inside)
 
     def within(self, name: str) -> bool | None:
-        """Say whether the language is in a class of `CLASSES`; None if that is not known.
+        """Return whether the language is in a class of `CLASSES`; None if unknown.
 
         Regular languages are in all levels, but count only for the first one, so that a level
         selects the languages beyond it.
@@ -116,20 +116,20 @@ class Theory:
         return name == "context-sensitive" or self.level == name
 
     def is_open(self, name: str) -> bool:
-        """Say whether nobody knows if the language is in a class of `CLASSES`."""
+        """Return whether membership in a class of `CLASSES` is unknown."""
         beyond = self.level != "regular" and name in WITHIN_REGULAR and name not in BOTH_C_RASP
         return self.within(name) is None and not beyond
 
     @property
     def finest(self) -> str:
-        """The smallest class that a regular language is known to be in; of others the level."""
+        """The smallest known class of a regular language; for others, the level."""
         if self.level != "regular":
             return self.level
         return next(name for name in CLASSES if self.within(name))
 
     @property
     def label(self) -> str:
-        """The smallest class as text; the text says if a smaller one is not ruled out."""
+        """The smallest class as text, with a note if a smaller one is not ruled out."""
         if self.level == "regular" and any(map(self.is_open, WITHIN_REGULAR)):
             return f"{self.finest} or smaller"
         return self.finest

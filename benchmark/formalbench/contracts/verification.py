@@ -1,4 +1,4 @@
-"""The record of a verification: the tested strings of an exact model, and the result."""
+"""Records of verifications: an exact model, the tested strings and the result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ format, sums, softmax and the statistics of layer norms in fp32 before they are 
 
 
 def dtype_title(dtype: str) -> str:
-    """Return a format as tables name it: ``fp16 (mixed)``, ``fp32``."""
+    """Return a format's display name: ``fp16 (mixed)``, ``fp32``."""
     return f"{dtype} (mixed)" if dtype in MIXED else dtype
 
 
@@ -41,21 +41,22 @@ Amount = Annotated[float, Field(ge=0)]
 Length = Annotated[int, Field(ge=0, le=10_000_000)]
 
 STRINGS_VERSION = 1
-"""Raised whenever a verification's strings could change; older records then stop counting."""
+"""Version of the strings; raise it whenever they could change. Older records then no longer
+count."""
 
 MAX_ENTRIES = 64
-"""Entries of a figure per length; of more lengths, neighbours share one."""
+"""Maximum entries per series; with more lengths, neighbouring lengths share one."""
 
 
 class Asked(Part):
     """The strings of a verification.
 
     Attributes:
-        version: of how they are made (`STRINGS_VERSION`).
+        version: `STRINGS_VERSION`.
         exhaustive: every string up to this length; None if there were none.
-        lengths: of the long ones.
+        lengths: lengths of the long strings.
         count: random strings per length.
-        seed: of these.
+        seed: seed of the random strings.
     """
 
     version: Count = STRINGS_VERSION
@@ -99,7 +100,7 @@ def verifying(model: ModelUsed, task: TaskUsed, asked: Asked, dtype: str) -> lis
 
 
 class Judged(Part):
-    """How many strings there were, and how many of them were answered wrong."""
+    """Number of strings, and of wrong answers."""
 
     strings: Count
     errors: Count
@@ -112,13 +113,13 @@ class Judged(Part):
 
 
 class ByLength(Part):
-    """The random strings, by length: parallel arrays.
+    """Results on random strings by length: parallel arrays.
 
     Attributes:
-        errors: at each of the lengths asked for.
-        min_margin: the least distance of a logit to the decision; None where no logit was
-            finite. This and the next two have one entry for `window` consecutive lengths.
-        mean_bits, max_bits: cross-entropy per answer, the mean and the worst.
+        errors: number of errors at each length.
+        min_margin: smallest margin of a logit; None where no logit was finite. This and the next
+            two have one entry for `window` consecutive lengths.
+        mean_bits, max_bits: mean and maximum cross-entropy per answer.
         window: lengths per entry; the last entry may have fewer.
     """
 
@@ -137,12 +138,12 @@ class ByLength(Part):
 
 
 class Failure(Part):
-    """The first string answered wrong; a long one is cut.
+    """The first wrong string; long ones are cut.
 
     Attributes:
-        string: in plain symbols.
-        expected: the right answer.
-        logit: the one that decided; None if it was not finite.
+        string: its symbols.
+        expected: the correct answer.
+        logit: the deciding logit; None if it was not finite.
     """
 
     string: Line
@@ -154,20 +155,20 @@ class VerificationRecord(Part):
     """The record of one verification: one JSON file.
 
     Attributes:
-        schema_version: of this format; first in the file.
-        kind: what was done.
+        schema_version: version of this format; first in the file.
+        kind: always ``verification``.
         verification_id: hash of everything that decides its numbers.
-        model, task: what was verified on what.
-        constants: of the paper's formulas.
-        depth, width: of the network, as far as it says; the depth that the longest string took.
-        asked: which strings.
-        dtype: in which they were judged.
-        exhaustive, adversarial: strings and errors of these; None if there were none.
-        by_length: the random strings.
-        first_failure: None if nothing failed.
-        break_length: by dtype, the largest length with no error up to it; None if only one
+        model, task: the verified model and its task.
+        constants: constants of the paper's formulas.
+        depth, width: size of the network if it states it; depth for the longest string.
+        asked: the tested strings.
+        dtype: number format of the test.
+        exhaustive, adversarial: their numbers of strings and errors; None if there were none.
+        by_length: results on random strings.
+        first_failure: first wrong string; None if there is none.
+        break_length: by dtype, the largest length up to which there is no error; None if only one
             dtype was tested.
-        environment, command, date: as of a run.
+        environment, command, date: as in a run's record.
     """
 
     schema_version: Literal[2]
@@ -205,19 +206,19 @@ class VerificationRecord(Part):
 
     @property
     def errors(self) -> int:
-        """The strings answered wrong."""
+        """Number of wrong strings."""
         exhaustive = self.exhaustive.errors if self.exhaustive else 0
         return exhaustive + self.adversarial.errors + sum(self.by_length.errors)
 
     @property
     def strings(self) -> int:
-        """The strings judged."""
+        """Number of tested strings."""
         exhaustive = self.exhaustive.strings if self.exhaustive else 0
         return exhaustive + self.adversarial.strings + len(self.asked.lengths) * self.asked.count
 
     @property
     def identity(self) -> str:
-        """What `verification_id` must be."""
+        """The correct `verification_id`."""
         facts = {
             "model": json.loads(used_text(self.model)),
             "task": json.loads(used_text(self.task)),
@@ -238,11 +239,11 @@ AnyRecord = Record | VerificationRecord
 
 
 def parse_any(text: str | bytes, name: str) -> AnyRecord:
-    """Read a record of any kind from untrusted JSON.
+    """Read a run's or a verification's record from untrusted JSON.
 
     Args:
         text: the file's contents.
-        name: what to call the file in an error.
+        name: name of the file in error messages.
 
     Raises:
         RequestError: one line that says what is wrong.
@@ -251,7 +252,7 @@ def parse_any(text: str | bytes, name: str) -> AnyRecord:
 
 
 def parsed(data: dict[str, Any], name: str) -> AnyRecord:
-    """Return the record of any kind that an object holds.
+    """Return the record in a JSON object, of either kind.
 
     Raises:
         RequestError: one line with its first problem.

@@ -1,4 +1,4 @@
-"""The plugin host: finds plugins, keeps what they announce, and turns names into things."""
+"""The plugin host: finds plugins and resolves names to tasks, models and protocols."""
 
 from formalbench.host.host import PluginHost, load_plugins
 from formalbench.host.plugin import LocalPlugin, Plugin

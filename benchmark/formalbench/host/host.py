@@ -1,4 +1,4 @@
-"""All plugins together: names become tasks, models, objectives and protocols."""
+"""The plugin host: resolves names to tasks, models, objectives and protocols."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ C = TypeVar("C", bound=TaskSpec | ModelSpec)
 
 
 def read_table(spec: TableSpec) -> PublishedTable:
-    """Return the table that a spec announces.
+    """Read the table that a spec announces.
 
     Raises:
         RequestError: one line that names the file and what is wrong in it.
@@ -57,7 +57,7 @@ def read_table(spec: TableSpec) -> PublishedTable:
 
 
 def read_tables(path: Path) -> tuple[PublishedTable, ...]:
-    """Return the tables of a file.
+    """Read the tables of a file.
 
     Raises:
         RequestError: one line that names the file and what is wrong in it.
@@ -73,7 +73,7 @@ def read_tables(path: Path) -> tuple[PublishedTable, ...]:
 
 
 def load(factory: Factory) -> Callable[..., Any]:
-    """Return the callable a factory stands for, importing a lazy one."""
+    """Return the callable of a factory; import a lazy one."""
     if not isinstance(factory, str):
         return factory
     module, _, attribute = factory.partition(":")
@@ -83,17 +83,16 @@ def load(factory: Factory) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Selection(Generic[C]):
-    """A model or a task that a user named: looked up once, and passed on.
+    """A model or task selected by name.
 
     Attributes:
         scope: ``model`` or ``task``.
-        name: without options, as ``dyck-2-3``; of a task also without its objective.
-        spec: what its plugin announced.
-        plugin: the plugin.
-        fields: the integers in the name, as ``{"k": 2, "D": 3}``.
-        written: its options in brackets, and those given by value.
-        settings: what was set with ``--set``; what is in `written` wins.
-        objective: of a task, the objective's name.
+        name: without options, such as ``dyck-2-3``; for a task also without objective.
+        spec: its spec. plugin: its plugin. fields: integers in the name, such as ``{"k": 2, "D":
+            3}``.
+        written: options in brackets, and options given by value.
+        settings: options from ``--set``; those in `written` have precedence.
+        objective: objective's name, for a task.
     """
 
     scope: str
@@ -107,15 +106,15 @@ class Selection(Generic[C]):
 
     @cached_property
     def facts(self) -> OptionTable:
-        """The options that it has."""
+        """The options that it supports."""
         return option_facts(self.spec)
 
     @cached_property
     def config(self) -> Config | None:
-        """Its options, checked; None if it has none.
+        """Its validated options; None if it has none.
 
         Raises:
-            RequestError: for an option that it does not have, or a value that is not allowed.
+            RequestError: for an unknown option or an invalid value.
         """
         config = config_of(self.spec)
         known = () if config is None else config.model_fields
@@ -129,12 +128,12 @@ class Selection(Generic[C]):
 
     @property
     def full_name(self) -> str:
-        """The name as records have it: ``lstm``, ``parity:classify``."""
+        """The name in records: ``lstm``, ``parity:classify``."""
         return f"{self.name}:{self.objective}" if self.objective else self.name
 
     @property
     def title(self) -> str:
-        """The full name with its options, as people see it: ``lstm[width=32]``."""
+        """The display name with options: ``lstm[width=32]``."""
         return display(self.full_name, self.options)
 
     def build(self, *arguments: Any) -> Any:
@@ -144,10 +143,10 @@ class Selection(Generic[C]):
 
 
 class PluginHost(LoadedPlugins):
-    """Everything plugins announced, and the way from a name to the thing itself.
+    """All loaded plugins; resolves names and builds tasks and networks.
 
     Args:
-        warn: called with one line for each broken plugin that nobody asked for.
+        warn: called with one line for each broken plugin that the user did not name.
     """
 
     def __init__(self, warn: Warn = to_stderr) -> None:
@@ -165,11 +164,11 @@ class PluginHost(LoadedPlugins):
 
         Args:
             name: of the model, options behind it in brackets: ``lstm[width=32]``.
-            settings: what was set; keys that it does not have are for others.
+            settings: settings; keys of other models are ignored.
             options: more options, by value.
 
         Raises:
-            RequestError: for an unknown name, or options that cannot be.
+            RequestError: for an unknown name or invalid options.
         """
         bare, written = parse_instance(name)
         entry, fields = self.models.get(bare)
@@ -182,7 +181,8 @@ class PluginHost(LoadedPlugins):
     ) -> Selection[TaskSpec]:
         """Look a task up: ``parity``, ``parity:tag`` or ``parity:tag[p=0.3]``; see `select_model`.
 
-        An objective that the spec does not name can be asked for if the source has what it needs.
+        An objective that the spec does not list works if the source has the capabilities that it
+        needs.
         """
         bare, written = parse_instance(name)
         language, objective = split_task(bare)
@@ -201,22 +201,22 @@ class PluginHost(LoadedPlugins):
         return _checked(found)
 
     def task_entry(self, name: str) -> tuple[Entry[TaskSpec], str, dict[str, int]]:
-        """Return the spec of a task name, its objective's name, and the fields in the name."""
+        """Return spec, objective's name and integer fields of a task name."""
         found = self.select_task(name)
         return Entry(found.spec, found.plugin), found.objective, dict(found.fields)
 
     # Tasks.
 
     def task(self, name: str, options: Mapping[str, Value] | None = None) -> Task:
-        """Build the `Task` that a name means; see `select_task` and `build_task`."""
+        """Build a `Task` by name; see `select_task` and `build_task`."""
         return self.build_task(self.select_task(name, (), options))
 
     def build_task(self, selected: Selection[TaskSpec]) -> Task:
         """Build a task.
 
         Raises:
-            RequestError: for an option the language refuses, or an objective that needs what it
-                does not have.
+            RequestError: for an option that the language rejects, or an objective that it does not
+                support.
             BrokenPluginError: if the plugin's factory fails.
         """
         from formalbench.contracts.objective import CROSS_ENTROPY
@@ -247,16 +247,16 @@ class PluginHost(LoadedPlugins):
         return task
 
     def shortcut(self, name: str) -> float | None:
-        """Return the accuracy, 0 to 1, of the best known rule that is not the language.
+        """Return the accuracy, 0 to 1, of the best known shortcut for a task.
 
-        Nothing is built or measured for it: the task's spec has it (docs/shortcuts.md).
+        It is read from the task's spec (docs/shortcuts.md).
 
         Args:
-            name: of a task, as `select_task` takes it.
+            name: task name, as for `select_task`.
 
         Returns:
-            None where it was not measured: of an objective other than `classify`, of options that
-            are not the defaults, of most members of a family, of languages from files.
+            None if it was not measured: for objectives other than `classify`, non-default
+            options, most members of a family, and languages from files.
         """
         task = self.select_task(name)
         if task.objective != "classify" or task.options:
@@ -264,7 +264,7 @@ class PluginHost(LoadedPlugins):
         return task.spec.shortcuts.get(task.name)
 
     def warn_of_overlap(self, task: Task) -> None:
-        """Say so if a task is tested at lengths, or on strings, that it trains on."""
+        """Warn if training and test share lengths or strings."""
         from formalbench.contracts.source import HasParts
 
         told = task.source.overlap() if isinstance(task.source, HasParts) else None
@@ -283,7 +283,7 @@ class PluginHost(LoadedPlugins):
             return source
 
     def objective(self, name: str) -> Objective:
-        """Return the objective called `name`; the same one every time.
+        """Return the objective called `name` (cached).
 
         Raises:
             RequestError: for an unknown name.
@@ -296,7 +296,7 @@ class PluginHost(LoadedPlugins):
         return self._objectives[name]
 
     def _made(self, registry: Registry[Any], name: str, kind: Any) -> Any:
-        """Return what the factory of an objective or a metric makes."""
+        """Build an objective or a metric."""
         entry, _ = registry.get(name)
         with self.blaming(entry.plugin):
             made = load(entry.spec.factory)()
@@ -306,7 +306,7 @@ class PluginHost(LoadedPlugins):
         return made
 
     def _check_asked(self, selected: Selection[TaskSpec], source: Source) -> Objective:
-        """Return the objective of a task, if it can be asked of a source."""
+        """Return an objective if a source supports it."""
         objective = self.objective(selected.objective)
         with self.blaming(self.objectives.get(objective.name)[0].plugin):
             refusal = objective.refusal(source)
@@ -323,18 +323,18 @@ class PluginHost(LoadedPlugins):
     # Networks.
 
     def network(self, name: str, task: Task, options: Mapping[str, Value] | None = None) -> Any:
-        """Build the network of the model that a name means; see `build_network`."""
+        """Build a model's network by name; see `build_network`."""
         return self.build_network(self.select_model(name, (), options), task)
 
     def build_network(self, selected: Selection[ModelSpec], task: Task) -> Any:
-        """Build a model's network for a `Task`; its weights come from torch's global generator.
+        """Build a model's network for a `Task`, with weights from torch's global generator.
 
         Returns:
-            A `torch.nn.Module` that answers in the objective's layout; a backbone is in a
+            A `torch.nn.Module` with the objective's layout; a backbone is wrapped in a
             `formalbench.readout.Readout`.
 
         Raises:
-            RequestError: for a task or option the model refuses.
+            RequestError: for a task or option that the model rejects.
             BrokenPluginError: if the plugin's factory fails.
         """
         from formalbench.contracts.network import traits_of
@@ -353,12 +353,12 @@ class PluginHost(LoadedPlugins):
     def protocol(
         self, name: str, changes: Mapping[str, Any] | None = None, version: int | None = None
     ) -> Protocol:
-        """Return the `Protocol` called `name`, with what it extends and all defaults.
+        """Return the `Protocol` called `name`, with inherited values and defaults filled in.
 
         Args:
             name: as in its file.
-            changes: values of some keys, as text or not: ``{"test.strings": "64"}``.
-            version: an earlier one, if its file is still registered; None for the newest.
+            changes: changed values by dotted key, as text or value: ``{"test.strings": "64"}``.
+            version: an earlier version whose file is registered; None for the newest.
 
         Raises:
             RequestError: one line that names the file and the key.
@@ -366,13 +366,13 @@ class PluginHost(LoadedPlugins):
         return self._protocol_loader.load(name, changes, version)
 
     def protocol_chain(self, name: str) -> tuple[str, ...]:
-        """Return a protocol's name and those of the protocols that it extends, nearest first."""
+        """Return the names of a protocol and of those it extends, nearest first."""
         if name not in self._chains:
             self._chains[name] = self._protocol_loader.chain(name)
         return self._chains[name]
 
     def protocol_takes_list(self, key: str) -> bool:
-        """Say whether a protocol's key may hold several values: then a comma parts them."""
+        """Return whether a protocol's key may hold several values: then a comma parts them."""
         return self._protocol_loader.takes_list(key)
 
     @property
@@ -387,17 +387,17 @@ class PluginHost(LoadedPlugins):
         return ProtocolLoader(self.protocols, self.penalties, choices)
 
     def table(self, name: str) -> PublishedTable:
-        """Return the numbers of a paper that are announced under a name.
+        """Return the table of a paper's numbers called `name`.
 
         Raises:
-            RequestError: for an unknown name, or a file that does not hold them.
+            RequestError: for an unknown name or a file without this table.
         """
         if name not in self._tables:
             self._tables[name] = read_table(self.tables.get(name)[0].spec)
         return self._tables[name]
 
     def published(self) -> tuple[PublishedTable, ...]:
-        """Return all numbers from papers; a bad file, which nobody asked for, is one line."""
+        """Return all tables of papers' numbers; an invalid file is one warning."""
         found = []
         for entry in self.tables.all():
             try:
@@ -412,7 +412,7 @@ class PluginHost(LoadedPlugins):
 
 
 def load_plugins(plugins: Sequence[Path | str]) -> PluginHost:
-    """Return a host with everything that is installed, and local plugins.
+    """Create a host with all installed plugins and these local ones.
 
     Raises:
         RequestError: if `plugins` is no list of paths of plugins.
@@ -424,10 +424,10 @@ def load_plugins(plugins: Sequence[Path | str]) -> PluginHost:
 
 
 def check_offered(name: str, spec: ModelSpec, objective: str) -> None:
-    """Refuse an objective that a model says it does not do.
+    """Check that a model supports an objective.
 
     Raises:
-        RequestError: naming those that it does.
+        RequestError: naming the supported ones.
     """
     if spec.objectives and objective not in spec.objectives:
         raise RequestError(
@@ -436,7 +436,7 @@ def check_offered(name: str, spec: ModelSpec, objective: str) -> None:
 
 
 def _check_traits(name: str, traits: Traits, task: Task) -> None:
-    """Refuse a network that cannot answer a task as it asks."""
+    """Check that a network's traits fit a task."""
     objective = task.objective
     refused = f"model {name} does not do {objective.name}: "
     if task.layout == "decoded":
@@ -447,7 +447,7 @@ def _check_traits(name: str, traits: Traits, task: Task) -> None:
 
 
 def answering(network: nn.Module, task: Task) -> nn.Module:
-    """Return a network that answers a task: itself or, if it is a backbone, with a readout."""
+    """Return the network; add a readout if it is a backbone."""
     from formalbench.contracts.network import traits_of
 
     if not traits_of(network).backbone:
@@ -459,5 +459,5 @@ def answering(network: nn.Module, task: Task) -> nn.Module:
 
 def _checked(selected: Selection[C]) -> Selection[C]:
     if selected.written or selected.settings:
-        _ = selected.config  # a bad one fails here, before anything is made
+        _ = selected.config  # fails here if it is invalid
     return selected

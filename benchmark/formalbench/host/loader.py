@@ -1,4 +1,4 @@
-"""Load plugins one by one and call their hooks; what one does wrong is its own error."""
+"""Load plugins one by one and call their hooks; an error in one does not affect others."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ Host = TypeVar("Host", bound="LoadedPlugins")
 
 @contextlib.contextmanager
 def as_failures() -> Iterator[None]:
-    """Let nothing out but `PLUGIN_FAILURES`, and what comes from outside the plugin.
+    """Convert exceptions of a plugin that are not `PLUGIN_FAILURES`.
 
     Raises:
-        RuntimeError: in place of any other exception, from the same line.
+        RuntimeError: instead of any other exception that the plugin raises.
     """
     try:
         yield
@@ -77,12 +77,12 @@ def as_failures() -> Iterator[None]:
 
 
 def to_stderr(line: str) -> None:
-    """Say a line where nobody takes it for a result."""
+    """Print a warning on standard error."""
     print(line, file=sys.stderr)
 
 
 class LoadedPlugins:
-    """Everything plugins announced, and how they are told of what happens.
+    """Loads plugins, keeps their specs and notifies observers.
 
     Args:
         warn: called with one line for each broken plugin that nobody asked for.
@@ -111,7 +111,7 @@ class LoadedPlugins:
 
     @property
     def registries(self) -> dict[str, Registry[Any]]:
-        """Every registry, by the plural of what is in it."""
+        """All registries by plural kind."""
         kinds = (
             *(self.tasks, self.models, self.suites, self.protocols, self.objectives),
             *(self.metrics, self.probes, self.optimisers, self.schedules, self.samplers),
@@ -130,18 +130,18 @@ class LoadedPlugins:
     ) -> Host:
         """Load all installed plugins, then those of ``FORMALBENCH_PLUGINS`` and `paths`.
 
-        A name that one of ``FORMALBENCH_PLUGINS`` shares is refused when it is used: these are
-        loaded for every command, most of which have no need of it.
+        A name clash with a plugin of ``FORMALBENCH_PLUGINS`` is an error only when the name is
+        used, because these plugins are loaded for every command.
 
         Args:
             paths: of local plugins.
             warn: called with one line for each broken plugin that nobody asked for.
-            apart: whether these are only noted if any of them is code, for another process.
-            own_code: whether to import formalbench's own code alone: other plugins are noted, but
-                for files of data.
+            apart: whether to only note them, for another process, if one of them is code.
+            own_code: whether to import only formalbench's code; other plugins, except data files,
+                are only noted.
 
         Raises:
-            RequestError: if a path is no plugin, a file is bad, or a name of `paths` clashes.
+            RequestError: if a path is no plugin, a file is invalid, or a name of `paths` clashes.
             BrokenPluginError: if a Python plugin that was asked for is broken.
         """
         host = cls(warn)
@@ -162,17 +162,17 @@ class LoadedPlugins:
                 noted = host.local_plugin(one)
                 if noted is None or not (own_code and any_code):
                     raise
-                noted.noted = True  # a plugin that is not loaded here may read it
+                noted.noted = True  # a noted plugin may be its reader
         for plugin in host.plugins:
             if plugin.local in named:
                 host.check_clashes(plugin)
         return host
 
     def load_installed(self, *, own_code: bool = False) -> None:
-        """Load the entry points of every installed distribution; a broken one is one line.
+        """Load the entry points of every installed distribution; a broken one is one warning.
 
         Args:
-            own_code: whether to note those of others than formalbench, and not to load them.
+            own_code: whether to note plugins of other distributions without loading them.
         """
         for point in sorted(metadata.entry_points(group=PROJECT), key=lambda point: point.name):
             name = point.dist.name if point.dist else "?"
@@ -192,7 +192,7 @@ class LoadedPlugins:
         """Load a plugin the user named.
 
         Raises:
-            RequestError: if its contents changed, or a file is bad.
+            RequestError: if its contents changed or a file is invalid.
             BrokenPluginError: if its Python is broken.
         """
         if local.path != SESSION and content_hash(local.path) != local.sha256:
@@ -206,13 +206,13 @@ class LoadedPlugins:
             self._load_file(plugin, local.path)
 
     def note_local(self, local: LocalPlugin) -> Plugin:
-        """Know of a plugin the user named, and load nothing."""
+        """Register a local plugin without loading it."""
         plugin = Plugin(local.named.name, str(local.named), "", local=local)
         self.plugins.append(plugin)
         return plugin
 
     def announce(self, plugin: Plugin, specs: Mapping[str, Sequence[Any]]) -> None:
-        """Know what a noted plugin provides, by the plural of each kind.
+        """Register the specs that a noted plugin provides, by plural kind.
 
         Raises:
             RequestError: if a name clashes.
@@ -225,17 +225,17 @@ class LoadedPlugins:
             self.check_clashes(plugin)
 
     def local_plugin(self, local: LocalPlugin) -> Plugin | None:
-        """Return the plugin of a file, a package or a class, if it is loaded."""
+        """Return the loaded plugin of a file, package or class, if any."""
         return next((one for one in self.plugins if one.local == local), None)
 
     def models_named(self, names: Sequence[str | type]) -> tuple[str, ...]:
-        """Return the names of models, and load the plain classes among them.
+        """Return the names of models; load plain classes among them.
 
         Args:
-            names: as ``lstm``, ``mine.py:Mine[width=32]`` or, of a Python session, the class.
+            names: ``lstm``, ``mine.py:Mine[width=32]`` or a class of this Python session.
 
         Raises:
-            RequestError: if a class is not there or does not fit, or a model has its name already.
+            RequestError: if a class is missing, has the wrong interface, or its name is taken.
             BrokenPluginError: if its file cannot be imported.
         """
         found = []
@@ -262,7 +262,7 @@ class LoadedPlugins:
         return tuple(found)
 
     def check_clashes(self, plugin: Plugin) -> None:
-        """Refuse a plugin that announces a name somebody else announced.
+        """Check that a plugin's names are not announced by another plugin.
 
         Raises:
             RequestError: naming both.
@@ -276,7 +276,7 @@ class LoadedPlugins:
                 self._register(plugin, import_local(local.path, local.sha256))
         except FormalbenchError:
             raise
-        except PLUGIN_FAILURES as error:  # it was asked for
+        except PLUGIN_FAILURES as error:  # the user named it
             self._forget(plugin, error)
             raise BrokenPluginError(broken(local.path, error)) from None
         if not plugin.provides and not self._manager.get_hookcallers(plugin.module):
@@ -304,14 +304,14 @@ class LoadedPlugins:
                     if not isinstance(spec, registry.spec_type):
                         raise TypeError(f"formalbench_{kind} gave a {type(spec).__name__}")
                     found.append((kind, spec))
-        if plugin.local or plugin.distribution != PROJECT:  # a test checks the built-in ones
+        if plugin.local or plugin.distribution != PROJECT:  # a test checks built-in plugins
             for _, spec in found:
-                check_spec(spec)  # all of them first: a broken plugin leaves nothing behind
+                check_spec(spec)  # collect all first, so that a broken plugin registers nothing
         for kind, spec in found:
             self._add(kind, spec, plugin)
 
     def _load_file(self, plugin: Plugin, path: Path) -> None:
-        """Load a file that is no Python: a suite, a protocol, or what a plugin makes of it."""
+        """Load a data file: a suite, a protocol, or a format that a plugin reads."""
         data = read_yaml(path) if path.suffix in YAML_SUFFIXES else {}
         if "tasks" in data:
             self._add_named(path, "suites", read_suite(path, data), plugin)
@@ -354,10 +354,10 @@ class LoadedPlugins:
     # Calling hooks.
 
     def notify(self, hook: str, **arguments: Any) -> None:
-        """Tell every observer; one that raises is dropped with one line.
+        """Call a hook of every observer; one that raises is dropped with a warning.
 
         Raises:
-            ReaderLeftError: if it had something to show that nobody reads.
+            ReaderLeftError: if the reader of its output is gone.
         """
         for plugin in self.plugins:
             if plugin.module is None:
@@ -370,20 +370,20 @@ class LoadedPlugins:
                 self.drop(plugin, error, "dropped as an observer")
 
     def observe(self, observer: Any, name: str) -> Plugin:
-        """Register an object with observer hooks, as a plugin of the engine itself."""
+        """Register an object with observer hooks."""
         plugin = Plugin(name, "formalbench", "")
         self._hook(plugin, observer)
         self.plugins.append(plugin)
         return plugin
 
     def forget(self, observer: Plugin) -> None:
-        """Tell an observer nothing more."""
+        """Unregister an observer."""
         if self._manager.is_registered(observer.module):
             self._manager.unregister(observer.module)
         self.plugins.remove(observer)
 
     def call(self, plugin: Plugin, hook: str, **arguments: Any) -> list[Any]:
-        """Call one plugin's implementations of a hook; what they raise passes through."""
+        """Call one plugin's implementations of a hook."""
         implementations = [
             one
             for caller in self._manager.get_hookcallers(plugin.module) or ()
@@ -403,7 +403,7 @@ class LoadedPlugins:
         """
         plugin.module = module
         self._manager.register(module, name=f"{plugin.name}@{plugin.describe()}")
-        self._manager.check_pending()  # a misspelt hook is an error, not a silence
+        self._manager.check_pending()  # a misspelt hook is an error
 
     def _forget(self, plugin: Plugin, error: BaseException) -> None:
         if self._manager.is_registered(plugin.module):
@@ -412,16 +412,16 @@ class LoadedPlugins:
         plugin.error = " ".join(f"{type(error).__name__}: {error}".split())
 
     def drop(self, plugin: Plugin, error: BaseException, what: str) -> None:
-        """Take part in nothing more with a plugin that failed, and say so in one line."""
+        """Unregister a plugin that failed, with one warning."""
         self._forget(plugin, error)
         self.warn(f"plugin {plugin.name} ({plugin.describe()}) {what}: {plugin.error}")
 
     def locals(self) -> list[LocalPlugin]:
-        """Return the local plugins, as worker processes load them."""
+        """Return the local plugins for worker processes."""
         return [plugin.local for plugin in self.plugins if plugin.local]
 
     def runs_local_code(self) -> bool:
-        """Say whether a stranger's file was imported into this process."""
+        """Return whether code of a local plugin was imported into this process."""
         return any(local.is_code for local in self.locals())
 
     @contextlib.contextmanager
@@ -430,7 +430,7 @@ class LoadedPlugins:
         try:
             with as_failures():
                 yield
-        except (FormalbenchError, MemoryError):  # too much was asked for: no fault of the plugin
+        except (FormalbenchError, MemoryError):  # too large a request: not the plugin's fault
             raise
         except PLUGIN_FAILURES as error:
             place = plugin.local.path if plugin.local else _package_folder(plugin)

@@ -1,7 +1,7 @@
-"""Options: what `--set key=value` and `name[key=value]` mean to a plugin's `Config`, and sweeps.
+"""Options: parse `--set key=value` and `name[key=value]` into a plugin's `Config`; sweeps.
 
-Every option is a field of a pydantic model, which parses and checks its values. Text and Python
-values are treated alike: the command line gives ``"32"``, Python gives ``32``.
+Every option is a field of a pydantic model, which parses and validates it. Text (``"32"`` from the
+command line) and Python values (``32``) are treated alike.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ if TYPE_CHECKING:
     )
 
 MAX_TEXT = 200
-"""Characters of an option's text; a record keeps it."""
+"""Maximum characters of a text option."""
 
 SCOPES = ("model", "task", "protocol", "executor", "tracker")
-"""What can stand before the dot in ``--set model.width=32``."""
+"""Prefixes of ``--set``, as in ``--set model.width=32``."""
 
 ABOUT_NO_RUN = ("executor", "tracker")
-"""Scopes that no run's id depends on: a bare key never means one, and a list is not a sweep."""
+"""Scopes that affect no run's id: they need the prefix, and a list is not a sweep."""
 
 
-# What is set.
+# Settings.
 
 
 class Setting(NamedTuple):
     """One ``--set``.
 
     Attributes:
-        scope: one of `SCOPES`; empty if only the key was written.
-        key: of the option; of a protocol it may have dots, as in ``test.strings``.
-        value: as text or, from Python, as a value; a list is a sweep.
+        scope: one of `SCOPES`; empty if there was no prefix.
+        key: the option's key; in a protocol it may have dots, as in ``test.strings``.
+        value: text or a Python value; a list is a sweep.
     """
 
     scope: str
@@ -69,7 +69,7 @@ class Setting(NamedTuple):
 
 
 Settings = tuple[Setting, ...]
-"""What the user set."""
+"""All settings of the user."""
 
 
 def parse_settings(texts: Sequence[str], scopes: Sequence[str] = SCOPES) -> Settings:
@@ -88,7 +88,7 @@ def parse_settings(texts: Sequence[str], scopes: Sequence[str] = SCOPES) -> Sett
 
 
 def settings_of(pairs: Sequence[tuple[str, Any]], scopes: Sequence[str] = SCOPES) -> Settings:
-    """Return settings from names, as ``model.chunk``, with values; see `parse_settings`."""
+    """Return settings from a mapping such as ``{"model.chunk": 3}``; see `parse_settings`."""
     settings: list[Setting] = []
     for name, value in pairs:
         scope, dot, key = name.partition(".")
@@ -109,20 +109,20 @@ def _not_a_setting(text: str, scopes: Sequence[str]) -> RequestError:
 
 def _same_option(one: Setting, other: Setting) -> bool:
     scopes = {one.scope, other.scope}
-    bare = "" in scopes and scopes <= {"", "model", "task"}  # one of them would lose
+    bare = "" in scopes and scopes <= {"", "model", "task"}  # only one of them could apply
     return one.key == other.key and (len(scopes) == 1 or bare)
 
 
 def changes_of(settings: Settings) -> dict[str, Any]:
-    """Return what is changed of the protocol, by dotted key."""
+    """Return the changes of the protocol by dotted key."""
     return {one.key: one.value for one in settings if one.scope == "protocol"}
 
 
 def parse_instance(text: str) -> tuple[str, dict[str, str]]:
-    """Split a name from the options written behind it.
+    """Split a name from its options in brackets.
 
     Raises:
-        RequestError: if the brackets are not those of ``name[key=value,key=value]``.
+        RequestError: if the brackets are not of the form ``name[key=value,key=value]``.
 
     Example:
         >>> parse_instance("mine[width=32,layers=2]")
@@ -143,7 +143,7 @@ def parse_instance(text: str) -> tuple[str, dict[str, str]]:
 
 
 def split_list(text: str) -> list[str]:
-    """Split at the commas that are outside brackets.
+    """Split at commas outside brackets.
 
     Example:
         >>> split_list("a[x=1,y=2],b")
@@ -163,7 +163,7 @@ def split_list(text: str) -> list[str]:
 
 
 class OptionFacts(TypedDict):
-    """What `formalbench show` tells of an option."""
+    """Description of an option in `formalbench show`."""
 
     default: Any
     help: str
@@ -173,11 +173,11 @@ class OptionFacts(TypedDict):
 
 
 OptionTable = Mapping[str, OptionFacts]
-"""The options of something, by key."""
+"""Options by key."""
 
 
 def config_of(spec: Configured) -> type[Config] | None:
-    """Return the config class of a spec, imported if need be; None if it has no options.
+    """Return the config class of a spec (imported if lazy); None if it has no options.
 
     Raises:
         BrokenPluginError: if it cannot be used.
@@ -214,18 +214,18 @@ def _defaults(spec: Configured) -> Mapping[str, Value]:
 def make_config(
     spec: Configured, options: Mapping[str, Any] | None = None, name: str = ""
 ) -> Config | None:
-    """Return the config of a model, a task or the like.
+    """Build the config of a model, a task or another plugin object.
 
     Args:
-        spec: says which class, and the defaults.
-        options: what is set, as text or as Python values.
-        name: what it is called in errors; the spec's own if empty.
+        spec: has the config class and the defaults.
+        options: set options, as text or Python values.
+        name: name in error messages; the spec's if empty.
 
     Returns:
-        None if there is nothing to set.
+        None if there are no options.
 
     Raises:
-        RequestError: one line that says which option cannot be as it is.
+        RequestError: one line that names the invalid option.
     """
     from pydantic import ValidationError
 
@@ -245,7 +245,7 @@ def make_config(
 
 
 def _as_field(kind: Any, key: str, value: Any) -> Any:
-    """Return a value as pydantic takes it for a field: the parts of a tuple, one of a `Literal`."""
+    """Convert a value for pydantic: split the text of a tuple, match a `Literal`."""
     if not isinstance(value, str):
         as_text = kind is str or (isinstance(value, bool) and kind is not bool)
         return show_value(value) if as_text else value
@@ -258,7 +258,7 @@ def _as_field(kind: Any, key: str, value: Any) -> Any:
 
 
 def changed_options(spec: Configured, config: Config | None) -> dict[str, Value]:
-    """Return the options of a config that differ from the spec's defaults, as records keep them."""
+    """Return the options that differ from the spec's defaults, as stored in records."""
     if config is None:
         return {}
     default = make_config(spec)
@@ -266,7 +266,7 @@ def changed_options(spec: Configured, config: Config | None) -> dict[str, Value]
 
 
 def option_facts(spec: Configured) -> dict[str, OptionFacts]:
-    """Return what there is to set of a model, a task or the like."""
+    """Return descriptions of all options of a spec."""
     config = config_of(spec)
     if config is None:
         return {}
@@ -288,11 +288,11 @@ def option_facts(spec: Configured) -> dict[str, OptionFacts]:
     }
 
 
-# Which settings apply to what.
+# Scopes of settings.
 
 
 def settings_for(scope: str, settings: Settings, options: Container[str]) -> dict[str, Any]:
-    """Return the settings for one model, task, executor or tracker; other keys are for others."""
+    """Return the settings that apply to one model, task, executor or tracker."""
     scopes = (scope,) if scope in ABOUT_NO_RUN else ("", scope)
     return {one.key: one.value for one in settings if one.scope in scopes and one.key in options}
 
@@ -300,9 +300,9 @@ def settings_for(scope: str, settings: Settings, options: Container[str]) -> dic
 def check_settings(
     settings: Settings, models: Mapping[str, OptionTable], tasks: Mapping[str, OptionTable]
 ) -> None:
-    """Refuse a setting that no requested model or task has, or that could change nothing.
+    """Check that every setting applies to a requested model or task.
 
-    Those of a protocol, an executor or a tracker are checked where these are made.
+    Settings of protocol, executor and tracker are checked when these are built.
 
     Args:
         settings: what the user set.
@@ -333,14 +333,14 @@ def sweep(
     tasks: Sequence[OptionTable],
     takes_list: Callable[[str], bool],
 ) -> list[Settings]:
-    """Return the settings of each group of runs: every combination of the values listed.
+    """Return the settings of each group of runs: all combinations of listed values.
 
     Args:
-        settings: what was set; a value may be several with commas between them, unless the
-            option takes a text or a list itself.
+        settings: settings; a value may be a comma list, unless the option itself is a text or a
+            list.
         models: the options of each requested model.
         tasks: the options of each requested task.
-        takes_list: says whether a key of a protocol may hold several values.
+        takes_list: returns whether a key of a protocol may hold several values.
     """
     tables = {"model": models, "task": tasks, "": [*models, *tasks]}
 

@@ -1,7 +1,7 @@
 """Plain classes as models: built with the task, `forward(ids)` gives states (B, N, D).
 
-A class needs no hooks and no config: the host makes the spec, and the options from the signature of
-its constructor.
+A class needs no hooks and no config: the host creates the spec, with options from the constructor's
+signature.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ CONSTRUCTOR = "__init__(self, task, *, width=64, …)"
 FORWARD = "forward(self, ids): LongTensor (B, N) to states (B, N, D)"
 
 _session: dict[str, type] = {}
-"""The classes of this Python session that are models, by the SHA-256 of their source."""
+"""Model classes of this Python session by the SHA-256 of their source."""
 
 
 class PlainOptions(Config):
-    """The options of a plain class; each has the name that the constructor gives it."""
+    """Options of a plain class, named as in its constructor."""
 
     model_config = ConfigDict(protected_namespaces=())
 
@@ -48,7 +48,7 @@ class PlainFactory:
         self.get = get
 
     def __call__(self, task: Task, *configs: Config) -> PlainNetwork:
-        """Return a backbone around a network of the class."""
+        """Build a network of the class, wrapped as a backbone."""
         from formalbench.host.plain_network import PlainNetwork
 
         options = configs[0].model_dump() if configs else {}
@@ -56,7 +56,7 @@ class PlainFactory:
 
 
 def names_class(text: str) -> bool:
-    """Say whether a text can only be the name of a plain class, and not that of a task.
+    """Return whether a text can only be the name of a plain class, and not that of a task.
 
     Example:
         >>> names_class("mine.py:Mine[width=8]"), names_class("parity:tag[p=0.3]")
@@ -70,8 +70,7 @@ def class_spec(local: LocalPlugin) -> ModelSpec:
     """Return the spec of a plain class that the user named.
 
     Raises:
-        RequestError: if it is no class of networks, or does not fit; one line says what is
-            expected.
+        RequestError: one line, if it is no class of networks or has the wrong interface.
         BrokenPluginError: if its file cannot be imported.
     """
     get: Callable[[], Any] = partial(import_class, local)
@@ -104,7 +103,7 @@ def class_spec(local: LocalPlugin) -> ModelSpec:
 
 
 def model_name(name: str) -> str:
-    """Return what the model of a class is called: lower case with hyphens.
+    """Return the model name of a class: lower case with hyphens.
 
     Example:
         >>> model_name("MyGRU2Network")
@@ -115,7 +114,7 @@ def model_name(name: str) -> str:
 
 
 def class_plugin(found: type) -> LocalPlugin:
-    """Return the plugin of a class object: its file's or, if none can be imported, its own.
+    """Return the plugin of a class object: its file or, if it has none, the class alone.
 
     Raises:
         RequestError: if its source text is not known.
@@ -137,7 +136,7 @@ def class_plugin(found: type) -> LocalPlugin:
 
 
 def _check_class(found: object, what: str) -> None:
-    """Refuse what is no class of networks, or cannot be called as it will be."""
+    """Check that an object is a class of networks with a suitable constructor."""
     from torch import nn
 
     if not (isinstance(found, type) and issubclass(found, nn.Module)):
@@ -163,16 +162,16 @@ def _parameters(found: type) -> Sequence[inspect.Parameter]:
     """Return the parameters of a class's constructor; of one without any, one that cannot be."""
     try:
         signature = inspect.signature(found.__init__, eval_str=True)  # type: ignore[misc]
-    except NameError:  # an annotation that is only for type checkers
+    except NameError:  # an annotation for type checkers only
         signature = inspect.signature(found.__init__)  # type: ignore[misc]
     nothing = inspect.Parameter("nothing", inspect.Parameter.KEYWORD_ONLY)
     return [*signature.parameters.values()][1:] or [nothing]
 
 
 def _options(found: type) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the name, the type and the default of each option of a class.
+    """Yield name, type and default of each option of a class.
 
-    A keyword whose default is no bool, int, float or str keeps that default: it is no option.
+    A keyword whose default is no bool, int, float or str is no option and keeps its default.
     """
     for one in _parameters(found)[1:]:
         kind, default = one.annotation, one.default

@@ -1,4 +1,4 @@
-"""A network of a plain class as a backbone; what it is, a few ids tell.
+"""Wraps a network of a plain class as a backbone; its traits are found by trying it on a few ids.
 
 Legend: B strings, N symbols, D width of a state.
 """
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from formalbench.contracts.task import Task
 
 TRIED = (2, 8)
-"""B and N of the ids that a network is tried on."""
+"""B and N of the ids on which a network is tried."""
 
 NOISE = 0.1
-"""Standard deviation of what is added to weights to see what a state depends on: many networks
-begin with a zero in front of all that mixes symbols."""
+"""Standard deviation of noise added to weights before testing dependence on symbols, because many
+networks initialise the weights that mix symbols with zero."""
 
 
 class PlainNetwork(nn.Module):
-    """A backbone around a network whose `forward(ids)` gives states.
+    """A backbone around a network whose `forward(ids)` returns states.
 
-    It is causal if no state changed with a later symbol, and fit for `torch.func.vmap` if its
-    gradients could be computed so.
+    It counts as causal if no state changed with a later symbol, and as usable under
+    `torch.func.vmap` if its gradients could be computed there.
 
     Raises:
-        RequestError: if it gives anything else than states (B, N, D).
+        RequestError: if the result is not (B, N, D).
     """
 
     def __init__(self, network: nn.Module, task: Task) -> None:
@@ -70,14 +70,14 @@ def _wrong(network: nn.Module, ids_BN: Tensor, gave: object, expected: object) -
 
 
 def _width(network: nn.Module, ids_BN: Tensor) -> tuple[int, Tensor]:
-    """Return D, and the ids on the device that the network works on."""
+    """Return D, and the ids on the network's device."""
     network.eval()
     try:
         states = network(ids_BN)
     except Exception:
         if not torch.cuda.is_available():
             raise
-        network.cuda()  # its kernels may be for a GPU alone
+        network.cuda()  # its kernels may need a GPU
         ids_BN = ids_BN.cuda()
         states = network(ids_BN)
     right = isinstance(states, Tensor) and states.ndim == 3 and states.is_floating_point()
@@ -87,7 +87,7 @@ def _width(network: nn.Module, ids_BN: Tensor) -> tuple[int, Tensor]:
 
 
 def _causal(network: nn.Module, ids_BN: Tensor, symbols: int) -> bool:
-    """Say whether no state changed with a symbol behind it, the weights being any."""
+    """Return whether no state changed with a symbol behind it, the weights being any."""
     weights = {name: value + NOISE * torch.randn_like(value) for name, value in _floats(network)}
 
     def states(ids: Tensor) -> Tensor:
@@ -101,8 +101,8 @@ def _causal(network: nn.Module, ids_BN: Tensor, symbols: int) -> bool:
 
 
 def _vmap(network: nn.Module, ids_BN: Tensor) -> bool:
-    """Say whether states and gradients of two networks can be computed as one program."""
-    network.train()  # as it trains: random numbers, as of dropout, cannot be drawn under vmap
+    """Return whether states and gradients of two networks can be computed as one program."""
+    network.train()  # in training mode, because dropout does not run under vmap
     weights = {name: torch.stack((value, value)) for name, value in _floats(network)}
 
     def loss(one: dict[str, Tensor]) -> Tensor:
@@ -111,7 +111,7 @@ def _vmap(network: nn.Module, ids_BN: Tensor) -> bool:
 
     gradient: Callable[..., Any] = torch.func.grad(loss)
     try:
-        with warnings.catch_warnings():  # an operation that torch does run by run
+        with warnings.catch_warnings():  # torch warns about an operation that it runs run by run
             warnings.filterwarnings("error", "There is a performance drop")
             torch.func.vmap(loss)(weights)
             torch.func.vmap(gradient)(weights)

@@ -1,8 +1,8 @@
-"""One plugin: its files, their hash, and how it is imported.
+"""A plugin: its files, their hash, and its import.
 
-Wherever it is in the part ``data``, a value under ``strings``, ``labels`` or ``outputs`` is a file,
-relative to the folder of the plugin. What a run is known by hangs on the hash of all of them: other
-data, another task. In ``corpus`` and ``pairs`` ``file`` is one, and its hash stands beside it.
+In the part ``data`` of a YAML plugin, values under ``strings``, ``labels`` and ``outputs`` are
+files relative to the plugin's folder. The plugin's hash, and thus the id of a run, includes their
+contents. In ``corpus`` and ``pairs``, ``file`` is a file whose hash is given next to it.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 
 SESSION = Path("(session)")
-"""The path of a class that only this Python session knows, as one of a notebook."""
+"""The path of a class that exists only in this Python session, such as in a notebook."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalPlugin:
-    """A local plugin as a worker process is told of it: where it is and what it must contain.
+    """Location and hash of a local plugin, passed to worker processes.
 
     Attributes:
-        path: of the file or the package; `SESSION` for a class of this Python session.
-        sha256: of its contents, or of the class's source text.
-        attribute: of a plain class, which is a model: its name, in a package behind that of its
-            module, as in ``module.Mine``. Empty for a plugin with hooks.
+        path: file or package; `SESSION` for a class of this Python session.
+        sha256: hash of its contents, or of the class's source text.
+        attribute: name of a plain class, in a package after its module: ``module.Mine``. Empty for
+            a plugin with hooks.
     """
 
     path: Path
@@ -49,29 +49,29 @@ class LocalPlugin:
 
     @property
     def named(self) -> Path:
-        """The plugin as ``--plugin`` takes it; only its name is in records."""
+        """The plugin's argument for ``--plugin``, with only the file's name, as in records."""
         return Path(f"{self.path}:{self.attribute}") if self.attribute else self.path
 
     @property
     def is_code(self) -> bool:
-        """Whether it is Python, and not a file that is only read."""
+        """Whether it is Python code (not a data file)."""
         return self.path.suffix == ".py" or self.path.is_dir()
 
 
 @dataclass(slots=True)
 class Plugin:
-    """A plugin the host knows, loaded or broken.
+    """A plugin known to the host, loaded or broken.
 
     Attributes:
         name: the entry point's name, or the local file's.
-        distribution: the installed distribution it came with; the path for a local one.
-        version: the distribution's version; empty for a local one.
-        module: what was registered; None if it could not be loaded.
+        distribution: its installed distribution; for a local plugin, the path.
+        version: distribution's version; empty for a local plugin.
+        module: the registered module; None if it could not be loaded.
         local: set for a local plugin.
         error: one line, if it is broken.
-        provides: how many specs of each kind it announced.
-        reader: the plugin that reads it, if it is a file of a kind that only a plugin knows.
-        noted: whether it is not loaded here, and what it provides is not known.
+        provides: number of announced specs of each kind.
+        reader: the plugin that reads it, if it is a file in a plugin's format.
+        noted: whether it was not loaded in this process, so that its contents are unknown.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Plugin:
 
     @property
     def source(self) -> Origin:
-        """What a record says about where the plugin's code came from."""
+        """The origin of the plugin's code in records."""
         from formalbench.contracts.record import Origin
 
         if self.local:
@@ -94,7 +94,7 @@ class Plugin:
         return Origin(distribution=self.distribution, version=self.version)
 
     def describe(self) -> str:
-        """Return where the plugin comes from, for errors."""
+        """Return the plugin's origin for error messages."""
         if self.local:
             return str(self.local.named)
         return f"{self.distribution} {self.version}".strip()
@@ -113,19 +113,19 @@ TEXT_FILES = ("file",)
 
 
 MAX_BYTES = 1 << 30
-"""Of one file."""
+"""Maximum bytes of a file."""
 
 
 def data_files(path: Path) -> list[Path]:
-    """Return the files that a YAML plugin names, each once; none if it cannot be read."""
+    """Return the data files of a YAML plugin without repeats; none if it cannot be read."""
     texts = (_files_of(path, part, TEXT_FILES) for part in TEXTS)
     return [*_files_of(path, DATA, FILES), *chain.from_iterable(texts)]
 
 
 def data_hash(path: Path) -> str:
-    """Return the SHA-256 of a YAML plugin and of the files that it names under ``data``.
+    """Return the SHA-256 of a YAML plugin and its data files.
 
-    A file that cannot be read counts as one: whoever reads it says what is wrong.
+    An unreadable data file does not raise here; reading it later reports the error.
 
     Raises:
         OSError: if the plugin itself cannot be read.
@@ -147,7 +147,7 @@ def _files_of(path: Path, part: str, keys: Collection[str]) -> list[Path]:
     try:
         named = _named(read_yaml(path).get(part), keys)
         return list(dict.fromkeys(path.parent / name for name in named))
-    except RequestError:  # whoever loads it says what is wrong
+    except RequestError:  # loading it reports the error
         return []
 
 
@@ -155,7 +155,7 @@ def _named(value: Any, keys: Collection[str]) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
             if key in keys and isinstance(inner, str):
-                if inner.isprintable():  # no other is the name of a file
+                if inner.isprintable():  # only text can be a file's name
                     yield inner
             else:
                 yield from _named(inner, keys)
@@ -168,18 +168,18 @@ YAML_SUFFIXES = (".yaml", ".yml")
 
 
 SUFFIXES = (".py", *YAML_SUFFIXES, ".att")
-"""Of the files that a folder stands for; a file with another can be named itself."""
+"""Suffixes of plugins in a folder; other files can only be named directly."""
 
 
 MOST_FILES = 1000
-"""Of a package of which a class is a model: all are read for their hash."""
+"""Maximum files of a package with a model class; all are read for the hash."""
 
 
 def plugin_files(path: Path, named_by: str = "--plugin") -> list[Path]:
-    """Return the plugins a path stands for.
+    """Return the plugins at a path.
 
-    A file or a package (a folder with ``__init__.py``) is one plugin; any other folder
-    stands for the files right inside it that have one of `SUFFIXES`.
+    A file or a package (a folder with ``__init__.py``) is one plugin; in any other folder, each
+    file directly inside with one of `SUFFIXES` is one.
 
     Args:
         path: of the plugin.
@@ -203,13 +203,13 @@ def plugin_files(path: Path, named_by: str = "--plugin") -> list[Path]:
 
 
 def find_plugins(path: Path, named_by: str = "--plugin") -> list[LocalPlugin]:
-    """Return the plugins that a path stands for, or the plain class: ``mine.py:Mine``.
+    """Return the plugins at a path, or the plain class ``mine.py:Mine``.
 
-    Of a class, what is before the colon may also be the name of a module, as ``package.module``:
-    it is looked for in the working directory and where Python finds modules.
+    Before the colon there may also be a module name (``package.module``), which is searched in the
+    working directory and on Python's path.
 
     Args:
-        path: of the plugin, as the user names it.
+        path: path as the user wrote it.
         named_by: the option or the variable that names it, for errors.
 
     Raises:
@@ -231,10 +231,10 @@ def find_plugins(path: Path, named_by: str = "--plugin") -> list[LocalPlugin]:
 
 
 def find_module(name: str) -> tuple[Path, list[str]] | None:
-    """Return where a module's code is; nothing is imported.
+    """Find the file of a module without importing it.
 
     Returns:
-        Its file or, if it is in a package, that package's folder and the module's place in it.
+        Its file or, inside a package, that package's folder and the module's name in it.
     """
     parts = name.split(".")
     search: Sequence[str] | None = ["", *sys.path]
@@ -242,7 +242,7 @@ def find_module(name: str) -> tuple[Path, list[str]] | None:
         found = PathFinder.find_spec(".".join(parts[: index + 1]), search)
         if found is None:
             return None
-        if found.origin is None:  # a folder without `__init__.py`: it only holds packages
+        if found.origin is None:  # a namespace package
             search = found.submodule_search_locations
             continue
         file = Path(found.origin).resolve()
@@ -260,9 +260,9 @@ def find_module(name: str) -> tuple[Path, list[str]] | None:
 
 
 def content_hash(path: Path) -> str:
-    """Return the SHA-256 of a file, or of the names and contents of a package's files.
+    """Return the SHA-256 of a file, or of names and contents of a package's files.
 
-    That of a YAML file is also of the data files that it names.
+    For a YAML file it includes its data files.
     """
     try:
         if path.suffix in YAML_SUFFIXES and path.is_file():
@@ -276,7 +276,7 @@ def content_hash(path: Path) -> str:
 
 
 def package_hash(files: Mapping[Path, bytes]) -> str:
-    """Return the SHA-256 of the contents of files, by their paths below a folder."""
+    """Return the SHA-256 of paths below a folder and contents of files."""
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(path.as_posix().encode() + b"\0")
@@ -285,10 +285,10 @@ def package_hash(files: Mapping[Path, bytes]) -> str:
 
 
 def import_local(path: Path, sha256: str, *, named: bool = False) -> ModuleType:
-    """Import a Python plugin under a module name of its own.
+    """Import a Python plugin under a unique module name.
 
-    The name holds a hash of path and contents, so that two files called ``model.py`` do not
-    meet; it stands in `sys.modules` before the code runs, because dataclasses look there.
+    The name contains a hash of path and contents, so that two files called ``model.py`` do not
+    conflict. It is in `sys.modules` before the code runs, because dataclasses need it.
 
     Args:
         path: of a file, or of a package's folder.
@@ -321,7 +321,7 @@ def import_local(path: Path, sha256: str, *, named: bool = False) -> ModuleType:
 
 
 def import_class(local: LocalPlugin) -> object:
-    """Import what a local plugin names in a file or a package.
+    """Import the plugin's module or, if it names one, its class.
 
     Raises:
         RequestError: if there is no such thing.
@@ -369,7 +369,7 @@ def _execute(module: ModuleType, spec: ModuleSpec, init: Path) -> None:
 
 
 def broken(path: Path, error: BaseException) -> str:
-    """Say what is wrong with a plugin: one line for its syntax, else its own frames only."""
+    """Describe a plugin's error: one line for a syntax error, else only the plugin's frames."""
     if isinstance(error, SyntaxError):
         return f"{error.filename or path}:{error.lineno}: {type(error).__name__}: {error.msg}"
     inside = [

@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from formalbench.host.registry import Registry
 
 Tree = dict[str, Any]
-"""A protocol as YAML has it: nested mappings."""
+"""A protocol as nested mappings, as in YAML."""
 
 ABOUT_THE_FILE = ("schema_version", "name", "version", "summary", "extends", "draws", "changed")
-"""Keys that describe one file; they are neither inherited nor set with ``--set``."""
+"""Keys that describe a file; they are neither inherited nor set with ``--set``."""
 
 CHOICES = {"optimiser": "name", "schedule": "name", "curriculum": "kind"}
-"""Keys whose value chooses something with options of its own, and the key of its name."""
+"""Keys whose value chooses a plugin object with options, and the key of its name."""
 
 ONE_OF = {"test.lengths": "must be how many, at least 1, or all, or which, as 50,100"}
-"""What is allowed of the keys that hold values of several kinds."""
+"""Allowed values of keys with several types, for error messages."""
 
 
 class ProtocolLoader(NamedTuple):
@@ -63,8 +63,8 @@ class ProtocolLoader(NamedTuple):
 
         Args:
             name: of the protocol.
-            changes: text or values by dotted key, as ``{"test.strings": "64"}``.
-            version: an earlier one. The newest is returned if it is None, or no file has it.
+            changes: changed values by dotted key, as text or value: ``{"test.strings": "64"}``.
+            version: an earlier version; the newest if it is None or has no file.
 
         Raises:
             RequestError: one line that names the file or the setting, and the key.
@@ -82,7 +82,7 @@ class ProtocolLoader(NamedTuple):
         return tuple(names)
 
     def takes_list(self, key: str) -> bool:
-        """Say whether a key may hold several values; a comma then does not start a sweep."""
+        """Return whether a key may hold several values; a comma then does not start a sweep."""
         choice, _, option = key.partition(".")
         if choice in CHOICES and option not in _fields(choice):
             configs = (config_of(entry.spec) for entry in self.choices[choice].all())
@@ -93,11 +93,11 @@ class ProtocolLoader(NamedTuple):
     def _read(
         self, name: str, extended_by: tuple[str, ...], version: int | None = None
     ) -> tuple[Tree, Protocol]:
-        """Return a protocol's file merged over what it extends, and the checked protocol.
+        """Return a protocol's merged tree, and the validated protocol.
 
         Args:
             name: of the protocol.
-            extended_by: the protocols that led here, to detect a circle.
+            extended_by: protocols that extend this one, to detect a circle.
             version: see `load`.
         """
         spec = self.protocols.get(name)[0].spec
@@ -122,7 +122,7 @@ class ProtocolLoader(NamedTuple):
         tree = _merge(inherited, tree)
         protocol = self._complete(tree, where)
         if protocol.draws is None and _training(protocol) == _training(base):
-            # It trains as its base does: on the same strings, hence to the same weights.
+            # It trains like its base, so it uses the same strings and gets the same weights.
             protocol = protocol.model_copy(update={"draws": base.key})
         return tree, protocol
 
@@ -146,7 +146,7 @@ class ProtocolLoader(NamedTuple):
                 _with_shorter_decay(tree, own.decay.steps) if shorter else tree, where
             )
 
-        ordered = sorted(changes, key=lambda key: key not in names)  # a name before its options
+        ordered = sorted(changes, key=lambda key: key not in names)  # names before their options
         steps: list[Callable[[], Any]] = [*(partial(set_key, key) for key in ordered), complete]
         done: Protocol = each(lambda step: step(), steps)[-1]
         new = {key: _at(done, key) for key in changes if _at(done, key) != _at(own, key)}
@@ -156,7 +156,7 @@ class ProtocolLoader(NamedTuple):
         return _check({**done.model_dump(), "changed": noted, "draws": own.draws}, where)
 
     def _parse(self, tree: Tree, key: str, value: Any) -> Any:
-        """Return the value of a setting as YAML would have it; pydantic converts the rest."""
+        """Convert a setting to a YAML value; pydantic converts the rest."""
         where = f"--set protocol.{key}={show_value(value)}"
         leaves = dict(_leaves(Protocol))
         choice, _, option = key.partition(".")
@@ -176,7 +176,7 @@ class ProtocolLoader(NamedTuple):
         return value
 
     def _complete(self, tree: Mapping[str, Any], where: str) -> Protocol:
-        """Check a tree, and write out the options of what it chooses."""
+        """Validate a tree, and fill in the options of its choices."""
         protocol = _check(tree, where)
 
         def written_out(choice: str) -> tuple[str, Tree]:
@@ -197,7 +197,7 @@ class ProtocolLoader(NamedTuple):
 
 
 def check_contents(path: Path, tree: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the name and the summary of a protocol's file, as far as it can be checked alone.
+    """Return name and summary of a protocol's file after checking it alone.
 
     Raises:
         RequestError: one line that names the file and the key.
@@ -215,10 +215,10 @@ def check_contents(path: Path, tree: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> Tree:
-    """Merge nested mappings; `override` wins.
+    """Merge nested mappings; `override` has precedence.
 
-    Options belong to the optimiser that they were written for: if `override` names another one,
-    only what every optimiser has (`gradient_clip`) is inherited. So with schedules and samplers.
+    If `override` names another optimiser, schedule or sampler, only keys that all of them have
+    (`gradient_clip`) are inherited.
     """
     merged = dict(base)
     for key, value in override.items():
@@ -233,21 +233,21 @@ def _merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> Tree:
 
 
 def _name(tree: Mapping[str, Any], choice: str) -> Any:
-    """Return the name of the optimiser, the schedule or the sampler that a tree chooses."""
+    """Return the name of the chosen optimiser, schedule or sampler."""
     chosen = tree.get(choice)
     given = chosen.get(CHOICES[choice]) if isinstance(chosen, Mapping) else None
     return _fields(choice)[CHOICES[choice]].default if given is None else given
 
 
 def _fields(choice: str) -> dict[str, Any]:
-    """Return the fields that every optimiser, schedule or sampler has in a protocol."""
+    """Return the keys that every optimiser, schedule or sampler has in a protocol."""
     annotation: Any = Protocol.model_fields[choice].annotation
     fields: dict[str, Any] = annotation.model_fields
     return fields
 
 
 def _with_shorter_decay(tree: Tree, decay: int) -> Tree:
-    """Shorten the decay to the steps there are, so that ``--set protocol.steps=100`` is enough."""
+    """Shorten the decay to the number of steps, so that ``--set protocol.steps=100`` is enough."""
     steps = str(tree["steps"])
     short = steps.isascii() and steps.isdigit() and 0 < int(steps) < decay
     return _merge(tree, {"decay": {"steps": int(steps)}}) if short else tree
@@ -265,7 +265,7 @@ def _at(protocol: Protocol, key: str) -> Any:
 
 
 def _leaves(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the dotted name and the annotation of every key that can be set."""
+    """Yield dotted name and annotation of every key that can be set."""
     for name, field in model.model_fields.items():
         if not prefix and name in ABOUT_THE_FILE:
             continue
@@ -287,9 +287,9 @@ def _union(annotation: Any) -> list[Any]:
 
 
 def _as_yaml(annotation: Any, value: Any) -> Any:
-    """Return a value as a YAML file would have it: a text as None, a list or itself.
+    """Convert text to a YAML value: None, a list or the text.
 
-    A single number for a list is a list of one.
+    A single number becomes a list of one if a list is expected.
     """
     kinds = _union(annotation)
     lists = [get_origin(one) is tuple for one in kinds if one is not type(None)]
@@ -319,7 +319,7 @@ def _check(tree: Mapping[str, Any], where: str) -> Protocol:
     ]
     problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
     told = [_told(problem) for problem in problems]
-    # Keys are compared with each other only where all are valid: compare the valid ones.
+    # Keys are compared with each other only if all are valid: compare the valid ones.
     wrong = {str(problem["loc"][0]) for problem in problems if problem["loc"]}
     if wrong:
         try:
@@ -338,7 +338,7 @@ def _told(problem: Mapping[str, Any]) -> str:
         known = [*dict(_leaves(Protocol)), *ABOUT_THE_FILE[:5]]
         return str(_unknown_key("", key, known))
     for one, allowed in ONE_OF.items():
-        if key.startswith(f"{one}."):  # each kind of value says by itself why it is not the one
+        if key.startswith(f"{one}."):  # each member of the union reports its own error
             return f"{one}: {allowed}"
     said = " ".join(str(problem["msg"]).removeprefix("Value error, ").split())
     return f"{key}: {said}" if key else said
@@ -351,7 +351,7 @@ def _unknown_key(before: str, key: str, known: Iterable[str]) -> RequestError:
     if inside:
         return RequestError(f"{before}{key} has parts: name one of them, as {inside[0]}")
     last = key.rpartition(".")[2]
-    # A part is as good an answer as a whole key: ``optimizer`` means ``optimiser``.
+    # A part of a key is a possible suggestion, too: ``optimizer`` means ``optimiser``.
     parts = {name.rpartition(".")[0] for name in names} - {""}
     close = nearest(key, [*names, *parts], count=1) or [
         name for name in names if name.rpartition(".")[2] == last

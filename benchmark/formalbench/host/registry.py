@@ -1,4 +1,4 @@
-"""Specs by name: what is refused, patterns, clashes, nearest names."""
+"""Specs by name: validation, patterns, clashes, suggestions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Registry(Generic[S]):
     """The specs of one kind.
 
     Args:
-        kind: what a spec of this registry is called in errors, as ``task``.
+        kind: kind of these specs in error messages, such as ``task``.
         spec_type: the class of its specs.
     """
 
@@ -38,37 +38,37 @@ class Registry(Generic[S]):
 
     @property
     def plural(self) -> str:
-        """What several of its specs are called, as in ``formalbench list``."""
+        """The plural kind, as in ``formalbench list``."""
         return f"{self.kind[:-1]}ies" if self.kind.endswith("y") else f"{self.kind}s"
 
     def add(self, spec: S, plugin: Plugin) -> None:
-        """Keep a spec; whether its name is taken is decided when the name is used."""
+        """Add a spec; clashes are detected when the name is used."""
         self._entries.setdefault(spec.name, []).append(Entry(spec, plugin))
 
     def check_clashes(self, plugin: Plugin) -> None:
-        """Refuse a plugin that announces a name somebody else announced."""
+        """Check that a plugin's names are not announced by another plugin."""
         for entries in self._entries.values():
             if any(entry.plugin is plugin for entry in entries):
                 self._only(entries)
 
     def all(self) -> list[Entry[S]]:
-        """Return all specs whose name is one plugin's alone, sorted by name."""
+        """Return all specs whose name has no clash, sorted by name."""
         names = sorted(self._entries, key=_natural)
         return [self._entries[name][0] for name in names if len(self._entries[name]) == 1]
 
     def every(self) -> list[Entry[S]]:
-        """Return all specs, also those whose name several plugins announced."""
+        """Return all specs, including name clashes."""
         return [entry for entries in self._entries.values() for entry in entries]
 
     def clashes(self) -> list[str]:
-        """Return one line for each name that several plugins announced."""
+        """Return one line for each name clash."""
         return [self._clash(entries) for _, entries in sorted(self._entries.items()) if entries[1:]]
 
     def get(self, name: str) -> tuple[Entry[S], dict[str, int]]:
-        """Return the spec that `name` means and the fields in the name.
+        """Return the spec of a name and the integer fields in the name.
 
         Raises:
-            RequestError: if there is none, or several plugins announced it.
+            RequestError: if it is unknown or announced by several plugins.
         """
         found: list[Entry[S]] = []
         fields: dict[str, int] = {}
@@ -104,7 +104,7 @@ class Registry(Generic[S]):
 
 
 def _to_fill_in(kind: str, pattern: str) -> RequestError:
-    """Build the error for a pattern, as listings show it, in the place of a name."""
+    """Build the error for a pattern that was used instead of a name."""
     fields = " and ".join(field_names(pattern))
     example = fill_fields(pattern, 2)
     return RequestError(f"{kind} {pattern!r} is a pattern: fill in {fields}, as in {example}")
@@ -117,7 +117,7 @@ def _natural(name: str) -> tuple[tuple[int, str], ...]:
 
 
 def check_spec(spec: Any) -> None:
-    """Refuse a spec with a field that cannot be used.
+    """Validate the fields of a spec.
 
     Raises:
         ValueError: one line that names the spec and the field.

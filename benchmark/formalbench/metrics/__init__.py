@@ -1,1 +1,1 @@
-"""The metrics: what is measured of answers. One file each."""
+"""The built-in metrics, one file each."""

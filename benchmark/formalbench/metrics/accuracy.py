@@ -1,4 +1,4 @@
-"""Accuracies: of strings with one answer, of whole strings, and of the answers in them.
+"""Accuracies of strings with one answer, of whole strings, and of single answers.
 
 Legend: B strings, A answers of each, K outputs.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from formalbench.contracts.example import Example
 
 Verdict = Callable[["Tensor", "Tensor"], "Tensor"]
-"""From logits and targets to which answers are right, bool."""
+"""From logits and targets to correctness (bool)."""
 
 STRINGS = "string-accuracy"
 ANSWERS = "answer-accuracy"
@@ -25,43 +25,43 @@ ANSWERS = "answer-accuracy"
 
 def predicted_class(logits: Tensor) -> Tensor:
     """Return the lowest class with the largest logit, (…), for logits (…, K); K if one is NaN."""
-    import torch  # here: to list or to draw strings needs none
+    import torch  # imported here, because listing and sampling need no torch
 
     largest = logits == logits.amax(-1, keepdim=True)
-    # The library leaves open which of several equal maxima argmax returns; the least of their
-    # places is the same everywhere. In 32 bits, since vocabularies are large.
+    # argmax may return any of several equal maxima; the lowest index is the same everywhere. In 32
+    # bits, because vocabularies are large.
     classes = logits.shape[-1]
     places = torch.arange(classes, dtype=torch.int32, device=logits.device)
     return places.where(largest, classes).amin(-1).long()
 
 
 def class_right(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return which classes are predicted, (…), for logits (…, K) and targets (…)."""
+    """Return which classes are correct, (…), for logits (…, K) and targets (…)."""
     return predicted_class(logits) == targets
 
 
 def bit_right(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return which bits are predicted, in the shape of `logits`: a positive one says 1."""
+    """Return which bits are correct, in the shape of `logits`; a positive logit means 1."""
     return (logits > 0) == targets.bool()
 
 
 class Accuracy(StringMetric):
-    """The share of strings whose one answer is right, for the layout ``last``."""
+    """The share of strings whose answer is correct, for the layout ``last``."""
 
     name = "accuracy"
 
     def right(self, logits: Tensor, example: Example) -> Tensor:
-        """Return which strings are right, (B,)."""
+        """Return which strings are correct, (B,)."""
         right_B = class_right(logits, example.targets)
         return right_B if example.scored is None else right_B | ~example.scored
 
     def measure(self, logits: Tensor, example: Example) -> Tensor:
-        """Return how many strings are right, and how many there are."""
+        """Return the number of correct strings and the number of strings."""
         return sum_scored(class_right(logits, example.targets), example.scored)
 
 
 class StringAccuracy(StringMetric):
-    """The share of strings whose answers are all right; beside it, of answers that are.
+    """The share of strings with only correct answers, and the share of correct answers.
 
     It measures ``string-accuracy`` and ``answer-accuracy``.
 
@@ -75,11 +75,11 @@ class StringAccuracy(StringMetric):
         self._verdict = verdict
 
     def right(self, logits: Tensor, example: Example) -> Tensor:
-        """Return which strings are right throughout, (B,) bool."""
+        """Return which strings have only correct answers, (B,) bool."""
         return self._whole(self._verdict(logits, example.targets), example)
 
     def measure(self, logits: Tensor, example: Example) -> Tensor:
-        """Return right strings and strings, right answers and answers, (2, 2)."""
+        """Return [correct strings, strings] and [correct answers, answers], (2, 2)."""
         import torch
 
         right = self._judged(logits, example)
@@ -87,13 +87,13 @@ class StringAccuracy(StringMetric):
         return torch.stack((strings, sum_scored(right, example.scored)))
 
     def finish(self, state: State) -> dict[str, Measure]:
-        """Return the shares of strings and of answers, that of its own name first."""
+        """Return the shares of strings and of answers; this metric's name first."""
         rows = zip((STRINGS, ANSWERS), state.tolist(), strict=True)
         found = {name: Measure(right, round(asked)) for name, (right, asked) in rows}
         return {self.name: found[self.name], **found}
 
     def _judged(self, logits: Tensor, example: Example) -> Tensor:
-        """Return which answers are right; of those that are not scored, nothing is computed."""
+        """Return which answers are correct; unscored ones are not computed."""
         scored = example.scored
         if scored is None:
             return self._verdict(logits, example.targets)
@@ -109,7 +109,7 @@ class StringAccuracy(StringMetric):
 
 
 class AnswerAccuracy(StringAccuracy):
-    """The share of answers that are right; beside it, of strings whose answers all are.
+    """The share of correct answers, and the share of strings with only correct answers.
 
     It measures ``answer-accuracy`` and ``string-accuracy``.
 
@@ -120,7 +120,7 @@ class AnswerAccuracy(StringAccuracy):
     name = ANSWERS
 
     def right(self, logits: Tensor, example: Example) -> Tensor:
-        """Return which share of each string's answers is right, (B,); 1 if it has none."""
+        """Return the correct share of each string's answers, (B,); 1 if it has none."""
         right = self._verdict(logits, example.targets)
         if example.scored is None:
             return right.flatten(1).float().mean(-1)

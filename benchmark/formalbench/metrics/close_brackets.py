@@ -1,4 +1,4 @@
-"""How often the bracket that matches is predicted, in all and by how far back it was opened.
+"""How often the matching close bracket is predicted, overall and by distance to its open bracket.
 
 Legend: B strings, N symbols, P = N+1 prefixes, K closing brackets, L distances or positions.
 
@@ -23,22 +23,21 @@ if TYPE_CHECKING:
     from formalbench.contracts.source import HasBrackets, Source, Symbols
 
 CONFIDENT = 0.8
-"""The share of the closing brackets' probability that the right one must exceed."""
+"""Share of the closing brackets' probability that the correct one must exceed."""
 
 STRINGS = "close-bracket-string-accuracy"
 MICRO = "close-bracket-accuracy"
 MACRO = "close-bracket-macro-accuracy"
 
 EXPECTED, DISTANCE = range(2)
-"""The columns of what is known of a prefix."""
+"""Columns of the data known about a prefix."""
 
 
 class CloseBrackets(StringMetric):
-    """Whether the close that matches has more than 0.8 of the probability of all closes.
+    """Whether the matching close has more than 0.8 of the probability of all closes.
 
-    It is asked after every prefix that leaves a bracket open, whatever comes next. With one
-    type of brackets (K = 1) that share is always 1: the metric is trivial then, and the chance
-    level says so. By distance it measures
+    It is measured after every prefix with an open bracket. With one type of brackets (K = 1) the
+    share is always 1, so the metric is trivial and the chance level is 1. By distance it measures
 
     * ``close-bracket-string-accuracy``: the share of strings with no other prefix;
     * ``close-bracket-accuracy``: the share of prefixes, as Yao et al. (2021) report it;
@@ -49,7 +48,7 @@ class CloseBrackets(StringMetric):
 
     Args:
         closes: the ids of the closing brackets.
-        by: what prefixes are counted by.
+        by: grouping of prefixes: distance or position.
     """
 
     name = STRINGS
@@ -63,11 +62,11 @@ class CloseBrackets(StringMetric):
             self.name = f"{MICRO}-by-position"
 
     def know(self, source: Source, strings_BN: Symbols) -> npt.NDArray[Any]:
-        """Return which close is expected after every prefix, and its distance, (B, N+1, 2).
+        """Return the expected close after every prefix, and its distance, (B, N+1, 2).
 
-        The first is an index of `closes`, -1 if nothing is open; the other says how far before
-        the next symbol the open bracket stands, or how many symbols stand before that one. In
-        the smallest integers that hold them: test sets of long strings are kept whole.
+        The first is an index of `closes`, -1 if nothing is open; the other is the distance from the
+        open bracket to the next symbol, or the next symbol's position. In the smallest suitable
+        integer type, because test sets of long strings are kept in memory.
         """
         count, length = strings_BN.shape
         small = max(length, len(source.alphabet)) < 1 << 15
@@ -80,12 +79,12 @@ class CloseBrackets(StringMetric):
         return known_BP2
 
     def right(self, logits: Tensor, example: Example) -> Tensor:
-        """Return whose closing brackets are right throughout, (B,)."""
+        """Return which strings have only correct closing brackets, (B,)."""
         right_BP, asked_BP = self._closed(logits, example)
         return (right_BP | ~asked_BP).all(-1)
 
     def measure(self, logits: Tensor, example: Example) -> Tensor:
-        """Return right and all strings, and behind them right and all prefixes, (1+L, 2)."""
+        """Return [correct, all] strings, then [correct, all] prefixes of each group, (1+L, 2)."""
         import torch
 
         right_BP, asked_BP = self._closed(logits, example)
@@ -98,7 +97,7 @@ class CloseBrackets(StringMetric):
         return torch.cat((strings_12, counts_L2)).double()
 
     def finish(self, state: State) -> dict[str, Measure]:
-        """Return the shares by name; that of distances adds up one share for each that occurs."""
+        """Return the shares by name; the macro accuracy is the mean over occurring distances."""
         right_L, asked_L = state[1:].T
         if self.by == "position":
             return {
@@ -114,9 +113,9 @@ class CloseBrackets(StringMetric):
         }
 
     def margin(self, logits: Tensor, example: Example) -> Tensor:
-        """Return how far the likeliest close is from being just confident, (B,).
+        """Return how far the likeliest close is from the confidence threshold, (B,).
 
-        In log-odds against all other closes, the least of any prefix; infinite for one type.
+        In log-odds against all other closes, the smallest of any prefix; infinite for one type.
         """
         closes_BPK = self._of_closes(logits).sort(-1, descending=True).values
         if len(self.closes) == 1:
@@ -128,7 +127,7 @@ class CloseBrackets(StringMetric):
         return gaps_BP.amin(-1)
 
     def _closed(self, logits: Tensor, example: Example) -> tuple[Tensor, Tensor]:
-        """Return where the matching close is predicted, and where one is asked for, (B, N+1)."""
+        """Return where the matching close is predicted, and where one is scored, (B, N+1)."""
         expected_BP1 = example.known[self.name][..., EXPECTED].unsqueeze(-1)
         shares_BPK = self._of_closes(logits).softmax(-1)
         share_BP1 = shares_BPK.gather(-1, expected_BP1.clamp(min=0))

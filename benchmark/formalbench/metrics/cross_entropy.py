@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 def spread_scored(scored: Tensor, values: Tensor) -> Tensor:
-    """Return which values count, in their shape.
+    """Return which values are scored, in their shape.
 
     Args:
         scored: (B,) or (B, A) bool.
-        values: (B,), (B, A) or (B, A, …), of an answer several if it consists of several.
+        values: (B,), (B, A) or (B, A, …), with several values per answer in the last case.
     """
     return scored.view(*scored.shape, *[1] * (values.ndim - scored.ndim)).expand_as(values)
 
 
 def mean_scored(values: Tensor, scored: Tensor | None) -> Tensor:
-    """Return the mean of what counts, a scalar; 0 if nothing does."""
+    """Return the mean of scored values, a scalar; 0 if there are none."""
     if scored is None:
         return values.mean()
     counts = spread_scored(scored, values)
@@ -37,8 +37,8 @@ def mean_scored(values: Tensor, scored: Tensor | None) -> Tensor:
 
 
 def sum_scored(values: Tensor, scored: Tensor | None) -> Tensor:
-    """Return the sum of what counts, in double precision, and how many values that are; (2,)."""
-    import torch  # here: to list or to draw strings needs none
+    """Return the sum of scored values in double precision, and their number, (2,)."""
+    import torch  # imported here, because listing and sampling need no torch
 
     if scored is None:
         total, count = values.sum(dtype=torch.float64), values.numel()
@@ -65,10 +65,10 @@ def bit_nats(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 class CrossEntropy(Metric):
-    """The cross-entropy to the right answers, in bits; its count is of the answers scored.
+    """The cross-entropy of correct answers in bits; it counts scored answers.
 
     Args:
-        nats: of each answer; by default a target is one of K classes.
+        nats: cross-entropy of each answer; by default a target is one of K classes.
     """
 
     name = CROSS_ENTROPY
@@ -78,18 +78,18 @@ class CrossEntropy(Metric):
         self._nats = nats
 
     def measure(self, logits: Tensor, example: Example) -> Tensor:
-        """Return the sum of bits, and how many answers there are."""
+        """Return the sum of bits and the number of answers."""
         targets = example.targets
-        if example.scored is not None:  # a large vocabulary's logits are not copied for nothing
+        if example.scored is not None:  # avoid copying the logits of a large vocabulary
             logits, targets = logits[example.scored], targets[example.scored]
         return sum_scored(self._nats(logits, targets) / math.log(2), None)
 
     def loss(self, logits: Tensor, example: Example) -> Tensor:
-        """Return the mean in nats, a scalar: what training makes small."""
+        """Return the mean in nats, a scalar: the training loss."""
         return mean_scored(self._nats(logits, example.targets), example.scored)
 
     def bits(self, logits: Tensor, example: Example) -> Tensor:
-        """Return each string's mean in bits, (B,); 0 for one without answers."""
+        """Return each string's mean in bits, (B,); 0 for a string without answers."""
         nats = self._nats(logits, example.targets)
         if example.scored is None:
             return (nats if nats.ndim == 1 else nats.flatten(1).mean(-1)) / math.log(2)

@@ -1,7 +1,7 @@
 """The metric ``mutual-information`` of answer and target, in bits per answer.
 
-It is high, too, where answers are wrong in a way that tells the right ones: a network that follows
-a language with the sign flipped is under chance in accuracy, and has all of the information.
+It is also high if wrong answers determine the correct ones: a network that always gives the
+opposite class has an accuracy below chance but all of the information.
 
 Legend: B strings, K outputs.
 """
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from formalbench.contracts.example import Example
 
 MOST_CLASSES = 8
-"""With more, a few hundred strings of a length say too little: answers that are independent of the
-targets seem to have about (K-1)² / (2 B ln 2) bits, which is 0.14 for 8 classes and 256 strings."""
+"""Maximum number of classes. With more, a few hundred strings per length are too few: answers
+independent of the targets seem to have about (K-1)² / (2 B ln 2) bits, which is 0.14 for 8 classes
+and 256 strings."""
 
 
 class MutualInformation(Metric):
-    """How many bits the predicted class tells of the right one, for the layout ``last``.
+    """Mutual information of predicted and correct class in bits, for the layout ``last``.
 
-    It is worked out of how often each class is said of each, at every cell of a test. Its mean over
-    several cells is that of theirs: what answers tell at one length may have the other sign at the
-    next.
+    It is computed from the confusion matrix of each test cell, and averaged over cells, because the
+    relation may have the opposite sign at another length.
 
     Args:
         classes: K, at most `MOST_CLASSES`.
@@ -46,7 +46,7 @@ class MutualInformation(Metric):
         self.classes = classes
 
     def measure(self, logits: Tensor, example: Example) -> Tensor:
-        """Return how often each class is predicted (columns) of each that is right, (K, K)."""
+        """Return the confusion matrix (K, K): correct classes are rows, predicted ones columns."""
         said_B, right_B = predicted_class(logits), example.targets
         if example.scored is not None:
             said_B, right_B = said_B[example.scored], right_B[example.scored]
@@ -60,7 +60,7 @@ class MutualInformation(Metric):
 
 
 def information(counts_KK: State) -> float:
-    """Return the mutual information of rows and columns in bits; 0 if nothing was counted."""
+    """Return the mutual information of rows and columns in bits; 0 for an empty matrix."""
     if not counts_KK.any():
         return 0.0
     shares_KK = counts_KK / counts_KK.sum()

@@ -1,1 +1,1 @@
-"""The objectives: what can be asked of a model about a source. One file each."""
+"""The built-in objectives, one file each."""

@@ -1,4 +1,4 @@
-"""What objectives share: answers that are classes, lengths, comparison with oracles.
+"""Shared by objectives: answers that are classes, lengths, comparison with oracles.
 
 Legend: B strings, A answers of each, K classes.
 """
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 
 LONGEST_TRIED = 1_000
-"""A promise is tried at lengths up to this, where a task has any: on longer strings it takes long,
-and shows nothing else."""
+"""Maximum length of strings in checks, if a task has shorter ones; longer strings take longer and
+show the same."""
 
 
 def some_lengths(task: Task) -> list[int]:
-    """Return six lengths, spread over those that a task trains and is tested on."""
+    """Return six lengths spread over the training and test lengths of a task."""
     from formalbench.evaluation.cells import spread
 
     return spread([*tried_lengths(task, "train"), *tried_lengths(task, "test")], 6)
 
 
 def tried_lengths(task: Task, split: str) -> list[int]:
-    """Return the lengths of a split that are not too long to be tried; the shortest if all are."""
+    """Return the lengths of a split that are short enough for checks; the shortest if none is."""
     from formalbench.evaluation.cells import split_lengths
 
     lengths = split_lengths(task, split)
@@ -44,11 +44,11 @@ def tried_lengths(task: Task, split: str) -> list[int]:
 
 
 END = "$"
-"""How the end of a string is shown."""
+"""Display symbol for the end of a string."""
 
 
 def check_members(task: Task) -> None:
-    """Demand that the oracle takes all strings that are drawn for members."""
+    """Check that the oracle accepts all sampled members."""
     source: Any = task.source
     patience = Patience()
     for length in some_lengths(task):
@@ -82,7 +82,7 @@ class ClassAnswers(Objective):
 
 
 def least_margin(margins_BA: Tensor, scored_BA: Tensor | None) -> Tensor:
-    """Return the least margin of each string's scored answers, (B,), of (B,) or (B, A)."""
+    """Return the smallest margin of each string's scored answers, (B,), of (B,) or (B, A)."""
     if margins_BA.ndim == 1:
         return margins_BA
     if scored_BA is not None:
@@ -93,8 +93,8 @@ def least_margin(margins_BA: Tensor, scored_BA: Tensor | None) -> Tensor:
 def telling_class(logits: Tensor, example: Example) -> float:
     """Return the logit that decided the first wrong class of a string; B is 1.
 
-    For two classes the logit of class 1 less that of class 0, for more that of the right class
-    less the greatest other.
+    For two classes the logit of class 1 minus that of class 0; for more, the logit of the correct
+    class minus the greatest other.
     """
     logits_AK, right_A1 = logits.reshape(-1, logits.shape[-1]), example.targets.reshape(-1, 1)
     if example.scored is not None:
@@ -112,7 +112,7 @@ def telling_class(logits: Tensor, example: Example) -> float:
 
 
 def strings_of(example: Example) -> Iterator[list[int]]:
-    """Yield the strings of an example that is not more than these, without padding."""
+    """Yield the strings of an example without padding."""
     rows = example.inputs.tolist()
     if example.lengths is None:
         yield from rows
@@ -126,12 +126,12 @@ def first_difference(
     told: Sequence[Any],
     oracle: Callable[[list[int]], Sequence[int]],
 ) -> int | None:
-    """Return the index of the first string that an oracle answers otherwise, if any.
+    """Return the index of the first string with a different answer by the oracle, if any.
 
     Args:
         example: of the strings.
-        told: a string's answers each; what is behind those that the oracle gives is padding.
-        oracle: gives a string's answers, slowly.
+        told: answers of each string; anything after the oracle's answers is padding.
+        oracle: returns a string's answers.
     """
     for index, (string, answers) in enumerate(zip(strings_of(example), told, strict=True)):
         known = list(oracle(string))

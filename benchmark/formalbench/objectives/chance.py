@@ -1,8 +1,8 @@
-"""Chance levels: of whole strings, and of strings that are fixed.
+"""Chance levels of whole strings and of fixed strings.
 
-The most frequent class of a length is right more often among the very strings that it was counted
-on than among others of the language: of ten fair coins the more frequent side is right for six. So
-each string is guessed from the others of its length.
+The most frequent class of a sample is correct more often on that sample than on other strings of
+the language: of ten fair coin flips, the more frequent side has about six. So each string is
+predicted from the other strings of its length.
 
 Legend: U different lengths, K classes.
 """
@@ -37,8 +37,8 @@ def fixed_chance(source: Language, test: HasFixedStrings, lengths: Sequence[int]
         lengths: one per cell.
 
     Returns:
-        By length, the accuracy of guessing each string from the others; of the best constant class
-        where guessing by length is worse on the whole.
+        By length, the accuracy of predicting each string from the others; that of the best
+        constant class if predicting by length is worse overall.
     """
     different, places = np.unique(np.asarray(lengths), return_inverse=True)
     counts_UK = np.array([_counts(source, test, length) for length in different.tolist()])
@@ -58,11 +58,11 @@ def _counts(source: Language, test: HasFixedStrings, length: int) -> Counts:
 
 
 def _guessed(counts_K: Counts, best: int) -> float:
-    """Return the share of strings whose class is the most frequent one of the others.
+    """Return the share of strings whose class is the most frequent among the others.
 
     Args:
         counts_K: strings of each class.
-        best: the class that wins a tie.
+        best: class to prefer in a tie.
     """
     right = 0
     for one in np.flatnonzero(counts_K).tolist():
@@ -74,17 +74,17 @@ def _guessed(counts_K: Counts, best: int) -> float:
 
 
 ESTIMATE_FROM = 4096
-"""Strings from which the trivial predictors are estimated, per length."""
+"""Strings per length for estimating the trivial predictors."""
 
 
 class WholeString(Objective):
-    """An objective whose primary metric is the share of strings answered right throughout.
+    """An objective whose primary metric is the share of strings with only correct answers.
 
-    Answers of one string depend on each other, so only whole strings are independent trials.
+    Answers within a string depend on each other, so only whole strings are independent trials.
     """
 
     def chance(self, source: Any, lengths: Sequence[int], stream: Stream) -> Chance:
-        """Return the chance of guessing all answers of a string, estimated."""
+        """Estimate the chance of guessing all answers of a string."""
 
         def draw(length: int, count: int) -> npt.NDArray[Any]:
             stream_at = stream.child(length)
@@ -98,13 +98,12 @@ class WholeString(Objective):
 def whole_string_chance(
     lengths: Sequence[int], draw: Callable[[int, int], npt.NDArray[Any]]
 ) -> Chance:
-    """Return the chance of getting every position of a string right.
+    """Estimate the chance of getting every position of a string right.
 
-    The best predictor that sees only the length answers with the most frequent sequence of
-    answers; the best constant one repeats the answer whose repetition is most frequent.
-    Both are estimated from a sample; a sequence seen once counts as never guessed, since
-    in a large space every sequence of a sample is seen once. A language with one string of
-    a length gives chance 1 there.
+    The best predictor by length answers with the most frequent sequence of answers; the best
+    constant one repeats the answer whose repetition is most frequent. Both are estimated from a
+    sample; a sequence seen once counts as never guessed, since in a large space every sequence of a
+    sample is seen once. A language with one string of a length gives chance 1 there.
 
     Args:
         lengths: one per cell.
@@ -130,11 +129,11 @@ def _repeated_answers(targets: npt.NDArray[Any]) -> list[tuple[float, bytes | No
     Returns:
         Pairs of the share and, if the sequence repeats one answer, that answer.
     """
-    # As bytes: sorting rows, as np.unique does, takes minutes where there are many symbols.
+    # As bytes, because np.unique sorts rows, which takes minutes with many symbols.
     counts = Counter(sequence.tobytes() for sequence in targets)
     shares: list[tuple[float, bytes | None]] = []
     for sequence in targets:
-        if (count := counts.pop(sequence.tobytes(), 1)) > 1:  # popped: each sequence once
+        if (count := counts.pop(sequence.tobytes(), 1)) > 1:  # pop, to count each sequence once
             same = bool((sequence == sequence[:1]).all())
             shares.append((count / len(targets), sequence[:1].tobytes() if same else None))
     return shares

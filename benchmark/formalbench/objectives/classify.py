@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from formalbench.contracts.task import Task
 
 ESTIMATE_FROM = 8192
-"""Strings by which a class distribution is estimated that a language does not state."""
+"""Strings for estimating a class distribution that a language does not state."""
 
 SAMPLE = 512
-"""Strings by which a check holds a language to the distribution that it states."""
+"""Strings for checking the class distribution that a language states."""
 
 
 class Classify(ClassAnswers):
@@ -48,18 +48,18 @@ class Classify(ClassAnswers):
         return Example(strings_BN, source.classify(strings_BN))
 
     def metrics(self, source: Language) -> tuple[Metric, ...]:
-        """Return accuracy, cross-entropy and, of few classes, mutual information."""
+        """Return accuracy, cross-entropy and, for few classes, mutual information."""
         few = source.num_classes <= MOST_CLASSES
         information = (MutualInformation(source.num_classes),) if few else ()
         return Accuracy(), CrossEntropy(), *information
 
     def chance(self, source: Language, lengths: Sequence[int], stream: Stream) -> Chance:
-        """Return the accuracy of the best constant class, and of the best one per length."""
+        """Return the accuracy of the best constant class and of the best class per length."""
         stated = self.stated_chance(source, lengths)
         return stated or _chance([_distribution(source, length, stream) for length in lengths])
 
     def stated_chance(self, source: Language, lengths: Sequence[int]) -> Chance | None:
-        """Return the chance level where the language states its class distribution."""
+        """Return the chance level if the language states its class distribution."""
         if (test := fixed_test(source)) is not None:
             return fixed_chance(source, test, lengths)
         stated = [source.class_distribution(length) for length in lengths]
@@ -84,7 +84,7 @@ class Classify(ClassAnswers):
         return first_difference(example, told, lambda string: [source.oracle(string)])
 
     def promises(self, task: Task) -> Iterator[Promise]:
-        """Hold a language to the distribution that it states."""
+        """Check the class distribution that a language states."""
         yield "states its true class distribution", lambda: _check_distribution(task)
 
 

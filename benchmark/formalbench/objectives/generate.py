@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 
 class Generate(Objective):
-    """After every prefix, the empty one first, the probability of each next symbol and of END.
+    """A distribution of the next symbol after every prefix, beginning with the empty one.
 
-    Logits are (B, N+1, S+1), END last. Targets, (B, N+1), are the ids of the symbols that do
-    come next, S for END.
+    Logits are (B, N+1, S+1), END last. Targets, (B, N+1), are the ids of the next symbols, S for
+    END.
 
-    The loss is the cross-entropy to the next symbol. A string is correct if every bracket that
-    could be closed would be, by its own kind (`CloseBrackets`).
+    The loss is the cross-entropy to the next symbol. A string is correct if for every open bracket
+    the matching close is predicted (`CloseBrackets`).
     """
 
     name = "generate"
@@ -54,11 +54,11 @@ class Generate(Objective):
         return (*source.alphabet, END)
 
     def has_length(self, source: Any, length: int) -> bool:
-        """Say whether there are members of this length."""
+        """Return whether the language has members of this length."""
         return length >= 0 and bool(source.has_members(length))
 
     def strings(self, source: Any, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw members as the language's process does, given their length."""
+        """Sample members of the language's process, conditioned on the length."""
         members: Symbols = source.sample_generated(stream, length, count)
         return members
 
@@ -103,7 +103,7 @@ class Generate(Objective):
         return as_plain(source.classify(strings_BN))
 
     def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
-        """Return how far the likeliest close is from being just confident, (B,)."""
+        """Return how far the likeliest close is from the confidence threshold, (B,)."""
         assert isinstance(primary, CloseBrackets)
         return primary.margin(logits, example)
 
@@ -113,13 +113,13 @@ class Generate(Objective):
         return " ".join(symbols)
 
     def promises(self, task: Task) -> Iterator[Promise]:
-        """Hold members and the brackets to be closed to the oracle."""
+        """Compare members and open brackets with the oracle."""
         yield "draws members only", lambda: check_members(task)
         yield "names the one bracket that may be closed", lambda: _check_closes(task)
 
 
 def _check_closes(task: Task) -> None:
-    """Compare the brackets named with those that the oracle lets close a short prefix."""
+    """Compare open brackets with the closes that the oracle allows after a short prefix."""
     source: Any = task.source
     demand(source.closes, "closes is empty: it must hold the ids of the closing brackets")
     for length in [length for length in range(9) if source.has_members(length)]:
@@ -138,7 +138,7 @@ def _check_close(source: Any, string: list[int], end: int, named: int, opened: i
     if named < 0:
         demand(source.oracle(string[:end]) == 1, f"{place}: something is open")
         return
-    # What stands between a bracket and its close is balanced, and so is the whole.
+    # The string between a bracket and its close is balanced, and so is the whole.
     inside, close = string[opened + 1 : end], source.closes[named]
     right = source.oracle(inside) == 1 == source.oracle([string[opened], *inside, close])
     demand(right, f"{place}: {close} does not close {opened}")

@@ -1,4 +1,4 @@
-"""The objective ``next-symbols``: what may follow each prefix (Bhattamishra et al. 2020)."""
+"""The objective ``next-symbols``: legal symbols after each prefix (Bhattamishra et al. 2020)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NOTHING = "!"
 
 MAX_STRINGS = 3000
-"""Strings, with what is tried behind them, by which a check tries one length."""
+"""Strings, with their extensions, in a check of one length."""
 
 
 class NextSymbols(WholeString):
@@ -46,7 +46,7 @@ class NextSymbols(WholeString):
         return (*source.alphabet, END)
 
     def has_length(self, source: Any, length: int) -> bool:
-        """Say whether there are members of this length."""
+        """Return whether the language has members of this length."""
         return length >= 0 and bool(source.has_members(length))
 
     def strings(self, source: Any, stream: Stream, length: int, count: int) -> Symbols:
@@ -83,7 +83,7 @@ class NextSymbols(WholeString):
         ]
 
     def read_answer(self, source: Any, answer: Any, example: Example) -> Any:
-        """Return sets of legal symbols as bits, (N+1, S+1); each a list, or text as `show` has."""
+        """Convert sets of legal symbols (lists, or text as in `show`) to bits, (N+1, S+1)."""
         if isinstance(answer, str):
             answer = [[] if one == NOTHING else one.split(",") for one in answer.split()]
         _, places, bits = example.targets.shape
@@ -104,7 +104,7 @@ class NextSymbols(WholeString):
         return labels
 
     def decided(self, labels: Tensor, outputs: int) -> Tensor:
-        """Return a positive logit for each bit that is set, and a negative one for the others."""
+        """Return positive logits for set bits and negative ones for others."""
         return (2.0 * labels.float() - 1.0) * SURE
 
     def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
@@ -123,7 +123,7 @@ class NextSymbols(WholeString):
         return float(logits[bad][:1].sum())
 
     def contradicts(self, source: Any, example: Example) -> int | None:
-        """Compare whether prefixes may end with what the oracle says of them."""
+        """Compare with the oracle whether prefixes may end."""
 
         def ends(string: list[int]) -> list[int]:
             return [source.oracle(string[:end]) for end in range(len(string) + 1)]
@@ -131,7 +131,7 @@ class NextSymbols(WholeString):
         return first_difference(example, example.targets[:, :, -1], ends)
 
     def promises(self, task: Task) -> Iterator[Promise]:
-        """Hold members and legal sets to the oracle."""
+        """Compare members and legal sets with the oracle."""
         yield "draws members only", lambda: check_members(task)
         yield (
             "names the symbols that may follow, checked on short strings",

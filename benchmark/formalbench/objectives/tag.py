@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class Tag(ClassAnswers, WholeString):
     """One label per position: the class of the prefix that ends there.
 
-    Logits are (B, N, K), targets (B, N). A string is correct if every label is. Of a source that
-    asks for some of them only (`HasQuestions`), no other is scored, and its target is 0.
+    Logits are (B, N, K), targets (B, N). A string is correct if every label is. If a source
+    restricts the scored prefixes (`HasQuestions`), others have target 0.
     """
 
     name = "tag"
@@ -41,11 +41,11 @@ class Tag(ClassAnswers, WholeString):
         return tuple(map(str, range(source.num_classes)))
 
     def has_length(self, source: Any, length: int) -> bool:
-        """Say whether there are strings of this length with a label to give."""
+        """Return whether strings of this length have a scored label."""
         return length >= 1 and bool(source.has_length(length))
 
     def examples(self, source: Any, strings_BN: Symbols, stream: Stream) -> Example:
-        """Ask for the class of every non-empty prefix, or of some, (B, N)."""
+        """Ask for the class of every non-empty (or scored) prefix, (B, N)."""
         classes_BN = source.classify_prefixes(strings_BN)
         if not isinstance(source, HasQuestions):
             return Example(strings_BN, classes_BN)
@@ -57,13 +57,13 @@ class Tag(ClassAnswers, WholeString):
         return StringAccuracy(), CrossEntropy()
 
     def show(self, source: Any, string: Symbols) -> str:
-        """Return the labels, separated by spaces; ``-`` where none is asked for."""
+        """Return the labels, separated by spaces; ``-`` where none is scored."""
         example = self.examples(source, string[None], Stream("show"))
         (labels,) = self.plain(source, example)
         return " ".join("-" if label is None else str(label) for label in labels)
 
     def plain(self, source: Any, example: Example) -> list[Any]:
-        """Return the labels as lists of numbers, with None where none is asked for."""
+        """Return the labels as lists of numbers, with None where none is scored."""
         labels = as_plain(example.targets)
         if example.scored is None:
             return labels
@@ -73,7 +73,7 @@ class Tag(ClassAnswers, WholeString):
         ]
 
     def contradicts(self, source: Any, example: Example) -> int | None:
-        """Compare labels with what the oracle says of every prefix."""
+        """Compare labels with the oracle for every prefix."""
 
         def labels(string: list[int]) -> list[int]:
             return [source.oracle(string[:end]) for end in range(1, len(string) + 1)]
@@ -83,12 +83,12 @@ class Tag(ClassAnswers, WholeString):
         return first_difference(example, example.targets, labels)
 
     def promises(self, task: Task) -> Iterator[Promise]:
-        """Hold labels to the oracle."""
+        """Compare labels with the oracle."""
         yield "labels every prefix as its oracle does", lambda: _check_labels(task)
 
 
 def _first_contradicted(source: Any, example: Example) -> int | None:
-    """Return the index of the first string with an answer asked for that the oracle contradicts."""
+    """Return the index of the first string with a scored label that the oracle contradicts."""
     rows = zip(strings_of(example), example.targets.tolist(), example.scored.tolist(), strict=True)
     for index, (string, labels, asked) in enumerate(rows):
         for end, wanted in enumerate(asked[: len(string)], 1):

@@ -1,4 +1,4 @@
-"""The objective ``transduce``: a string for a string, into blanks behind it.
+"""The objective ``transduce``: an output string, written into blanks after the input.
 
 Legend: B strings, N symbols, M blanks, K outputs.
 """
@@ -24,17 +24,16 @@ if TYPE_CHECKING:
 BLANK = "<blank>"
 
 ESTIMATE_FROM = 4096
-"""Strings from which the trivial predictors are estimated, per length."""
+"""Strings per length for estimating the trivial predictors."""
 
 TRIED = 64
-"""Lengths at which a function is asked whether it knows the length of its answers."""
+"""Lengths at which a function's answer lengths are queried."""
 
 
 class Answered(ClassAnswers):
-    """What the objectives about functions from strings to strings share.
+    """Base of objectives about functions from strings to strings.
 
-    Outputs are the function's own and then END. The primary metric is the share of answers
-    that are right, symbol by symbol.
+    Outputs are the function's own, then END. The primary metric is the share of correct symbols.
     """
 
     needs: ClassVar[tuple[type, ...]] = (Transduction,)
@@ -49,10 +48,10 @@ class Answered(ClassAnswers):
         return AnswerAccuracy(), CrossEntropy()
 
     def chance(self, source: Transduction, lengths: Sequence[int], stream: Stream) -> Chance:
-        """Return the share that the likeliest symbol of all gets right, and that at each place.
+        """Return the accuracy of the most frequent symbol, overall and at each position.
 
-        The best predictor that sees only the length says at each place what is most often
-        there. Both are estimated from a sample.
+        The best predictor by length uses the most frequent symbol at each position. Both are
+        estimated from a sample.
         """
         shares, by_length = [], []
         for length in lengths:
@@ -120,7 +119,7 @@ class Transduce(Answered):
         return (*source.alphabet, BLANK)
 
     def has_length(self, source: Transduction, length: int) -> bool:
-        """Say whether there are strings of this length, and answers of a symbol or more."""
+        """Return whether there are strings of this length, and answers of a symbol or more."""
         return source.has_length(length) and bool(source.answer_length(length))
 
     def examples(self, source: Transduction, strings_BN: Symbols, stream: Stream) -> Example:
@@ -159,8 +158,8 @@ class Decode(Answered):
     """A symbol after every prefix of the answer, END last, by encoder-decoders.
 
     For functions whose answers may be of any length. Logits are (B, M+1, K), targets (B, M+1);
-    what stands behind END is not scored. Training gives a network the right symbols so far
-    (`Example.decoded`); in a test it is given its own.
+    what stands behind END is not scored. In training a network gets the correct symbols so far
+    (`Example.decoded`), in a test its own.
     """
 
     name = "decode"
@@ -172,12 +171,12 @@ class Decode(Answered):
 
 
 def said_in_steps(strings_BN: Symbols, answers_BM: Symbols, lengths_B: Labels, end: int) -> Example:
-    """Return an example of the layout ``decoded``: each next symbol of the answers is asked for.
+    """Return an example of the layout ``decoded``, with each next symbol as a target.
 
     Args:
         strings_BN: what is answered.
-        answers_BM: symbols of the answers, anything behind their ends.
-        lengths_B: how long each answer is.
+        answers_BM: symbols of the answers, with arbitrary padding.
+        lengths_B: length of each answer.
         end: the output that ends them.
     """
     room = int(lengths_B.max(initial=0))
@@ -192,7 +191,7 @@ def said_in_steps(strings_BN: Symbols, answers_BM: Symbols, lengths_B: Labels, e
 
 
 def _wide(answers_BM: Symbols, lengths_B: Labels, room: int, end: int) -> Symbols:
-    """Return answers of up to `room` symbols, END behind each and then 0; (B, room+1)."""
+    """Return answers of up to `room` symbols, each followed by END and zeros, (B, room+1)."""
     longest = int(lengths_B.max(initial=0))
     if longest > room:
         raise ValueError(f"an answer has {longest} symbols, and answer_length says {room}")
@@ -206,7 +205,7 @@ def _wide(answers_BM: Symbols, lengths_B: Labels, room: int, end: int) -> Symbol
 
 
 def _counts(example: Example, outputs: int) -> Any:
-    """Return how often each answer is right at each place, (A, K); scored ones only."""
+    """Count how often each output is correct at each position, (A, K), where scored."""
     targets_BA, scored_BA = example.targets, example.scored
     answers = targets_BA.shape[1]
     keys = (np.arange(answers) * outputs + targets_BA)[scored_BA]

@@ -1,1 +1,1 @@
-"""Scores answers that come from anywhere: functions, networks of any framework, files."""
+"""Scores answers of functions, networks of any framework, and files."""

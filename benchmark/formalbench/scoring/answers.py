@@ -1,4 +1,4 @@
-"""Strings for anybody's code, a JSON line each, and the answers that come back."""
+"""Test strings as JSON lines for external code, and scoring of its answers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from formalbench.scoring.report import Report
 from formalbench.task_handle import LabelledStrings, TaskHandle
 
 PREFIX = 12
-"""Digits of the fingerprint that an id begins with: answers fit no other strings."""
+"""Digits of the fingerprint in each id, so that answers cannot be used with other strings."""
 
 SHOWN = 5
-"""Lengths in an error about missing answers."""
+"""Maximum lengths in an error about missing answers."""
 
 
 def check_exported(handle: TaskHandle) -> None:
-    """Refuse a task whose strings cannot be answered in a file.
+    """Check that a task's strings can be answered in a file.
 
     Raises:
         RequestError: one line.
@@ -49,7 +49,7 @@ def exported(
     Args:
         handle: the task.
         split: whose strings.
-        targets: whether to include the right answers.
+        targets: whether to include the correct answers.
 
     Yields:
         ``id``, ``length``, ``string``, ``fingerprint`` and, if asked for, ``target``.
@@ -68,14 +68,14 @@ def score_file(handle: TaskHandle, file: Path) -> Report:
 
     Args:
         handle: the task.
-        file: of the answers to all its test strings, in any order.
+        file: answers to all its test strings, in any order.
 
     Returns:
         The report, named after the file.
 
     Raises:
-        RequestError: one line, if there is no such file, a line is no answer, an answer is to
-            another string than the test's, or some are missing.
+        RequestError: one line, if the file does not exist, a line is no answer, an answer belongs
+            to no test string, or answers are missing.
     """
     check_exported(handle)
     held = handle.test_set()
@@ -105,7 +105,7 @@ def score_file(handle: TaskHandle, file: Path) -> Report:
 
 
 def _text(handle: TaskHandle, symbols: list[str]) -> str:
-    """Return symbols as text that `label` reads; with spaces if one is the objective's own."""
+    """Return symbols as text for `label`, separated by spaces if the objective added some."""
     return handle.join(symbols) if set(symbols) <= set(handle.alphabet) else " ".join(symbols)
 
 
@@ -115,9 +115,9 @@ def _ids(held: LabelledStrings) -> Iterator[str]:
 
 
 def _strings(handle: TaskHandle, held: LabelledStrings) -> Iterator[tuple[int, list[str], Example]]:
-    """Yield the length of each string, its symbols, and the example of it alone.
+    """Yield length, symbols and example of each string.
 
-    What an objective puts behind a string, as blanks for the answer, is left out.
+    Symbols that an objective appends, such as blanks for the answer, are omitted.
     """
     alphabet, own = handle.task.alphabet, len(handle.alphabet)
     for cell in held.cells:
@@ -131,10 +131,10 @@ def _strings(handle: TaskHandle, held: LabelledStrings) -> Iterator[tuple[int, l
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON.
+    """Return a JSON object without duplicate keys.
 
     Raises:
-        ValueError: if it has a key twice, of which `json` would keep the last.
+        ValueError: for a duplicate key, of which `json` would keep the last.
     """
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -143,11 +143,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _read(file: Path, fingerprint: str, known: set[str]) -> dict[str, tuple[int, Any]]:
-    """Return the answers of a file by id, each with its line."""
+    """Return a file's answers by id, with line numbers."""
     try:
         lines = file.read_text(encoding="utf-8-sig").split(
             "\n"
-        )  # a string may hold other line ends
+        )  # a string may contain other line separators
     except OSError as error:
         raise RequestError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -43,31 +43,31 @@ def evaluate(
     device: str = "cpu",
     plugins: Sequence[Path | str] = (),
 ) -> Report | SuiteReport:
-    """Score answers to the strings that the leaderboard tests and validates on.
+    """Score answers to the leaderboard's test and validation strings.
 
     Args:
         predict: one of
 
             - a function from ids, a NumPy array (B, N), to labels or logits, arrays of any
               framework: for ``classify`` (B,) or (B, K), for ``tag`` (B, N) or (B, N, K), for
-              ``next-symbols`` bits or logits (B, N+1, S+1). Whole numbers are labels, floats of
-              the logits' shape logits;
-            - an `nn.Module`, which is given a LongTensor (B, N) where its parameters are, or a
-              network with `formalbench.Traits`, which is given a `formalbench.Batch`;
-            - an object with a method of the objective's name, as ``next_symbols``;
-            - a class of any of these, which is built with the task (`formalbench.Task`).
-        task: its name, that of a suite, or what `formalbench.load` returns.
-        name: of who answers, in the report; by default that of the function or class.
+              ``next-symbols`` bits or logits (B, N+1, S+1). Integers are labels; floats with the
+              logits' shape are logits;
+            - an `nn.Module`, which gets a LongTensor (B, N) on its device, or a network with
+              `formalbench.Traits`, which gets a `formalbench.Batch`;
+            - an object with a method named after the objective, such as ``next_symbols``;
+            - a class of any of these, which is called with the task (`formalbench.Task`).
+        task: name of a task or suite, or the result of `formalbench.load`.
+        name: name in the report; by default that of the function or class.
         protocol: the protocol that defines the strings.
-        device: ``cpu``, ``cuda`` or ``cuda:i``: where a network with traits computes.
+        device: ``cpu``, ``cuda`` or ``cuda:i``, for networks with traits.
         plugins: local plugins to load.
 
     Returns:
-        A `Report`; of a suite a report by each task's name.
+        A `Report`; for a suite, reports by task name.
 
     Raises:
-        RequestError: for an unknown name, answers of another shape than the task's, a label that
-            is none, or a logit that is not finite.
+        RequestError: for an unknown name, answers of the wrong shape, an invalid label, or a logit
+            that is not finite.
 
     Example:
         >>> report = evaluate(lambda ids: ids.sum(1) % 2, "parity")  # doctest: +SKIP
@@ -84,7 +84,7 @@ def evaluate(
 def _handles(
     task: str | TaskHandle, protocol: str, plugins: Sequence[Path | str]
 ) -> tuple[list[TaskHandle], bool]:
-    """Return the tasks that are meant, and whether they are a suite's."""
+    """Return the named tasks, and whether the name is a suite's."""
     if isinstance(task, TaskHandle):
         return [task], False
     host = load_plugins(plugins)
@@ -94,10 +94,10 @@ def _handles(
 
 
 def is_suite(host: PluginHost, name: str) -> bool:
-    """Say whether a name is a suite's and no task's.
+    """Return whether a name is a suite's and not a task's.
 
     Raises:
-        RequestError: if it is neither, with the nearest of both.
+        RequestError: if it is neither, with the nearest names of both.
     """
     suites = {entry.spec.name for entry in host.suites.all()}
     language = split_task(parse_instance(name)[0])[0]
@@ -136,7 +136,7 @@ def evaluate_task(predict: Any, handle: TaskHandle, name: str, device: str = "cp
 
 
 def answers_are_bits(tests: LabelledStrings, handle: TaskHandle) -> bool:
-    """Say whether an answer of a task is a set of outputs, a bit each, and not one of them."""
+    """Return whether an answer is a set of outputs (bits) instead of one output."""
     targets = tests.cells[0].examples[0].targets
     return bool(targets.ndim == (2 if handle.task.layout == "last" else 3))
 
@@ -153,7 +153,7 @@ def report_of(
     from formalbench import __version__
 
     tests, task = handle.test_set(), handle.task
-    if gave == "labels":  # no probabilities: cross-entropy means nothing
+    if gave == "labels":  # without probabilities there is no cross-entropy
         for score in scores:
             score.measures.pop(CROSS_ENTROPY, None)
     constant, length_only = handle.chances

@@ -1,4 +1,4 @@
-"""Strings of tasks as folders for other programs: JSON lines, `datasets`, lm-evaluation-harness.
+"""Exports strings of tasks: JSON lines, `datasets`, lm-evaluation-harness.
 
 Neither library is needed to write them.
 """
@@ -21,7 +21,7 @@ from formalbench.store import safe_name, write_atomically
 from formalbench.task_handle import TaskHandle
 
 TOKENS_PER_ANSWER = 8
-"""Tokens that a language model may say for each of a string's answers."""
+"""Maximum generated tokens per answer of a string."""
 
 LOADER = '''"""Loads the strings of a task from the file beside this one; written by formalbench."""
 
@@ -39,7 +39,7 @@ def load(name, **ignored):
     }
     return datasets.load_dataset("json", data_files=files)
 '''
-"""The Python file of a folder for lm-evaluation-harness."""
+"""Python file in a folder for lm-evaluation-harness."""
 
 
 def export_tasks(
@@ -49,10 +49,10 @@ def export_tasks(
 
     Args:
         handles: the tasks.
-        folder: made if it does not exist; files of the same names are replaced.
+        folder: created if it does not exist; files of the same names are replaced.
         kind: ``jsonl``, ``hf`` or ``lm-eval``.
         split: whose strings.
-        targets: whether to write the right answers; for ``lm-eval`` they are needed.
+        targets: whether to write the correct answers (required for ``lm-eval``).
 
     Returns:
         The files.
@@ -77,8 +77,7 @@ def export_tasks(
         files["README.md"] = _card(handles, split)
     if kind == "lm-eval":
         files["utils.py"] = LOADER
-    # All old files go before the first new one comes: an export that is killed leaves too few
-    # files, never those of two exports.
+    # Delete all old files first, so that a killed export never leaves files of two exports.
     for place in files:
         _remove(folder / place)
     for place, text in files.items():
@@ -99,7 +98,7 @@ def _lines(rows: Iterator[dict[str, Any]]) -> str:
 
 
 def _card(handles: Sequence[TaskHandle], split: Split) -> str:
-    """Return the README of a data set: it says which files are which configuration."""
+    """Return a data set's README, which maps files to configurations."""
     names = [safe_name(handle.title) for handle in handles]
     data = [{"split": split, "path": f"{name}/{split}.jsonl"} for name in names]
     configs = [
@@ -119,9 +118,9 @@ def _card(handles: Sequence[TaskHandle], split: Split) -> str:
 
 
 def _check_whole(handle: TaskHandle, split: Split) -> None:
-    """Refuse a task whose score is not a mean over right or wrong strings.
+    """Check that a task's score is a mean over correct strings.
 
-    The harness counts every string the same, and we every length.
+    The harness gives equal weight to strings; formalbench gives equal weight to lengths.
 
     Raises:
         RequestError: one line.
@@ -139,7 +138,7 @@ def _check_whole(handle: TaskHandle, split: Split) -> None:
 
 
 def _harness_task(handle: TaskHandle, name: str, split: Split) -> dict[str, str]:
-    """Return the files of a task for lm-evaluation-harness, by their names."""
+    """Return a task's files for lm-evaluation-harness by name."""
     task = handle.task
     one_of_few = task.layout == "last"
     examples = [example for cell in handle.test_set(split).cells for example in cell.examples]
@@ -183,7 +182,7 @@ def _harness_task(handle: TaskHandle, name: str, split: Split) -> dict[str, str]
 
 
 def _harness_rows(handle: TaskHandle, split: Split, *, shown: bool) -> Iterator[dict[str, Any]]:
-    """Yield the strings with their answers: a class's number or, with `shown`, text."""
+    """Yield strings with answers: a class's number or, with `shown`, text."""
     for row in exported(handle, split, targets=True):
         if shown:
             row["target"] = handle.show(row["string"])

@@ -26,17 +26,17 @@ Predict = Callable[[Any], Any]
 
 
 class Predictor(nn.Module):
-    """A function from ids to labels or logits, as a network.
+    """Wraps a function from ids to labels or logits as a network.
 
-    An `nn.Module` is given a LongTensor where its parameters are, anything else a NumPy array.
+    An `nn.Module` gets a LongTensor on its device, anything else a NumPy array.
 
     Args:
         predict: the function.
         task: what is asked.
-        bits: whether an answer is a set of outputs, a bit each, and not one of them.
+        bits: whether an answer is a set of outputs (bits) instead of one output.
 
     Attributes:
-        gave: ``labels`` or ``logits``, once it has answered.
+        gave: ``labels`` or ``logits``, after the first answer.
     """
 
     traits = Traits()
@@ -44,13 +44,13 @@ class Predictor(nn.Module):
     def __init__(self, predict: Predict, task: Task, *, bits: bool) -> None:
         super().__init__()
         self._task, self._bits, self.gave = task, bits, ""
-        self.predict = predict  # a module becomes a part of this one
+        self.predict = predict  # a module becomes a submodule
 
     def forward(self, batch: Batch) -> Tensor:
         """Return logits in the task's layout.
 
         Raises:
-            RequestError: for an answer of another shape, or a label that is none.
+            RequestError: for an answer of the wrong shape or an invalid label.
         """
         given: Any = batch.symbols
         if isinstance(self.predict, nn.Module):
@@ -89,7 +89,7 @@ class Predictor(nn.Module):
 
 
 class RecordedAnswers(nn.Module):
-    """Answers that are there already, as a network that gives them in the order of a test.
+    """Wraps given answers as a network that returns them in the order of the test.
 
     Args:
         labels: of every string, in the order of the test's cells.
@@ -110,17 +110,17 @@ class RecordedAnswers(nn.Module):
 
 
 def network_of(predict: Any, task: Task, *, bits: bool) -> nn.Module:
-    """Return what answers a task as a network.
+    """Wrap a predictor as a network.
 
     Args:
-        predict: a function or module; a class is made one with the task; an object with a method
-            of the objective's name (``next_symbols``) answers by it.
+        predict: a function or module, an object with a method named after the objective
+            (``next_symbols``), or a class of these, which is called with the task.
         task: what is asked.
         bits: whether an answer is a set of outputs.
 
     Raises:
-        RequestError: if it cannot be called, or built with the task, or the answer is said step
-            by step and it is no network of formalbench's own kind.
+        RequestError: if it cannot be called or built with the task, or if answers are generated
+            step by step and it is no network with traits.
     """
     if isinstance(predict, type):
         name, takes = predict.__name__, signature(predict)
@@ -145,12 +145,12 @@ def network_of(predict: Any, task: Task, *, bits: bool) -> nn.Module:
 
 
 def _tensor(answer: Any) -> Tensor:
-    """Return an array of any framework as a tensor."""
+    """Convert an array of any framework to a tensor."""
     try:
-        array = np.array(answer)  # a copy: those of other frameworks are not writable
+        array = np.array(answer)  # a copy, because arrays of other frameworks may be read-only
         if array.dtype.kind == "c":
             raise ValueError("complex numbers")
-        if array.dtype.kind not in "biuf":  # their bfloat16
+        if array.dtype.kind not in "biuf":  # bfloat16 of other frameworks
             array = array.astype(np.float32)
         return torch.from_numpy(array)
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""How answers did on a task, as people look at it."""
+"""Reports of scored answers."""
 
 from __future__ import annotations
 
@@ -20,32 +20,30 @@ if TYPE_CHECKING:
 
 SUMMARY = ("task", "accuracy", "chance", "shortcut", "validation", "learned", "extrapolated",
            "horizon")  # fmt: skip
-"""The columns of a suite's summary, attributes of `Report`."""
+"""Columns of a suite's summary: attributes of `Report`."""
 
 
 class Report:
-    """How answers did on the test strings of a task. `formalbench.evaluate` makes it.
+    """Scores of answers on the test strings of a task, returned by `formalbench.evaluate`.
 
     Args:
-        record: what is kept of it.
-        chances: at each cell of the test, the accuracy of the best answer that sees only the
+        record: its record.
+        chances: for each test cell, the accuracy of the best answer that depends only on the
             length.
-        shortcut: the accuracy of the best known rule that is not the language; None if there is
-            none.
+        shortcut: accuracy of the best known shortcut; None if unknown.
 
     Attributes:
-        name: of who answered.
-        task: what was answered, with its options.
-        accuracy: the primary metric, the mean over the test lengths, each counting the same.
-        chance: the accuracy of the best answer that sees only the length, the same mean.
+        name: name of the answering system.
+        task: the task with its options.
+        accuracy: mean of the primary metric over test lengths, with equal weight.
+        chance: accuracy of the best answer that depends only on the length, averaged in the same
+            way.
         shortcut: as given.
-        validation: accuracy on held-out strings of the training lengths; None if these were not
-            answered.
+        validation: accuracy on held-out strings of the training lengths; None if not answered.
         learned: whether `validation` is at least 99 %; None if it is None.
-        horizon: the longest test length up to which, at every length, the accuracy is at least
-            99 %; None if there is none.
-        extrapolated: whether that is the longest of all, and the training lengths are learned or
-            were not answered.
+        horizon: the longest test length up to which accuracy is at least 99 % at every length; None
+            if there is none.
+        extrapolated: whether `horizon` is the longest test length, and `learned` is not False.
         record: as given.
     """
 
@@ -63,10 +61,10 @@ class Report:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """A row a test length (or window, or named part), with the 95 % Wilson interval.
+        """One row per test length (or window, or named part), with the 95 % Wilson interval.
 
         Columns: name, task, length, group, strings, answers, correct, accuracy, low, high, chance.
-        Where a string has several answers the interval is that of as many trials as strings.
+        If a string has several answers, the interval counts strings as trials.
         """
         cells = self.record.test.cells
         frame = pd.DataFrame({"length": cells.length})
@@ -84,9 +82,9 @@ class Report:
 
     @property
     def by_length(self) -> dict[int, tuple[float, float, float]]:
-        """The accuracy at each test length with its 95 % interval: (accuracy, low, high).
+        """Accuracy at each test length with its 95 % interval: (accuracy, low, high).
 
-        Where several named parts share a length, that of the worst.
+        If several named parts share a length, that of the worst part.
         """
         worst_last = self.frame.sort_values("accuracy", ascending=False, kind="stable")
         shown = worst_last.sort_values("length", kind="stable")
@@ -110,9 +108,9 @@ class Report:
         return self.learned is not False and self.horizon == self.record.test.cells.length[-1]
 
     def save(self, folder: Path | str) -> Path:
-        """Write the record into a folder; an earlier one of the same name and task gives way.
+        """Write the record to a folder, replacing an earlier one of the same name and task.
 
-        It is local: no board ranks it.
+        Boards do not rank it.
 
         Returns:
             The file.
@@ -120,7 +118,7 @@ class Report:
         return Store(Path(folder)).write_evaluated(self.record)
 
     def plot(self) -> VConcatChart:
-        """Draw the accuracy at each length, with its interval and chance.
+        """Plot the accuracy at each length, with interval and chance level.
 
         Returns:
             A chart of Altair: a notebook shows it, ``chart.save("parity.svg")`` writes it.
@@ -150,7 +148,7 @@ class Report:
         return chart(Figure([[panel]], size=(480, 190)))
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as ``formalbench score --json`` prints it."""
+        """Return the data that ``formalbench score --json`` prints."""
         lengths = self.frame.drop(columns=["name", "task"]).to_dict("records")
         facts = {name: getattr(self, name) for name in SUMMARY}
         fingerprint = self.record.test.fingerprint
@@ -178,13 +176,13 @@ class Report:
 
 
 class SuiteReport(Mapping[str, Report]):
-    """How answers did on the tasks of a suite: a `Report` by each task's name.
+    """Reports on the tasks of a suite: a `Report` by task name.
 
     Args:
         reports: one for each task.
 
     Attributes:
-        accuracy: the mean over the tasks.
+        accuracy: mean over the tasks.
     """
 
     def __init__(self, reports: Sequence[Report]) -> None:
@@ -202,13 +200,13 @@ class SuiteReport(Mapping[str, Report]):
 
     @property
     def summary(self) -> pd.DataFrame:
-        """A row a task: accuracy, chance, shortcut, validation, learned, extrapolated, horizon."""
+        """One row per task; the columns are `SUMMARY`."""
         rows = [[getattr(report, name) for name in SUMMARY] for report in self.values()]
         return pd.DataFrame(rows, columns=list(SUMMARY))
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The frames of all tasks, one below the other."""
+        """The frames of all tasks, concatenated."""
         return pd.concat([report.frame for report in self.values()], ignore_index=True)
 
     def save(self, folder: Path | str) -> list[Path]:

@@ -1,4 +1,4 @@
-"""What theory says of languages, and what follows for models."""
+"""Language classes, and what theorems predict for models."""
 
 VERSION = 3
-"""Raised whenever the classes of a language could come out otherwise: they are kept."""
+"""Version of cached results; raise it whenever the classes of a language could change."""

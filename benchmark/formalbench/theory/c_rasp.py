@@ -1,25 +1,20 @@
-"""Whether a language is in C-RASP, and the weights of a program that counts it.
+"""Decides whether a language is in C-RASP, and computes weights of a counting program for it.
 
-C-RASP counts positions and compares sums of counts; it has no other notion of where it is. In a
-strongly connected component of the automaton the state must therefore be told from counts alone:
-there has to be a weight for every symbol, by which the weights along every path from one state to
-another come to the same sum, the *potential* between them. States of different potential are told
-apart, and at the next layer symbols may be weighted by what is known already of the state they
-lead to. The language is in C-RASP iff in every component all states are told apart in the end.
+C-RASP counts positions and compares sums of counts; it has no other access to positions. In a
+strongly connected component of the automaton the state must therefore follow from counts alone:
+each symbol needs a weight such that the weights along every path between two states have the same
+sum, the *potential* between them. States of different potential are separated, and at the next
+layer the weight of a symbol may depend on what is already known of the state it leads to. The
+language is in C-RASP iff finally all states of every component are separated. Potentials are linear
+forms in unknowns, computed exactly with fractions, in polynomial time.
 
-Potentials are linear forms in unknowns, worked out exactly in fractions. The time is polynomial.
+This holds for an answer at an end marker after the string, as in the paper. An answer at the last
+symbol a is an answer at an end marker after the rest of the string, for the language {u : ua in the
+language}. Its automaton differs only in the classes of states, and can be smaller.
 
-All this is for an answer at an end marker behind the string, as the paper has it. An answer at the
-last symbol a is the answer at an end marker behind the string without it, of the language {u : ua
-in the language}: its automaton is the same but for the classes of its states, and can be smaller.
-
-Reference: Yang, Veseli, Barloy, Cadilhac, Krebs, Paperman, Straubing and Hahn (2026),
-    arXiv:2608.13433, appendix J.
-
-What `formalbench.theory.c_rasp` decides with unknowns is written out here: a weight for every
-symbol and class of the state it leads to, by which the sum along any path within a component is the
-potential of its end less that of its start, in small whole numbers that still tell apart what the
-unknowns do.
+`counting_weights` returns such weights: one for each symbol and class of the state it leads to, so
+that the sum along any path within a component is the potential of its end minus that of its start,
+in small integers that separate the same states as the unknowns.
 
 Reference: Yang, Veseli, Barloy, Cadilhac, Krebs, Paperman, Straubing and Hahn (2026),
     arXiv:2608.13433, appendix J.
@@ -44,7 +39,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def components(table_QS: Ints) -> Ints:
-    """Return a number for each state, equal iff each of two can be reached from the other, (Q,)."""
+    """Return the strongly connected component of each state, (Q,)."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -60,7 +55,7 @@ def components(table_QS: Ints) -> Ints:
 def inner_edges(table_QS: Ints, label_Q: Ints) -> list[tuple[int, int, int]]:
     """Return the edges (from, symbol, to) that stay in a component of several states.
 
-    Of symbols that lead everywhere to the same states only the first counts.
+    Symbols with equal transitions are represented by the first one.
     """
     several_Q = np.bincount(label_Q)[label_Q] > 1
     _, distinct = np.unique(table_QS, axis=1, return_index=True)
@@ -73,14 +68,13 @@ def inner_edges(table_QS: Ints, label_Q: Ints) -> list[tuple[int, int, int]]:
 
 
 def minimal_table(table_QS: Ints, class_Q: Ints) -> Ints:
-    """Return the transitions of the smallest automaton that gives every string the same class.
+    """Return the transitions of the minimal automaton with the same class for every string.
 
-    States are separated by their classes, then by those of the states they lead to, and so on
-    (Moore 1956).
+    Partition refinement (Moore 1956).
 
     Args:
-        table_QS: (Q, S) of an automaton all of whose states can be reached.
-        class_Q: (Q,) the class of the strings that end in each state.
+        table_QS: (Q, S) transitions; all states are reachable.
+        class_Q: (Q,) class of strings that end in each state.
     """
     _, first, block_Q = np.unique(class_Q, return_index=True, return_inverse=True)
     while True:
@@ -101,12 +95,12 @@ Edge = tuple[int, int, int]
 
 
 class Round(NamedTuple):
-    """What one more layer of counting tells of the states of a component.
+    """The effect of one more layer of counting on the states of a component.
 
     Attributes:
-        known: the class of each state that is told already.
-        potentials: of each state, from the first one on.
-        finer: its class now.
+        known: class of each state before this layer.
+        potentials: potential of each state relative to the first.
+        finer: class of each state after this layer.
     """
 
     known: dict[int, int]
@@ -115,12 +109,12 @@ class Round(NamedTuple):
 
     @property
     def tells_all(self) -> bool:
-        """Whether every state is told apart."""
+        """Whether all states are separated."""
         return len(set(self.finer.values())) == len(self.finer)
 
 
 def in_c_rasp(table_QS: Ints, label_Q: Ints) -> bool:
-    """Say whether C-RASP defines the language of a minimal automaton.
+    """Return whether C-RASP defines the language of a minimal automaton.
 
     Args:
         table_QS: (Q, S) the state reached from each state by each symbol.
@@ -132,11 +126,11 @@ def in_c_rasp(table_QS: Ints, label_Q: Ints) -> bool:
 
 
 def in_c_rasp_last(table_QS: Ints, class_Q: Ints) -> bool:
-    """Say whether C-RASP defines the language of an automaton, with the answer at the last symbol.
+    """Return whether C-RASP defines an automaton's language with the answer at the last symbol.
 
     Args:
         table_QS: (Q, S) the state reached from each state by each symbol; all can be reached.
-        class_Q: (Q,) the class of the strings that end in each state.
+        class_Q: (Q,) class of strings that end in each state.
     """
     return all(
         in_c_rasp(quotient_QS, components(quotient_QS))
@@ -148,7 +142,7 @@ def in_c_rasp_last(table_QS: Ints, class_Q: Ints) -> bool:
 
 
 def edges_within(table_QS: Ints, label_Q: Ints) -> dict[int, list[Edge]]:
-    """Return the inner edges of each component that has several states."""
+    """Return the inner edges of each component with several states."""
     edges = defaultdict(list)
     for edge in inner_edges(table_QS, label_Q):
         edges[int(label_Q[edge[0]])].append(edge)
@@ -156,7 +150,7 @@ def edges_within(table_QS: Ints, label_Q: Ints) -> dict[int, list[Edge]]:
 
 
 def counting_rounds(edges: list[Edge]) -> list[Round]:
-    """Return the rounds of counting in one component, until they tell no more."""
+    """Return the layers of counting in one component, until no more states are separated."""
     states = sorted({source for source, _, _ in edges})
     known: dict[int, int] = dict.fromkeys(states, 0)
     rounds: list[Round] = []
@@ -174,10 +168,10 @@ def counting_rounds(edges: list[Edge]) -> list[Round]:
 
 
 def _potentials(states: list[int], edges: list[Edge], known: dict[int, int]) -> dict[int, Form]:
-    """Return the potential of every state, from the first one on.
+    """Return the potential of each state relative to the first.
 
-    Edges of one label, a symbol and what is known of the state that it leads to, all weigh the
-    same: every edge gives an equation with the first one of its label.
+    Edges with the same label (symbol and known class of the target) have the same weight, so each
+    edge gives an equation with the first edge of its label.
     """
     unknowns = _Unknowns(states[1:], zero=states[0])
     firsts: dict[tuple[int, int], Edge] = {}
@@ -190,7 +184,7 @@ def _potentials(states: list[int], edges: list[Edge], known: dict[int, int]) -> 
 
 
 class _Unknowns:
-    """Unknowns under linear equations, each written as a form in those that are still free."""
+    """Unknowns under linear equations, each expressed by the free ones."""
 
     def __init__(self, names: Iterable[int], zero: int) -> None:
         self.forms: dict[int, Form] = {name: {name: Fraction(1)} for name in names}
@@ -198,7 +192,7 @@ class _Unknowns:
         self._users: dict[int, set[int]] = {name: {name} for name in self.forms}
 
     def demand(self, terms: list[tuple[int, int]]) -> None:
-        """Let a sum of unknowns, each times a number, be zero."""
+        """Add the equation that a linear combination of unknowns is zero."""
         total: Form = {}
         for name, times in terms:
             _add(total, self.forms[name], Fraction(times))
@@ -208,7 +202,7 @@ class _Unknowns:
             self._replace(chosen, {free: number / factor for free, number in total.items()})
 
     def _replace(self, chosen: int, form: Form) -> None:
-        """Write a free unknown as a form in others wherever it occurs."""
+        """Substitute a form for a free unknown."""
         for user in self._users.pop(chosen):
             written = self.forms[user]
             factor = written.pop(chosen)
@@ -221,7 +215,7 @@ class _Unknowns:
 
 
 def _add(total: Form, form: Form, factor: Fraction) -> None:
-    """Add a form, times a factor, to a total; keep no zeros."""
+    """Add a multiple of a form to a total, without zero coefficients."""
     for free, number in form.items():
         value = total.get(free, 0) + factor * number
         if value:
@@ -231,7 +225,7 @@ def _add(total: Form, form: Form, factor: Fraction) -> None:
 
 
 def is_r_trivial(label_Q: Ints) -> bool:
-    """Say whether no path leaves a state and comes back to it.
+    """Return whether no path leaves a state and returns to it.
 
     Reference: Brzozowski and Fich (1980), "Languages of R-trivial monoids".
     """
@@ -243,10 +237,10 @@ class Weights:
     """One layer of counting in a component.
 
     Attributes:
-        weight: of each symbol and the class, known already, of the state it leads to.
-        potential: of each state.
-        known: the class of each state that is known already.
-        finer: its class now.
+        weight: weight of each symbol and known class of the state it leads to.
+        potential: potential of each state relative to the first.
+        known: class of each state before this layer.
+        finer: class of each state after this layer.
     """
 
     weight: Mapping[tuple[int, int], int]
@@ -263,8 +257,8 @@ def counting_weights(table_QS: Ints, label_Q: Ints) -> dict[int, list[Weights]] 
         label_Q: (Q,) the strongly connected component of each state.
 
     Returns:
-        None if C-RASP does not define the language. Symbols that lead everywhere to the same
-        states have weights under the first of them.
+        None if C-RASP does not define the language. Symbols with equal transitions have the weights
+        of the first one.
     """
     found = {}
     for label, edges in edges_within(table_QS, label_Q).items():
@@ -275,20 +269,20 @@ def counting_weights(table_QS: Ints, label_Q: Ints) -> dict[int, list[Weights]] 
     return found
 
 
-def _in_numbers(told: Round, edges: list[Edge]) -> Weights:
-    value = _values(told)
+def _in_numbers(layer: Round, edges: list[Edge]) -> Weights:
+    value = _values(layer)
     weight = {
-        (symbol, told.known[target]): value[target] - value[source]
+        (symbol, layer.known[target]): value[target] - value[source]
         for source, symbol, target in edges
     }
-    return Weights(weight, value, told.known, told.finer)
+    return Weights(weight, value, layer.known, layer.finer)
 
 
-def _values(told: Round) -> dict[int, int]:
-    """Return potentials in whole numbers, of each unknown the smallest that tells states apart."""
-    forms = told.potentials
+def _values(layer: Round) -> dict[int, int]:
+    """Return integer potentials, with the smallest values of unknowns that separate the states."""
+    forms = layer.potentials
     values = dict.fromkeys(forms, Fraction(0))
-    for unknown, pairs in sorted(_told_by_last(told).items()):
+    for unknown, pairs in sorted(_decided_by_last(layer).items()):
         for number in _small_first():
             tried = {
                 state: value + number * forms[state].get(unknown, 0)
@@ -301,12 +295,12 @@ def _values(told: Round) -> dict[int, int]:
     return {state: int(value * scale) for state, value in values.items()}
 
 
-def _told_by_last(told: Round) -> dict[int, list[tuple[int, int]]]:
-    """Return, for each unknown, the pairs of states whose difference it is the last to decide."""
+def _decided_by_last(layer: Round) -> dict[int, list[tuple[int, int]]]:
+    """Return for each unknown the pairs of states for whose difference it is the last unknown."""
     pairs: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for one, other in combinations(told.potentials, 2):
-        if told.known[one] == told.known[other] and told.finer[one] != told.finer[other]:
-            a, b = told.potentials[one], told.potentials[other]
+    for one, other in combinations(layer.potentials, 2):
+        if layer.known[one] == layer.known[other] and layer.finer[one] != layer.finer[other]:
+            a, b = layer.potentials[one], layer.potentials[other]
             last = max(name for name in {*a, *b} if a.get(name, 0) != b.get(name, 0))
             pairs[last].append((one, other))
     return pairs

@@ -1,17 +1,17 @@
-"""The classes of a language, from its minimal automaton.
+"""Computes the classes of a language from its minimal automaton.
 
-An automaton counts if some word w moves distinct states in a circle, q0 → q1 → … → q0. Then the
+An automaton counts if some word w moves distinct states in a cycle, q0 → q1 → … → q0. Then the
 pairs (q0, q1), (q1, q2), … lie in one strongly connected component of the graph of pairs. So it
-counts modulo 2 iff some pair and the pair turned round share a component, and it does not count
-at all if no component's pairs, taken as arrows between states, make up a circle. Between the two
-the transition monoid has to decide.
+counts modulo 2 iff some pair and the reversed pair share a component, and it does not count if no
+component's pairs, as edges between states, form a cycle. In all other cases the transition monoid
+decides.
 
 Reference: McNaughton and Papert (1971), "Counter-Free Automata".
 
 Finite, R-trivial, C-RASP and C-RASP-last are decided in polynomial time. Whether a language is
-star-free is a PSPACE-complete question (Cho and Huynh 1991): it is asked of C-RASP, of pairs of
-states, and of the images of all states, up to the bounds in `formalbench.theory.classes` and
-`formalbench.theory.transition_monoid`. Beyond them the answer is None, and a note says so.
+star-free is PSPACE-complete (Cho and Huynh 1991). It is decided with C-RASP, pairs of states and
+images of all states, up to the bounds in `formalbench.theory.classes` and
+`formalbench.theory.transition_monoid`. Beyond them the answer is None, with a note.
 
 Legend: Q states, S symbols, P pairs.
 """
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 
 MOST_MOVES = 20_000_000
-"""Pairs times symbols: beyond that pairs are not looked at."""
+"""Maximum of pairs times symbols."""
 
 
 def counts_by_pairs(table_QS: Ints, label_Q: Ints) -> bool | None:
-    """Say whether the automaton counts modulo something; None if pairs cannot tell."""
+    """Return whether the automaton counts modulo some number; None if pairs do not decide it."""
     table_QS = np.unique(table_QS, axis=1)
     if _any_symbol_counts(table_QS):
         return True
     count, symbols = table_QS.shape
     if count * count * symbols > MOST_MOVES:
         return None
-    # Pair p·Q + q. Those that have met, or are in two components, go to (0, 0) and stay there.
+    # Pair p·Q + q. Equal states and states in two components are mapped to the sink (0, 0).
     moved_QQS = table_QS[:, None, :] * count + table_QS[None, :, :]
     apart_QQ = (label_Q[:, None] == label_Q[None, :]) & ~np.eye(count, dtype=np.bool_)
     moved_QQS[~(apart_QQ[:, :, None] & apart_QQ.reshape(-1)[moved_QQS])] = 0
@@ -55,7 +55,7 @@ def counts_by_pairs(table_QS: Ints, label_Q: Ints) -> bool | None:
 
 
 def _any_symbol_counts(table_QS: Ints) -> bool:
-    """Say whether some symbol, again and again, comes back to a state after several steps."""
+    """Return whether repeating one symbol forms a cycle of several states."""
     power_QS = table_QS
     for _ in range(len(table_QS).bit_length()):
         power_QS = np.take_along_axis(power_QS, power_QS, axis=0)
@@ -63,7 +63,7 @@ def _any_symbol_counts(table_QS: Ints) -> bool:
 
 
 def _any_circle(sources: Ints, targets: Ints) -> bool:
-    """Say whether any arrows from sources to targets make up a circle; none is a loop."""
+    """Return whether edges from sources to targets, none of them a loop, contain a cycle."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -79,7 +79,7 @@ TOO_LARGE = "the transition monoid is too large to compute"
 
 
 def classes_of(automaton: MinimalAutomaton) -> Theory:
-    """Work out the classes of the language of an automaton.
+    """Compute the classes of an automaton's language.
 
     Args:
         automaton: complete, deterministic and minimal.
@@ -120,7 +120,7 @@ def _is_solvable(found: Images, label_Q: Ints) -> bool | None:
 
 
 def _is_finite(table_QS: Ints, label_Q: Ints, class_Q: Ints) -> bool:
-    """Say whether finitely many strings have a class other than 0."""
+    """Return whether finitely many strings have a class other than 0."""
     reaches_Q = class_Q != 0
     while True:
         grown_Q = reaches_Q | reaches_Q[table_QS].any(axis=1)

@@ -1,4 +1,4 @@
-"""What theory says of a task: as its plugin states it, or worked out and kept."""
+"""Language classes of tasks: stated by the plugin, or computed and cached."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def theory_of(thing: Source | MinimalAutomaton) -> Theory | None:
-    """Return what theory says of a language or an automaton; None if nobody knows.
+    """Return the classes of a language or an automaton; None if unknown.
 
     Args:
         thing: a source, or a minimal complete automaton (`transitions`, `classes`, `start`).
@@ -31,14 +31,14 @@ def theory_of(thing: Source | MinimalAutomaton) -> Theory | None:
     if isinstance(thing, HasAutomaton):
         try:
             automaton = thing.automaton
-        except AttributeError:  # this member of a family has none
+        except AttributeError:  # this member of a family has no automaton
             return thing.theory
         return classes_of(automaton)
     return thing.theory
 
 
 def theory_of_task(host: PluginHost, name: str, built: Source | None = None) -> Theory | None:
-    """Return what theory says of a task; what has to be worked out is kept for the next time.
+    """Return the language classes of a task; computed ones are cached.
 
     Args:
         host: knows the task.
@@ -62,14 +62,14 @@ def theory_of_task(host: PluginHost, name: str, built: Source | None = None) -> 
 
 
 def modulus_of_task(host: PluginHost, name: str) -> int | None:
-    """Return what a task's language counts modulo (`transition_monoid`), and keep it.
+    """Return the modulus of a task's language (`transition_monoid`), cached.
 
     Args:
         host: knows the task.
         name: of the task.
 
     Returns:
-        None if it has no automaton, or is of none of these languages.
+        None if it has no automaton or no modulus.
     """
     from formalbench.theory.transition_monoid import modulus_of
 
@@ -78,7 +78,7 @@ def modulus_of_task(host: PluginHost, name: str) -> int | None:
 
 
 def numbers_of_task(host: PluginHost, name: str) -> dict[str, int] | None:
-    """Return the numbers of a task's language by which theorems state sizes, and keep them.
+    """Return the numbers of a task's language that theorems use for sizes, cached.
 
     Args:
         host: knows the task.
@@ -94,7 +94,7 @@ def numbers_of_task(host: PluginHost, name: str) -> dict[str, int] | None:
 
 
 def theory_at_hand(entry: Entry[TaskSpec]) -> Theory | None:
-    """Return what theory says of a task if nothing needs to be worked out."""
+    """Return the language classes of a task if they need no computation."""
     if entry.spec.theory is not None or "{" in entry.spec.name:
         return entry.spec.theory
     from formalbench.cache import cached_before
@@ -106,7 +106,7 @@ def theory_at_hand(entry: Entry[TaskSpec]) -> Theory | None:
 def in_class(
     host: PluginHost, entries: list[Entry[TaskSpec]], name: str
 ) -> tuple[list[Entry[TaskSpec]], list[str]]:
-    """Return the tasks that are in a class, and the names of those of which nobody knows.
+    """Return the tasks in a class, and the names of those for which it is unknown.
 
     A family is in a class if all of its members are.
     """
@@ -134,14 +134,14 @@ def check_class(name: str) -> str:
 
 
 def theory_facts(theory: Theory | None) -> dict[str, Any] | None:
-    """Return what theory says, as JSON has it."""
+    """Return language classes as JSON data."""
     return None if theory is None else {**asdict(theory), "class": theory.finest}
 
 
 def _of_automaton(
     host: PluginHost, name: str, what: str, find: Callable[[MinimalAutomaton], Any]
 ) -> Any:
-    """Return what is found of the automaton of a task's language, and keep it; None without one."""
+    """Return a cached function of a task's automaton; None without an automaton."""
     from formalbench.cache import cached
 
     task = host.select_task(name)
@@ -155,7 +155,7 @@ def _of_automaton(
         with host.blaming(task.plugin):
             try:
                 automaton = source.automaton
-            except AttributeError:  # this member of a family has none
+            except AttributeError:  # this member of a family has no automaton
                 return None
             return find(automaton)
 

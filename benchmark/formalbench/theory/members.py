@@ -1,8 +1,7 @@
-"""How many members a language has of a length, counted on its automaton.
+"""Counts the members of a language by length, with its automaton.
 
-Where a length has one member only, all members drawn are that one string: a network may know it by
-heart at each length of training, and what a test says of members rests on as many strings as there
-are lengths.
+If a length has only one member, all sampled members are the same string. A network may memorise it
+for each training length, and a test contains only one distinct member per length.
 """
 
 from __future__ import annotations
@@ -16,25 +15,25 @@ from formalbench.contracts.source import HasAutomaton, Language, MinimalAutomato
 from formalbench.contracts.task import Task
 
 FEW_MEMBERS = "at most one member per length: all sampled members of a length are the same string"
-"""What is said of a language of which `most_members` is 1."""
+"""Warning for a language with `most_members` of 1."""
 
 MANY = 1_000_000
-"""Members are counted up to here: beyond, the number says nothing any more."""
+"""Members are counted up to this number."""
 
 
 def most_members(task: Task) -> int | None:
-    """Return the greatest number of members of one length that is trained or tested at.
+    """Return the greatest number of members of a training or test length.
 
     Returns:
-        `MANY` + 1 for every number above `MANY`; None for what is no language in the narrow sense
-        (two classes), or has no automaton.
+        `MANY` + 1 for every number above `MANY`; None for sources without two classes or
+        without automaton.
     """
     source = task.source
     if not isinstance(source, Language) or source.num_classes != 2:
         return None
     try:
         machine = source.automaton if isinstance(source, HasAutomaton) else None
-    except AttributeError:  # a member of its family that has none
+    except AttributeError:  # this member of a family has no automaton
         return None
     if machine is None:
         return None
@@ -53,7 +52,7 @@ def most_members(task: Task) -> int | None:
 
 
 def _up_to_many(machine: MinimalAutomaton) -> Iterator[int]:
-    """Yield how many strings of each length, from 0 on, end in class 1; `MANY` + 1 for more."""
+    """Yield the number of strings in class 1 of each length from 0; `MANY` + 1 for more."""
     table_QS = np.asarray(machine.transitions)
     ways_Q = (np.asarray(machine.classes) == 1).astype(np.int64)
     while True:
@@ -62,9 +61,9 @@ def _up_to_many(machine: MinimalAutomaton) -> Iterator[int]:
 
 
 def count_members(machine: MinimalAutomaton, longest: int) -> list[int]:
-    """Return how many strings of each length from 0 to `longest` end in class 1, exactly.
+    """Return the exact number of strings in class 1 of each length 0 … `longest`.
 
-    The slow and obvious counterpart of `most_members`, in big integers: tests compare them.
+    The slow and obvious reference for `most_members`, with big integers.
     """
     moves, classes = machine.transitions.tolist(), machine.classes.tolist()
     ways = Counter({int(machine.start): 1})

@@ -1,11 +1,11 @@
-"""What theorems say that kinds of networks can do at all; `theorems.yaml` beside this has them.
+"""Theorems about which networks can recognise which languages (data in `theorems.yaml`).
 
-None speaks of training, but where its evidence is said to be an experiment. So ``can`` does not
-mean that a network will learn a language, and conditions hold of idealised networks. All are about
-recognising languages: of functions from strings to strings they decide nothing.
+None is about training, except those whose evidence is an experiment. So ``can`` does not mean that
+a network will learn a language, and theorems hold for idealised networks. All are about recognising
+languages, not about functions from strings to strings.
 
-``can`` says that some network of a kind does it. Where the source states the size of the one that
-its proof builds, `Theorem.instance` says whether a network is as large.
+``can`` says that some network of a kind does it. If the source states the size of the network in
+its proof, `Theorem.instance` compares a network with it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 Verdict = Literal["can", "cannot", "unknown"]
 
 Instance = Literal["this instance", "a larger one of its family", "unknown"]
-"""Of what a prediction speaks."""
+"""Scope of a prediction."""
 
 
 class Theorem(BaseModel):
-    """What networks of a kind recognise; the file says what each field is."""
+    """A theorem about a kind of networks; the YAML file documents the fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -68,13 +68,13 @@ class Theorem(BaseModel):
         return self
 
     def speaks_of(self, mechanisms: Iterable[str], eigenvalues: str) -> bool:
-        """Say whether a network built of these mechanisms is of the kind."""
+        """Return whether a network with these mechanisms is of the theorem's kind."""
         built = set(mechanisms)
         of_the_kind = self.mechanisms <= built and not self.without & built
         return of_the_kind and self.eigenvalues in ("", eigenvalues)
 
     def verdict(self, theory: Theory, language: str = "") -> Verdict:
-        """Say whether networks of the kind can recognise a language.
+        """Return whether networks of the kind can recognise a language.
 
         Args:
             theory: of the language.
@@ -85,14 +85,14 @@ class Theorem(BaseModel):
         if self.languages:
             return self.says if self.says and language in self.languages else "unknown"
         if self.evidence == "experiment" and theory.level != "regular":
-            return "unknown"  # those that were tried are regular
+            return "unknown"  # experiments used regular languages
         contained = self.exactly or self.at_least
         if contained and theory.within(contained):
             return "can"
         if contained in LEVELS and theory.level == "regular":
             return "can"  # every level holds all regular languages
         if self.exactly and theory.level != "regular":
-            return "cannot"  # no language beyond regular ones is in a class of them
+            return "cannot"  # classes of regular languages contain no other language
         bound = self.exactly or self.at_most
         if bound in WITHIN_REGULAR and theory.within(bound) is False:
             return "cannot"
@@ -101,10 +101,10 @@ class Theorem(BaseModel):
     def instance(
         self, verdict: Verdict, sizes: Mapping[str, int], numbers: Mapping[str, int] | None
     ) -> Instance:
-        """Say of what networks a verdict of this theorem speaks.
+        """Return for which networks a verdict of this theorem holds.
 
-        ``cannot`` is proved of all sizes. ``can`` is proved by a network of some size: a smaller
-        one may do as well.
+        ``cannot`` is proved for all sizes. ``can`` is proved with a network of some size; a smaller
+        one may suffice.
 
         Args:
             verdict: ``can`` or ``cannot``.
@@ -122,13 +122,13 @@ class Theorem(BaseModel):
         return "this instance" if enough else "a larger one of its family"
 
     def size(self, numbers: Mapping[str, int]) -> dict[str, int]:
-        """Return the size that the proof's network has for a language.
+        """Return the size of the proof's network for a language.
 
         Args:
             numbers: of the language.
 
         Returns:
-            Nothing if the source does not state it, or if it takes a number that is not known.
+            An empty mapping if the source does not state it or a number is unknown.
         """
         found = {}
         for name, factors in self.needs.items():
@@ -152,15 +152,15 @@ def theorems() -> tuple[Theorem, ...]:
 
 
 def about(traits: Traits) -> list[Theorem]:
-    """Return the theorems that speak of a network."""
+    """Return the theorems that apply to a network."""
     facts = traits.mechanisms, traits.eigenvalues
     return [theorem for theorem in theorems() if theorem.speaks_of(*facts)]
 
 
 def predict(traits: Traits, theory: Theory, language: str = "") -> tuple[Verdict, Theorem | None]:
-    """Say whether a network can recognise a language at all, and by which theorem.
+    """Return whether a network can recognise a language, and by which theorem.
 
-    The first theorem that decides does, and theorems come before experiments.
+    The first theorem that decides it is used; theorems precede experiments.
     """
     return next(iter(predict_each(traits, theory, language)), ("unknown", None))
 
@@ -168,9 +168,9 @@ def predict(traits: Traits, theory: Theory, language: str = "") -> tuple[Verdict
 def predict_each(
     traits: Traits, theory: Theory, language: str = ""
 ) -> list[tuple[Verdict, Theorem]]:
-    """Return what the first theorem says that decides, and what the first experiment does.
+    """Return the predictions of the first deciding theorem and the first deciding experiment.
 
-    A theorem is about what a network can do at all, an experiment about what training finds.
+    A theorem is about what a network can compute, an experiment about what training finds.
 
     Args:
         traits: of the network.
@@ -185,25 +185,25 @@ def predict_each(
 
 
 def theorem_called(name: str) -> Theorem:
-    """Return the theorem of a name that is known to be there."""
+    """Return the theorem with a name that is known to exist."""
     return next(theorem for theorem in theorems() if theorem.name == name)
 
 
 def decidable(source: Source) -> bool:
-    """Say whether theorems speak of a source: whether there is a language to recognise."""
-    from formalbench.contracts.source import Transduction  # here: it imports numpy
+    """Return whether theorems apply to a source, that is, whether it is a language."""
+    from formalbench.contracts.source import Transduction  # imported here because it imports numpy
 
     return not isinstance(source, Transduction)
 
 
 def verdicts(theory: Theory, language: str = "") -> list[tuple[Theorem, Verdict]]:
-    """Return every theorem that decides a language, with what it says."""
+    """Return every theorem that decides a language, with its verdict."""
     found = [(theorem, theorem.verdict(theory, language)) for theorem in theorems()]
     return [(theorem, verdict) for theorem, verdict in found if verdict != "unknown"]
 
 
 def theorem_facts(theorem: Theorem) -> dict[str, object]:
-    """Return a theorem as JSON has it, without what it does not say."""
+    """Return a theorem as JSON data without empty fields."""
     facts = theorem.model_dump(mode="json")
     said = {key: value for key, value in facts.items() if value}
     return {key: sorted(value) if key in _SETS else value for key, value in said.items()}

@@ -1,1 +1,1 @@
-"""The terminal, as every command and plugin uses it: its host, its output, its live table."""
+"""The terminal: shared options, output and the live table."""

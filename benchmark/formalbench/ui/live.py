@@ -29,7 +29,7 @@ def execute_live(
     options: RunOptions,
     done: Mapping[RunKey, Record] | None = None,
 ) -> list[Record]:
-    """Carry out a plan and show how it goes: on standard error or, in a notebook, below the cell.
+    """Execute a plan and show its progress: on standard error or, in a notebook, below the cell.
 
     The arguments are those of `formalbench.running.session.execute`.
     """
@@ -54,22 +54,22 @@ def execute_live(
 
 
 BEAT = 0.25
-"""Seconds between two pictures in a notebook, at least."""
+"""Minimum seconds between two updates in a notebook."""
 
 ENOUGH = 0.02
 """Share of the runs after which a remaining time is shown."""
 
 LINES = 10
-"""The latest lines that a notebook shows above the table."""
+"""Maximum lines above the table in a notebook."""
 
 
 class LiveTable:
-    """Shows runs in flight on a terminal or below a notebook's cell; else a line per finished run.
+    """Shows current runs on a terminal or in a notebook; otherwise a line per finished run.
 
     Args:
-        console: where to show it.
-        total: how many runs were asked for.
-        finished: how many of them are done already.
+        console: where to print.
+        total: number of requested runs.
+        finished: number of runs that are already done.
     """
 
     def __init__(self, console: Console, total: int, finished: int = 0) -> None:
@@ -123,33 +123,33 @@ class LiveTable:
 
     @hookimpl
     def formalbench_run_started(self, run: RunInfo) -> None:
-        """Show a run; one at a further learning rate was not counted at first."""
+        """Add a run; runs at a fallback rate increase the total."""
         self._flying[run.test_id] = (run, None)
         self._total = max(self._total, self._done + len(self._flying))
         self._show()
 
     @hookimpl
     def formalbench_run_progress(self, run: RunInfo, progress: Progress) -> None:
-        """Show how far a run is."""
+        """Update the progress of a run."""
         self._flying[run.test_id] = (run, progress)
         self._show()
 
     @hookimpl
     def formalbench_run_finished(self, run: RunInfo, record: Record) -> None:
-        """Print what came of a run."""
+        """Print the result of a run."""
         self._flying.pop(run.test_id, None)
         self._done += 1
         self.note(f"[{self._done}/{self._total}] {summary(record)}")
 
     def _show(self, *, at_once: bool = False) -> None:
-        """Draw the notebook's table again, a few times a second."""
+        """Update the notebook's output, a few times a second."""
         now = time.monotonic()
         if self._display is not None and (at_once or now - self._shown >= BEAT):
             self._shown = now
             self._display.update(self._picture())
 
     def _picture(self) -> Any:
-        """Return what a notebook shows: the latest lines, above a table if anything runs."""
+        """Return a notebook's output: the latest lines, and a table if anything runs."""
         from rich.text import Text
 
         table = self._render()

@@ -1,4 +1,4 @@
-"""What all commands share: options, completion, JSON and tables."""
+"""Shared by all commands: options, completion, JSON and tables."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from formalbench.host import PluginHost
 
 
 def host_of(ctx: typer.Context) -> PluginHost:
-    """Return the plugin host of this call."""
+    """Return the plugin host of a command's context."""
     host = ctx.find_root().obj
     assert isinstance(host, PluginHost)
     return host
 
 
 class Screen(Console):
-    """A console that ends a command by an error, and not the process, when its reader left."""
+    """A console that raises an error instead of ending the process if its reader is gone."""
 
     def on_broken_pipe(self) -> None:
-        """Say that nobody reads standard output; of messages nothing is said, the work goes on."""
+        """Raise an error for standard output; ignore it for standard error."""
         self.quiet = True
         if not self.stderr:
             raise ReaderLeftError
 
 
 Completer = Callable[[typer.Context, str], list[tuple[str, str]]]
-"""Called with a context and what is written; returns whole words, each with a line about it."""
+"""Called with a context and the incomplete word; returns completions with descriptions."""
 
 
 def names_of(kind: str) -> Completer:
-    """Return what completes one name of a kind.
+    """Return a completer for one name of a kind.
 
     Args:
-        kind: as ``formalbench list`` has it: ``models``, ``tasks``, …
+        kind: a kind of ``formalbench list``: ``models``, ``tasks``, …
     """
 
     def complete(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
@@ -51,11 +51,11 @@ def names_of(kind: str) -> Completer:
 
 
 def lists_of(kind: str) -> Completer:
-    """Return what completes the last name of a comma list."""
+    """Return a completer for the last name of a comma list."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
         if incomplete.count("[") > incomplete.count("]"):
-            return []  # this comma parts options
+            return []  # this comma separates options
         before, comma, last = incomplete.rpartition(",")
         return [(f"{before}{comma}{name}", told) for name, told in offers(ctx, kind, last)]
 
@@ -63,9 +63,9 @@ def lists_of(kind: str) -> Completer:
 
 
 def offers(ctx: typer.Context, kind: str, incomplete: str) -> list[tuple[str, str]]:
-    """Return the names of a kind that begin as written, each with its summary.
+    """Return names of a kind with this beginning, each with its summary.
 
-    Patterns (``dyck-{k}-{D}``) are left out: no shell can know their numbers.
+    Patterns (``dyck-{k}-{D}``) are left out.
     """
     specs = (entry.spec for entry in host_of(ctx).registries[kind].all())
     return [
@@ -124,22 +124,22 @@ ResultsOption = Annotated[
 ]
 
 WIDE = 10_000
-"""Columns of a pipe: no line is ever cut for one."""
+"""Columns in a pipe, so that no line is cut."""
 
 
 @contextlib.contextmanager
 def plugins_print_to_stderr() -> Iterator[None]:
-    """Keep what a plugin's code prints out of standard output, which belongs to the command."""
+    """Redirect output of plugins to standard error, because standard output is the command's."""
     with contextlib.redirect_stdout(sys.stderr):
         yield
 
 
 PIPED_TABLE = 120
-"""Columns of a table in a pipe or a file: longer cells continue on the next line."""
+"""Maximum columns of a table in a pipe or file; longer cells are wrapped."""
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console that cuts nothing when its output is piped."""
+    """Return a console that does not cut piped output."""
     target = Screen(stderr=stderr, highlight=False)
     if not target.is_terminal:
         target = Screen(stderr=stderr, highlight=False, width=WIDE)
@@ -147,7 +147,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def as_json(data: Any) -> str:
-    """Return data as the JSON that commands print; paths have slashes."""
+    """Format data as the JSON that commands print; paths have slashes."""
     plain = Path.as_posix
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=plain)
 
@@ -158,7 +158,7 @@ def print_json(data: Any) -> None:
 
 
 def put(text: str, file: Path | None) -> None:
-    """Write text into a file, or to standard output if none is named."""
+    """Write text to a file, or to standard output if it is None."""
     if file is None:
         print(text, end="")
     else:
@@ -168,7 +168,7 @@ def put(text: str, file: Path | None) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """Print a table; cells are plain text, whatever is in them.
+    """Print a table of plain-text cells.
 
     It is as wide as the terminal; in a pipe or a file at most `PIPED_TABLE` columns. Long cells
     are wrapped, but a name in the first column is kept whole.

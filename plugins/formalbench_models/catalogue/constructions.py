@@ -1,4 +1,4 @@
-"""The models written by hand."""
+"""Models with weights set by hand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from formalbench import Config, ModelSpec, option
 from pydantic import model_validator
 
 EPSILON = 1e-5
-"""The default ε of layer norm, and the mark by which an ε of one's own is known."""
+"""The default ε of layer norm; any other value means that it was set."""
 
 BuiltAs = Literal["hand-written", "transformer"]
 
@@ -55,12 +55,12 @@ def _scale() -> Any:
 
 
 def has_norm(norm: bool, eps: float) -> bool:
-    """Say whether layer norm is wanted; an ε of one's own asks for it too."""
+    """Return whether layer norm is requested, by `norm` or by setting ε."""
     return norm or eps != EPSILON
 
 
 def check_eta(norm: bool, eps: float, eta: float) -> None:
-    """Refuse a wanted cross-entropy without layer norm.
+    """Check that a requested cross-entropy comes with layer norm.
 
     Raises:
         ValueError: if it is wanted so.
@@ -70,13 +70,13 @@ def check_eta(norm: bool, eps: float, eta: float) -> None:
 
 
 class FfnnParityConfig(Config):
-    """Of ``ffnn-parity``."""
+    """Options of ``ffnn-parity``."""
 
     n: int = option(10, "the length of the strings", minimum=1, maximum=4096)
 
 
 class ExactParityConfig(Config):
-    """Of ``exact-parity``."""
+    """Options of ``exact-parity``."""
 
     c: float = _c()
     norm: bool = _norm()
@@ -97,7 +97,7 @@ class ExactParityConfig(Config):
 
 
 class ExactFirstConfig(Config):
-    """Of ``exact-first``."""
+    """Options of ``exact-first``."""
 
     c: float = _c()
     log_length: bool = _log_length()
@@ -116,7 +116,7 @@ class ExactFirstConfig(Config):
 
 
 class FlawedFirstConfig(Config):
-    """Of ``flawed-first``."""
+    """Options of ``flawed-first``."""
 
     c: float = _c()
     log_length: bool = _log_length()
@@ -124,7 +124,7 @@ class FlawedFirstConfig(Config):
 
 
 class ExactDyckConfig(Config):
-    """Of ``exact-dyck-1`` and ``exact-dyck-1-{D}``."""
+    """Options of ``exact-dyck-1`` and ``exact-dyck-1-{D}``."""
 
     norm: bool = _norm()
     eps: float = _eps()
@@ -137,13 +137,13 @@ class ExactDyckConfig(Config):
 
 
 class ExactDeltaProductConfig(Config):
-    """Of ``exact-deltaproduct``."""
+    """Options of ``exact-deltaproduct``."""
 
     scale: float = option(16.0, "the size of the logits", minimum=2.0**-10, maximum=2.0**10)
 
 
 class ExactRegularGptConfig(Config):
-    """Of ``exact-regulargpt``."""
+    """Options of ``exact-regulargpt``."""
 
     chunk: int = option(
         2, "chunk size C: number of positions a query attends to", minimum=2, maximum=1024
@@ -155,7 +155,7 @@ class ExactRegularGptConfig(Config):
 
 
 class ExactCraspConfig(Config):
-    """Of ``exact-crasp``."""
+    """Options of ``exact-crasp``."""
 
     scale: float = _scale()
 
@@ -179,7 +179,7 @@ def _margin() -> Any:
 
 
 class YaoHardConfig(Config):
-    """Of ``yao-hard-{k}-{D}``."""
+    """Options of ``yao-hard-{k}-{D}``."""
 
     position_bits: int = option(
         0,
@@ -191,13 +191,13 @@ class YaoHardConfig(Config):
 
 
 class YaoRecogniseConfig(Config):
-    """Of the recognisers with soft attention."""
+    """Options of the recognisers with soft attention."""
 
     sharpness: float = _sharpness()
 
 
 class YaoSoftConfig(Config):
-    """Of the generators with soft attention."""
+    """Options of the generators with soft attention."""
 
     n: int = option(
         1002,
@@ -212,7 +212,7 @@ class YaoSoftConfig(Config):
 
 
 class YaoHardGenerateConfig(Config):
-    """Of ``yao-hard-generate-{k}-{D}``."""
+    """Options of ``yao-hard-generate-{k}-{D}``."""
 
     margin: float = _margin()
 
@@ -231,7 +231,7 @@ def _exact(
     reference: str,
     objectives: tuple[str, ...] = _RECOGNISES,
 ) -> ModelSpec:
-    """Return the spec of a model written by hand; `factory` is a place below ``constructions``."""
+    """Return the spec of an exact model; `factory` is an import path below ``constructions``."""
     return ModelSpec(
         name=name,
         version=1,

@@ -13,7 +13,7 @@ from formalbench_models.catalogue.options import (
 
 
 class HfConfig(HeadsConfig):
-    """Of an architecture of transformers."""
+    """Options of an architecture of transformers."""
 
     architecture: str = option("gpt2", "model type of the library: gpt2, llama, mamba2, …")
     width: int = width_option()
@@ -25,7 +25,7 @@ class HfConfig(HeadsConfig):
 
 
 class FlaConfig(HeadsConfig):
-    """Of a network of flash-linear-attention."""
+    """Options of a network of flash-linear-attention."""
 
     layer: str = option("gated_deltanet", "model type of the library, as gated_deltanet, delta_net")
     width: int = width_option()

@@ -20,13 +20,13 @@ MOST_BLOCKS = 64
 RECURRENCES = {
     spec.name: spec for spec in LINEAR_RECURRENCES if spec.name not in ("rwkv-7", "slice")
 }
-"""Those whose blocks stand alone: RWKV-7's hand a value from the first to all."""
+"""Families with independent blocks; RWKV-7's blocks share a value of the first one."""
 
 PARTS = (ATTENTION, *RECURRENCES)
 
 
 class HybridConfig(HeadsConfig):
-    """Of a network of several kinds of blocks."""
+    """Options of a network of several kinds of blocks."""
 
     pattern: str = option(
         "mamba-2+attention", f"blocks from bottom to top, joined by +: {', '.join(PARTS)}"

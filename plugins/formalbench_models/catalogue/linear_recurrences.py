@@ -1,4 +1,4 @@
-"""Linear recurrences and their like, DeltaNet to minLSTM."""
+"""Linear recurrences and related families, DeltaNet to minLSTM."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from formalbench_models.catalogue.options import (
 
 
 class DeltaConfig(RecurrenceConfig):
-    """Of recurrences by the delta rule."""
+    """Options of recurrences by the delta rule."""
 
     chunk: int = chunk_option(32)
     heads: int = mixer_heads_option()
@@ -38,7 +38,7 @@ class DeltaConfig(RecurrenceConfig):
 
 
 class Rwkv7Config(RecurrenceConfig):
-    """Of RWKV-7."""
+    """Options of RWKV-7."""
 
     chunk: int = chunk_option(32)
     heads: int = mixer_heads_option()
@@ -61,7 +61,7 @@ class Rwkv7Config(RecurrenceConfig):
 
 
 class LinearAttentionConfig(RecurrenceConfig):
-    """Of attention without a softmax."""
+    """Options of attention without a softmax."""
 
     chunk: int = chunk_option(16)
     heads: int = mixer_heads_option(4)
@@ -76,7 +76,7 @@ class LinearAttentionConfig(RecurrenceConfig):
 
 
 class LruConfig(RecurrenceConfig):
-    """Of the linear recurrent unit."""
+    """Options of the linear recurrent unit."""
 
     states: int = option(64, "complex numbers of the state", minimum=1, maximum=8192)
     slowest: float = option(0.999, "largest initial modulus", minimum=0.001, maximum=0.9999)
@@ -90,7 +90,7 @@ class LruConfig(RecurrenceConfig):
 
 
 class MambaConfig(RecurrenceConfig):
-    """Of selective state spaces with a diagonal for every channel."""
+    """Options of selective state spaces with a diagonal for every channel."""
 
     feed_forward: int = no_feed_forward_option()
     expansion: int = expansion_option()
@@ -100,7 +100,7 @@ class MambaConfig(RecurrenceConfig):
 
 
 class Mamba2Config(RecurrenceConfig):
-    """Of selective state spaces with a number for every head."""
+    """Options of selective state spaces with a number for every head."""
 
     chunk: int = chunk_option(32)
     feed_forward: int = no_feed_forward_option()
@@ -112,7 +112,7 @@ class Mamba2Config(RecurrenceConfig):
 
 
 class MinimalConfig(RecurrenceConfig):
-    """Of gated recurrences whose gates do not see the state."""
+    """Options of gated recurrences whose gates do not see the state."""
 
     kind: Literal["gru", "lstm"] = option("gru", "one gate, or an input and a forget gate")
     normalised: bool = option(
@@ -127,7 +127,7 @@ class MinimalConfig(RecurrenceConfig):
 
 
 class MlstmConfig(RecurrenceConfig):
-    """Of the LSTM with a matrix for a memory."""
+    """Options of the LSTM with a matrix for a memory."""
 
     chunk: int = chunk_option(32)
     feed_forward: int = no_feed_forward_option()
@@ -151,16 +151,16 @@ class MlstmConfig(RecurrenceConfig):
 
 
 class S4dConfig(RecurrenceConfig):
-    """Of the diagonal state space that is the same at every symbol."""
+    """Options of the diagonal state space that is the same at every symbol."""
 
     feed_forward: int = no_feed_forward_option()
     states: int = option(16, "complex state size per channel", minimum=1, maximum=1024)
 
 
 class SliceConfig(RecurrenceConfig):
-    """Of structured linear controlled differential equations."""
+    """Options of structured linear controlled differential equations."""
 
-    chunk: int = chunk_option(16, longest=64)  # inside, products of matrices grow
+    chunk: int = chunk_option(16, longest=64)  # products of matrices grow within a chunk
     transitions: Literal["block-diagonal", "dense", "low-rank"] = option(
         "block-diagonal", "structure of the matrices; low-rank is diagonal plus low-rank"
     )
@@ -193,14 +193,14 @@ class SliceConfig(RecurrenceConfig):
 
 
 class SlstmConfig(ShellConfig):
-    """Of the LSTM with exponential gates."""
+    """Options of the LSTM with exponential gates."""
 
     heads: int = mixer_heads_option()
     convolution: int = convolution_option(least=0)
 
 
 class XlstmConfig(MlstmConfig):
-    """Of blocks of mLSTM and sLSTM; both have the heads and the convolution."""
+    """Options of blocks of mLSTM and sLSTM; both have the heads and the convolution."""
 
     feed_forward: int = option(
         4, "hidden units of an sLSTM's MLP per unit of width; 0 for no MLP", minimum=0, maximum=64
@@ -283,7 +283,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         SliceConfig,
         "multiplies the state by a matrix that depends on the symbol",
         "Walker et al. 2025, Structured linear CDEs",
-        version=2,  # 1 kept its matrices' norms within 1 and began nearer to the identity
+        version=2,  # version 1 limited the norms of matrices to 1 and began nearer to the identity
     ),
     learned(
         "linear-attention",
@@ -338,4 +338,4 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         kind="lstm",
     ),
 )
-"""Families on the recurrences of `layers/`, the delta rule's first."""
+"""Families of linear recurrences."""

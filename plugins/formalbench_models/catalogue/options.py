@@ -1,7 +1,7 @@
 """Options that families share, and how a family announces its models.
 
-Constructions are of the architecture that they are built in. A model that is not here is one by
-itself.
+A construction belongs to the architecture that it is built in. A model that is not listed is its
+own family.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ def hidden_option() -> Any:
 
 
 def dropout_option(what: str) -> Any:
-    """Return an option that is a share to leave out in training."""
+    """Return a dropout option."""
     return option(0.0, f"dropout rate of {what}", minimum=0.0, maximum=0.9)
 
 
 Eigenvalues = Literal["0..1", "-1..1"]
-"""A range, written so that ``--set`` and names with options behind them take it."""
+"""A range in a form that is valid in ``--set`` and in names with options."""
 
 
 def chunk_option(default: int, longest: int = 1024) -> Any:
-    """Return the option ``chunk``: matrices gain from longer ones than numbers."""
+    """Return the option ``chunk``; matrix states benefit from longer chunks than vectors."""
     return option(default, "symbols per chunk; 1 for symbol by symbol", minimum=1, maximum=longest)
 
 
 class HeadsConfig(Config):
-    """Of a network that may have heads: they divide its width."""
+    """Options of a network that may have heads: they divide its width."""
 
     @property
     def turns_pairs(self) -> bool:
-        """Whether a head's share must be even: rotations act on pairs."""
+        """Whether the width of a head must be even, because rotations act on pairs."""
         return False
 
     @model_validator(mode="after")
@@ -70,7 +70,7 @@ class HeadsConfig(Config):
 
 
 class ShellConfig(HeadsConfig):
-    """Of the shell that recurrences stand in."""
+    """Options of the shell that recurrences stand in."""
 
     width: int = width_option()
     layers: int = option(2, "blocks, each with its own parameters", minimum=1, maximum=64)
@@ -83,7 +83,7 @@ class ShellConfig(HeadsConfig):
 
 
 class RecurrenceConfig(ShellConfig):
-    """Of a linear recurrence in it."""
+    """Options of a linear recurrence in it."""
 
     chunk: int = chunk_option(16)
 
@@ -99,7 +99,7 @@ def mixer_heads_option(default: int = 1) -> Any:
 
 
 def convolution_option(least: int = 1) -> Any:
-    """Return the option ``convolution``; `least` is 0 where a family can do without."""
+    """Return the option ``convolution``; `least` is 0 if a family works without it."""
     told = "width of the convolution before the recurrence"
     return option(4, f"{told}; 0 for none" if least == 0 else told, minimum=least, maximum=64)
 
@@ -117,12 +117,12 @@ def expansion_option() -> Any:
 
 
 def in_theory(eigenvalues: Eigenvalues) -> str:
-    """Return a range as theorems write it."""
+    """Return a range in the notation of theorems."""
     return f"[{eigenvalues.replace('..', ', ')}]"
 
 
 class ControllerConfig(Config):
-    """Of the recurrent network that works a memory."""
+    """Options of the recurrent network that works a memory."""
 
     width: int = option(128, "size of the controller's state", minimum=1, maximum=8192)
     controller: Literal["relu", "elman", "lstm"] = option(
@@ -145,18 +145,18 @@ def learned(
     objectives: tuple[str, ...] = (),
     **defaults: Value,
 ) -> ModelSpec:
-    """Return the spec of a model that is trained.
+    """Return the spec of a learned model.
 
     Args:
         name: of the model.
-        factory: below ``families``, as ``stack_rnn:StackRnn``.
+        factory: import path below ``families``, such as ``stack_rnn:StackRnn``.
         config: of its options.
         summary: in a line.
         reference: the papers.
-        version: goes up when the same options give another network.
-        by_name: whether ``--model all``, the baselines, leaves it out.
-        objectives: that it can answer; empty for all.
-        **defaults: options whose default differs from the config's.
+        version: raised when the same options give another network.
+        by_name: whether ``--model all`` omits it.
+        objectives: supported objectives; empty for all.
+        **defaults: defaults that differ from the config's.
     """
     return ModelSpec(
         name=name,
@@ -198,5 +198,5 @@ _FAMILY = {name: family for family, names in _MODELS.items() for name in names}
 
 
 def with_family(spec: ModelSpec) -> ModelSpec:
-    """Return a model's spec with the architecture that it is one of."""
+    """Return a model's spec with its family set."""
     return replace(spec, family=_FAMILY.get(spec.name, ""))

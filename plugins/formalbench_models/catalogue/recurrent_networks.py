@@ -11,7 +11,7 @@ from formalbench_models.catalogue.options import ControllerConfig, learned
 
 
 class RecurrentConfig(Config):
-    """Of the Elman network, the GRU and the LSTM."""
+    """Options of the Elman network, the GRU and the LSTM."""
 
     width: int = option(
         128, "size of the state and of the symbol embeddings", minimum=1, maximum=8192
@@ -20,7 +20,7 @@ class RecurrentConfig(Config):
 
 
 class LstmConfig(RecurrentConfig):
-    """Of the LSTM."""
+    """Options of the LSTM."""
 
     forget_bias: float = option(
         0.0,
@@ -32,7 +32,7 @@ class LstmConfig(RecurrentConfig):
 
 
 class ElmanConfig(RecurrentConfig):
-    """Of the Elman network."""
+    """Options of the Elman network."""
 
     nonlinearity: Literal["tanh", "relu"] = option(
         "tanh", "nonlinearity of the state: tanh bounds it, ReLU lets it grow"
@@ -40,7 +40,7 @@ class ElmanConfig(RecurrentConfig):
 
 
 class NondeterministicStackConfig(Config):
-    """An LSTM and the pushdown automaton that it weights."""
+    """Options of an LSTM with a weighted pushdown automaton."""
 
     width: int = option(20, "size of the LSTM's state", minimum=1, maximum=8192)
     states: int = option(2, "states of the automaton, Q", minimum=1, maximum=8)
@@ -59,14 +59,14 @@ class NondeterministicStackConfig(Config):
 
 
 class StackRnnConfig(ControllerConfig):
-    """A controller and its stacks, which are as deep as the string is long."""
+    """Options of a controller with stacks that are as deep as the string is long."""
 
     stacks: int = option(1, "number of stacks, each with its own actions", minimum=1, maximum=64)
     cell: int = option(8, "size of a stack cell", minimum=1, maximum=1024)
 
 
 class TapeRnnConfig(ControllerConfig):
-    """A controller and its tapes, which are as long as the string."""
+    """Options of a controller with tapes that are as long as the string."""
 
     tapes: int = option(1, "number of tapes, each with its own actions", minimum=1, maximum=64)
     cell: int = option(8, "size of a tape cell", minimum=1, maximum=1024)
@@ -83,7 +83,7 @@ class TapeRnnConfig(ControllerConfig):
 
 
 def _baseline(name: str, config: type[Config], summary: str, reference: str) -> ModelSpec:
-    factory = f"recurrent:{name}"  # version 1 used the library's kernels
+    factory = f"recurrent:{name}"  # version 1 used torch's kernels
     return learned(name, factory, config, summary, reference, version=2, by_name=False)
 
 

@@ -21,7 +21,7 @@ from formalbench_models.catalogue.transformers import PAIRED, TransformerConfig
 
 
 class RegularGptConfig(HeadsConfig):
-    """Of RegularGPT with chunks of any size."""
+    """Options of RegularGPT with chunks of any size."""
 
     chunk: int = option(
         2, "chunk size C: number of positions a query attends to", minimum=2, maximum=1024
@@ -52,7 +52,7 @@ def _regulargpt(name: str, chunk: int) -> ModelSpec:
         RegularGptConfig,
         f"one shared block over log_{chunk} T levels of dilated chunks of {chunk}",
         "Chi, Fan, Rudnicky & Ramadge 2023, section 3",
-        version=2,  # 1 padded each level with the state of padding there
+        version=2,  # version 1 padded each level with the state of padding at that level
         by_name=False,
         chunk=chunk,
     )
@@ -61,13 +61,13 @@ def _regulargpt(name: str, chunk: int) -> ModelSpec:
 REGULARGPT = (_regulargpt("regulargpt", 2), _regulargpt("regulargpt-c3", 3))
 
 MOST_BLOCKS = 1024
-"""That a string may go through for each round that its length asks for."""
+"""Maximum of `layers` times `times`."""
 
 Rounds = Literal["log", "length", "fixed"]
 
 
 class LoopedConfig(TransformerConfig):
-    """Of ``looped-transformer``; `layers` is the number of blocks in a round."""
+    """Options of ``looped-transformer``; `layers` is the number of blocks in a round."""
 
     rounds: Rounds = option(
         "log",
@@ -115,7 +115,7 @@ LOOPED_TRANSFORMER = learned(
 
 
 class StackAttentionConfig(TransformerConfig):
-    """Of ``stack-attention``."""
+    """Options of ``stack-attention``."""
 
     cell: int = option(32, "size of a stack cell", minimum=1, maximum=1024)
     push: Literal["linear", "sigmoid"] = option(
@@ -136,7 +136,7 @@ class StackAttentionConfig(TransformerConfig):
 
     @property
     def stack_index(self) -> int:
-        """The block with the stack, from 0."""
+        """Index of the block with the stack, from 0."""
         return self.stack_block - 1 if self.stack_block else (self.layers - 1) // 2
 
 
@@ -155,7 +155,7 @@ Positions = Literal[
 
 
 class EncoderDecoderConfig(HeadsConfig):
-    """Of ``encoder-decoder``."""
+    """Options of ``encoder-decoder``."""
 
     positions: Positions = option(
         "sinusoidal", "position codes; between the two halves there are none but sinusoidal ones"
@@ -184,7 +184,7 @@ class EncoderDecoderConfig(HeadsConfig):
 
     @property
     def block(self) -> TransformerConfig:
-        """What a block of either half is, but for what it attends to."""
+        """Options that blocks of encoder and decoder share."""
         shared = self.model_dump(exclude={"word_dropout", "tied"})
         return TransformerConfig(**shared)
 

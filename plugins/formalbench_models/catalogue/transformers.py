@@ -1,8 +1,8 @@
 """The transformer, its attentions and positions, and the transformers of papers.
 
-`transformer` and `transformer-logn` are this suite's own: of another size, with other positions,
-norms and initial weights than any of these. What a paper claims of transformers is asked of its
-own. docs/reproductions.md says in what each still differs.
+`transformer` and `transformer-logn` are this suite's own; their size, positions, norms and initial
+weights differ from those of the papers. A paper's claims are tested with the paper's transformer;
+docs/reproductions.md lists the remaining differences.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ Positions = Literal[
 ]
 
 PAIRED = ("rope", "xpos")
-"""Positions that turn pairs of coordinates."""
+"""Positions that rotate pairs of coordinates."""
 
 NUMBERED = (
     *("sinusoidal", "learned", "alibi", "rope"),
     *("relative", "t5", "kerple-log", "kerple-power", "fire", "xpos"),
 )
-"""Positions that may be any rising numbers, not just 0, 1, 2, ..."""
+"""Positions that accept any increasing numbers, not only 0, 1, 2, ..."""
 
 XPOS_MOST = 32768
-"""Positions with which xpos stays finite in fp32, and in bf16."""
+"""Maximum positions with which xpos stays finite in fp32 and in bf16."""
 
 MASKED = {"positions": ("xpos", "path"), "attention": ("stick-breaking",), "forget": (True,)}
-"""What looks back from each position, and means nothing without a causal mask."""
+"""Options that require a causal mask."""
 
 
 class TransformerConfig(HeadsConfig):
-    """Of the Transformer with a choice of positions."""
+    """Options of the Transformer with a choice of positions."""
 
     positions: Positions = option(
         "sinusoidal",
@@ -215,7 +215,7 @@ PAPERS = (
         activation="relu",
         bias=False,
         init="haiku",
-        embedding_scale=0.16,  # 0.02 times the root of the width
+        embedding_scale=0.16,  # 0.02 times the square root of the width
         positions="sinusoidal-from-end",
         causal=False,
         marker="end",

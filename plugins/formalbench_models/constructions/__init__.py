@@ -1,10 +1,9 @@
-"""Networks written by hand.
+"""Networks with weights set by hand.
 
-`vocabulary` has the words a construction is written in, `gates` and `codes` the pieces that
-many share, `transforms` what can be done to any construction (layer norm, a wanted
-cross-entropy, one entry changed). `network` turns a construction into a `torch.nn.Module` with
-ordinary dense parameters, `loading` into the Transformer that is trained. `catalogue` announces
-what is built from them.
+`vocabulary` has the terms in which constructions are written, `gates` common parts, `transforms`
+changes of any construction (layer norm, a given cross-entropy, one changed entry). `network` turns
+a construction into a `torch.nn.Module` with ordinary dense parameters, `loading` into the
+Transformer that is trained. `catalogue` announces what is built from them.
 
 Nothing is imported here: the catalogue belongs to an entry module, which must stay light.
 """

@@ -1,8 +1,8 @@
-"""Each construction for a task, as the network that is announced.
+"""Builds the announced network of each construction for a task.
 
 Source: Yao, Peng, Papadimitriou & Narasimhan, "Self-attention networks can process bounded
-hierarchical languages" (2021). What each is, and what was corrected in the print, stands in
-`yao_hard`, `yao_hard_generate`, `yao_recognise` and `yao_soft`.
+hierarchical languages" (2021). `yao_hard` and `yao_soft` describe them and the corrections of the
+print.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from formalbench_models.families.transformer import Transformer
 
 
 def check_task(model: str, task: Task, language: str) -> None:
-    """Refuse a task that a construction was not made for.
+    """Check that a task is the construction's own.
 
     Raises:
-        RequestError: one line that names the right task.
+        RequestError: naming the right task.
     """
     if task.source_name != language:
         raise RequestError(f"{model} recognises {language}, not {task.source_name}")
@@ -98,7 +98,7 @@ def exact_dyck_1(task: Task, config: ExactDyckConfig, *, D: int | None = None) -
 def normed(
     construction: Construction, config: ExactParityConfig | ExactFirstConfig | ExactDyckConfig
 ) -> Construction:
-    """Add layer norm and the layer of Proposition 2, as far as they are asked for."""
+    """Add layer norm and the layer of Proposition 2, if requested."""
     if has_norm(config.norm, config.eps):
         construction = with_layer_norm(construction, config.eps)
     return with_cross_entropy(construction, config.eta) if config.eta else construction
@@ -107,7 +107,7 @@ def normed(
 def _proposition_3(construction: Construction, config: ExactFirstConfig) -> Construction:
     """Return FIRST with log-length attention and the cross-entropy η, with or without layer norm.
 
-    Without it |s| > 1/4, with it |s| > (5/24 + ε)^(-1/2) / 4, whatever the length.
+    At every length, |s| > 1/4 without it and |s| > (5/24 + ε)^(-1/2) / 4 with it.
     """
     if has_norm(config.norm, config.eps):
         construction = with_layer_norm(construction, config.eps)
@@ -116,7 +116,7 @@ def _proposition_3(construction: Construction, config: ExactFirstConfig) -> Cons
 
 
 def compiled(construction: Construction, task: Task, network: BuiltAs) -> HandWritten | Transformer:
-    """Return a construction as a network of its own, or as the one that is trained."""
+    """Return a construction as a compiled network or loaded into a `Transformer`."""
     if network == "hand-written":
         return HandWritten(construction, task.alphabet)
     loaded = as_transformer(construction, task)
@@ -177,10 +177,10 @@ def _length_bounded(
 ) -> Generator:
     """Return a generator of strings of at most n brackets.
 
-    Where fewer than d + 2 symbols are left at depth d, the language could open another bracket
-    and the generator cannot. So it is right about all members up to two brackets shorter than
-    the longest, and about every beginning of a member, closed or not, up to the length that it
-    states: there d is at most the length, and at most D - 1.
+    If fewer than d + 2 symbols are left at depth d, the language could open another bracket but the
+    generator cannot. So it is correct for all members that are at least two brackets shorter than
+    the longest, and for every prefix of a member up to the stated length, where d is at most the
+    length and at most D - 1.
     """
     network = HandWritten(construction, task.alphabet)
     most = config.n - config.n % 2
@@ -193,7 +193,7 @@ def _threshold(task: Task) -> bool:
 
 
 def _check(model: str, task: Task, k: int, D: int | None = None) -> None:
-    """Refuse a name without a language, and a task that the network was not made for.
+    """Check that the name has a language and the task is the network's own.
 
     Raises:
         RequestError: naming the right one.

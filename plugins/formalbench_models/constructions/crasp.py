@@ -43,7 +43,7 @@ BEGIN = "BOS"
 """The symbol at position 0."""
 
 NOT = "¬"
-"""What a name begins with where the opposite of a line is meant."""
+"""Prefix of a name that denotes the negation of a line."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,14 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Every:
-    """True where all of these lines are, or with `NOT` are not."""
+    """True where all of these lines are true (negated ones with `NOT` false)."""
 
     of: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Some:
-    """True where one of these lines is, at least."""
+    """True where at least one of these lines is true."""
 
     of: tuple[str, ...]
 
@@ -117,7 +117,7 @@ class CraspProgram:
         return values
 
     def text(self) -> str:
-        """Return the program, a line each."""
+        """Return the program as text, a line each."""
         return "\n".join(f"{name} := {_told(line)}" for name, line in self.lines.items())
 
 
@@ -180,17 +180,17 @@ def program_of(
 
 
 class _Writer:
-    """Writes the lines of one component after the other.
+    """Writes the lines of components one by one.
 
     Attributes:
-        lines: what is written.
+        lines: the written lines.
     """
 
     def __init__(self, table_QS: Ints, label_Q: Ints, alphabet: tuple[str, ...]) -> None:
         self.table_QS, self.label_Q, self.alphabet = table_QS, label_Q, alphabet
         self.lines: dict[str, Line] = {}
         self._entries: dict[int, list[str]] = defaultdict(list)  # how a state may be entered
-        # Symbols that lead everywhere to the same states, under the first of them.
+        # Symbols with equal transitions, by the first of them.
         _, first_S = np.unique(table_QS, axis=1, return_index=True)
         self._alike = {
             int(first): [
@@ -202,7 +202,7 @@ class _Writer:
         }
 
     def order(self, first: int) -> list[int]:
-        """Return the components that can be reached, each after all that lead to it."""
+        """Return the reachable components in topological order."""
         found: list[int] = []
 
         def visit(label: int) -> None:
@@ -244,7 +244,7 @@ class _Writer:
         entered: Sequence[int],
         told: Mapping[int, tuple[str, str]],
     ) -> dict[int, tuple[str, str]]:
-        """Tell by one more count of the state at a position and of the one before it."""
+        """Add a count that separates states at a position and before it."""
         terms = [(weights.potential[state], f"enter.{state}") for state in entered]
         terms += self._steps(label, number, weights, told)
         counted = tuple((weight, name) for weight, name in terms if weight)
@@ -263,7 +263,7 @@ class _Writer:
     def _steps(
         self, label: int, number: int, weights: Weights, told: Mapping[int, tuple[str, str]]
     ) -> list[tuple[int, str]]:
-        """Write where a step with a weight is taken, and return these lines with their weights."""
+        """Write lines for the weighted steps; return them with their weights."""
         classes = {weights.known[state]: told[state][0] for state in told}
         symbols: dict[tuple[int, int], list[int]] = defaultdict(list)
         for (symbol, known), weight in weights.weight.items():
@@ -272,7 +272,7 @@ class _Writer:
         terms = []
         for (known, weight), each in sorted(symbols.items()):
             name = f"step.{label}.{number}.{known}.{weight}"
-            # That a position is in the component says less than that it is after its entry.
+            # Being after the entry is a stronger condition than being in the component.
             target = () if classes[known] == f"in.{label}" else (classes[known],)
             self.lines[name] = Every((self._symbol(each), f"after.{label}", *target))
             terms.append((weight, name))
@@ -286,7 +286,7 @@ class _Writer:
         return least, most
 
     def _leave(self, label: int, was: Mapping[int, str]) -> tuple[str, ...]:
-        """Write where a component is first left, and return what says that it is not yet."""
+        """Write where a component is first left; return the line for "not left yet"."""
         exits: dict[int, list[str]] = defaultdict(list)
         for state, before in was.items():
             symbols: dict[int, list[int]] = defaultdict(list)

@@ -10,7 +10,7 @@ a sum S is compared with a number t by the sign of S/m - t/m + 1/(2m), which is 
 away from 0. What is found is 0 or 1/m, and must be 0 or 1. Layer norm does that:
 
 1. v = relu(S/m - t/m + 1/(2m)), at least 1/(2m) where S ≥ t, else 0 (with other signs for S ≤ t);
-2. w = relu(1/m - 4v): 0 or 1/m exactly, whatever errors below 1/(4m) there were;
+2. w = relu(1/m - 4v): 0 or 1/m exactly, despite errors below 1/(4m);
 3. over (w, 1/m - w, …, -w, w - 1/m, …), for all comparisons of the layer, the mean is 0 and
    half of the squares are 1/m², always: layer norm with ε = 0 multiplies all by √2·m;
 4. relu(1 - 2b) for b, which is 0 or about 1, is 1 or 0 exactly, and its opposite is the line.
@@ -20,8 +20,7 @@ the next whole number: within a component of an automaton, where sums are potent
 small however long the string is.
 
 The automaton becomes a C-RASP program (`crasp_automaton`) and that becomes weights
-(`crasp_network`). Every automaton that the decision procedure says is in C-RASP is taken, up to
-`MAX_WEIGHTS`; any other is refused.
+(`crasp_network`). Every automaton in C-RASP is accepted, up to `MAX_WEIGHTS`.
 """
 
 from __future__ import annotations
@@ -95,7 +94,7 @@ def network_of(
 
 
 def _share(strict: bool) -> str:
-    """Return the coordinate that holds 1 over the number of positions seen."""
+    """Return the coordinate with 1 / (number of visible positions)."""
     return "1/i" if strict else "1/(i+1)"
 
 
@@ -118,7 +117,7 @@ def _sums(program: CraspProgram) -> dict[Sum, str]:
 
 
 def _schedule(program: CraspProgram) -> dict[str, tuple[int, int]]:
-    """Return in which layer each line is found, and after how many gates there."""
+    """Return the layer of each line and the number of gates before it in that layer."""
     places: dict[str, tuple[int, int]] = {}
     for name, line in program.lines.items():
         before = [places[read] for read in reads(line)]
@@ -173,7 +172,7 @@ def _heads(
 
 
 def _tests(compared: Mapping[str, Compare], sums: Mapping[Sum, str]) -> list[FeedForward]:
-    """Return the networks that make 0 or 1 of each comparison, as the head of this file has it."""
+    """Return the networks that turn each comparison into 0 or 1 (see the module's docstring)."""
     if not compared:
         return []
     signs, narrowed = [], []
@@ -214,7 +213,7 @@ def _normed(names: Sequence[str], strict: bool) -> FeedForward:
 
 
 def _beside(networks: Sequence[FeedForward]) -> FeedForward:
-    """Put many networks beside each other."""
+    """Join networks side by side."""
     return FeedForward(
         tuple(unit for network in networks for unit in network.units),
         add(*(network.constants for network in networks)),
@@ -222,7 +221,7 @@ def _beside(networks: Sequence[FeedForward]) -> FeedForward:
 
 
 MAX_WEIGHTS = 1 << 27
-"""Weights at most: 1 GiB in fp64, in which they are written."""
+"""Maximum number of weights: 1 GiB in fp64."""
 
 _NAME = "exact-crasp"
 _MECHANISMS = ("softmax-attention", "fixed-depth", "future-masked", "no-positions")
@@ -254,7 +253,7 @@ def build(task: Task, config: ExactCraspConfig) -> HandWritten:
     table_QK = answers(task, machine_of(task, _NAME), config.scale)
     states = [f"at.{state}" for state in range(len(table_QK))]
     logits: list[Form] = [dict(zip(states, column, strict=True)) for column in table_QK.T.tolist()]
-    assert task.layout != "decoded"  # no objective of this model's has it
+    assert task.layout != "decoded"  # none of this model's objectives has this layout
     construction = network_of(program, task.alphabet, logits, task.layout)
     weights = weights_of(construction, len(task.alphabet))
     if weights > MAX_WEIGHTS:
@@ -268,7 +267,7 @@ def build(task: Task, config: ExactCraspConfig) -> HandWritten:
 
 
 def weights_of(construction: Construction, symbols: int) -> int:
-    """Return about how many weights a construction has."""
+    """Estimate the number of weights of a construction."""
     layers = construction.layers
     rows: Sequence[int] = [
         *(len(head.values) for layer in layers for head in layer.heads),

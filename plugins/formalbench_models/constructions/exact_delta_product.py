@@ -39,14 +39,14 @@ from formalbench_models.layers.matrix_memory import wide
 NAME = "exact-deltaproduct"
 
 MAX_STATES = 128
-"""States at most: bf16 holds their numbers, and a symbol takes as many steps."""
+"""Maximum number of states; bf16 can represent their numbers."""
 
 Step = tuple[dict[int, int], int]
-"""A key, by its coordinates that are not 0, and a value; β is 1."""
+"""A key, given by its non-zero coordinates, and a value; β is 1."""
 
 
 def transpositions(targets: Sequence[int]) -> list[Step]:
-    """Return the steps of a permutation, in the order in which they are done."""
+    """Return the steps of a permutation in order."""
     steps: list[Step] = []
     seen: set[int] = set()
     for first in range(len(targets)):
@@ -82,7 +82,7 @@ def steps_of(machine: Machine, language: str) -> list[list[Step]]:
 
 
 class ExactDeltaProduct(nn.Module):
-    """A layer of DeltaProduct with weights written by hand, in fp64.
+    """A layer of DeltaProduct with weights set by hand, in fp64.
 
     Args:
         task: what to answer.
@@ -103,7 +103,7 @@ class ExactDeltaProduct(nn.Module):
         self.values = nn.Embedding(self.alphabet.size, most)
         self.query = nn.Parameter(torch.arange(states, dtype=torch.float64))
         self.readout = nn.Linear(states, answers_QK.shape[1], bias=False)
-        self.double()  # so that another dtype rounds once
+        self.double()  # so that conversion to another dtype rounds once
         self._write(symbols, answers_QK)
         self.traits = Traits(
             padding=True,
@@ -161,7 +161,7 @@ class ExactDeltaProduct(nn.Module):
         return torch.stack(numbers, dim=1).to(self.query.dtype)
 
     def _symbols(self) -> tuple[Tensor, Tensor]:
-        """Return what the R steps of each symbol come to, h = A h + b: (S+1, Q, Q), (S+1, Q)."""
+        """Return the product of each symbol's R steps, h = A h + b: (S+1, Q, Q), (S+1, Q)."""
         states = len(self.query)
         keys_SRQ = wide(torch.unflatten(self.keys.weight, -1, (self.steps, states)))
         rates_SR, values_SR = wide(self.rates.weight), wide(self.values.weight)

@@ -58,21 +58,21 @@ from formalbench_models.catalogue.transformer_variants import RegularGptConfig
 from formalbench_models.families.regulargpt import RegularGPT, RegularGptBlock
 
 MAX_HIDDEN = 1 << 16
-"""Hidden units at most; each takes its room at every position that is updated."""
+"""Maximum number of hidden units; each uses memory at every updated position."""
 
 MAX_WEIGHTS = 1 << 27
-"""Weights of the block at most: 1 GiB in fp64, in which they are written."""
+"""Maximum number of weights of the block: 1 GiB in fp64."""
 
 MAX_ACTIVATIONS = 1 << 26
-"""Hidden activations at once, about; larger batches are answered in parts."""
+"""Approximate maximum of hidden activations; larger batches are split."""
 
 FAR = -1e4
-"""Scalar of a distance that is not looked at: exp(FAR) is 0 in fp64, and fp16 can hold it."""
+"""Scalar of a masked distance: exp(FAR) is 0 in fp64, and fp16 can represent it."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What is needed of a complete deterministic automaton.
+    """A complete deterministic automaton.
 
     Attributes:
         table: for each state, the state reached by each symbol; (Q, S).
@@ -104,7 +104,7 @@ class Machine:
 
 
 def machine_of(task: Task, model: str = "exact-regulargpt") -> Machine:
-    """Return the automaton that a task's language says it has.
+    """Return the automaton of a task's language.
 
     Args:
         task: what is to be answered.
@@ -113,7 +113,7 @@ def machine_of(task: Task, model: str = "exact-regulargpt") -> Machine:
     Raises:
         RequestError: if it has none.
     """
-    # A member of a family may have none though others do.
+    # Some members of a family may have no automaton.
     automaton = getattr(task.source, "automaton", None)
     if not isinstance(task.source, HasAutomaton) or automaton is None:
         raise RequestError(
@@ -126,7 +126,7 @@ def machine_of(task: Task, model: str = "exact-regulargpt") -> Machine:
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large the network for an automaton is.
+    """Size of the network for an automaton.
 
     Attributes:
         states: Q.
@@ -150,12 +150,12 @@ class Sizes:
 
     @property
     def hidden(self) -> int:
-        """The units that take away the old state, and one or two for each path."""
+        """Number of units that remove the old state, plus one or two for each path."""
         return 2 * self.width + (2 if self.clamp else 1) * self.paths
 
     @property
     def fits(self) -> bool:
-        """Whether it is within the limits."""
+        """Whether the size is within the limits."""
         weights = 4 * self.width**2 + 2 * self.width * self.hidden
         return self.hidden <= MAX_HIDDEN and weights <= MAX_WEIGHTS
 
@@ -167,10 +167,10 @@ class Sizes:
         return "O(log n) bits: errors add up to n"
 
     def check(self, language: str) -> None:
-        """Refuse what is too large.
+        """Check that the network is not too large.
 
         Raises:
-            RequestError: naming the largest chunk that would do.
+            RequestError: naming the largest possible chunk.
         """
         if self.fits:
             return
@@ -195,8 +195,8 @@ class ExactRegularGPT(RegularGPT):
 
     Attributes:
         traits: among them the scale as a constant; the depth is a function of the string length,
-            the levels of the one block. All lengths are right, if a path has two units; else
-            errors grow, and none is promised beyond what a precision allows.
+            the levels of the one block. With two units per path all lengths are correct; otherwise
+            errors grow with the length.
     """
 
     def __init__(self, task: Task, machine: Machine, sizes: Sizes, scale: float) -> None:
@@ -208,7 +208,7 @@ class ExactRegularGPT(RegularGPT):
             activation="relu",
             bias=False,
             hidden=sizes.hidden,
-            init="gpt2",  # whose embeddings are not scaled
+            init="gpt2",  # its embeddings are not scaled
         )
         super().__init__(task, config)
         self.double()  # so that another dtype rounds once
@@ -274,19 +274,19 @@ def write(network: RegularGPT, machine: Machine, sizes: Sizes, answers_QK: Tenso
         norm.weight.fill_(((1 - 1 / states) / states + norm.eps) ** 0.5)
         norm.bias.fill_(1 / states)
     row = machine.start * states
-    assert network.readout is not None  # only texts have none
+    assert network.readout is not None  # only texts have no such layout
     network.readout.weight[:, row : row + states] = answers_QK.T.to(network.readout.weight)
 
 
 def _write_attention(block: RegularGptBlock, sizes: Sizes) -> None:
-    """Let head j put into slot j the matrix at distance j, less the query's own."""
+    """Make head j write the matrix at distance j minus the query's own into slot j."""
     width, states = sizes.width, sizes.states
     block.relative_CH.fill_(FAR).fill_diagonal_(0)
     value_DD = block.key_value.weight[width:]  # queries and keys stay 0
     value_DD.fill_diagonal_(1)
     merge_DD = block.merge_heads.weight
     merge_DD.fill_diagonal_(1)
-    for slot in range(sizes.chunk):  # in slot 0 that leaves nothing to add
+    for slot in range(sizes.chunk):  # in slot 0 the difference is zero
         rows = torch.arange(slot * states**2, (slot + 1) * states**2)
         merge_DD[rows, torch.arange(states**2)] -= 1
 
@@ -295,8 +295,8 @@ def _write_feed_forward(block: RegularGptBlock, sizes: Sizes) -> None:
     """Replace C matrices, the oldest in the last slot, by C copies of their product."""
     width, states, chunk, count = sizes.width, sizes.states, sizes.chunk, sizes.paths
     up, down = block.feed_forward.up, block.feed_forward.down
-    # Of the old state nothing remains, not even the rounding error of either sign, which
-    # would add up from level to level.
+    # Nothing of the old state remains, not even rounding errors, which would accumulate over
+    # levels.
     for start, sign in ((0, 1.0), (width, -1.0)):
         up.weight[start : start + width].fill_diagonal_(sign)
         down.weight[:, start : start + width].fill_diagonal_(-sign)

@@ -85,7 +85,7 @@ def copy_gate(what: Input, to: str, factor: float = 1.0) -> FeedForward:
 
 
 def clear_gate(*coordinates: str) -> FeedForward:
-    """Take coordinates to 0 with a residual connection, by subtracting what they hold."""
+    """Set coordinates to 0 by subtracting their values in the residual connection."""
     cleared = FeedForward()
     for name in coordinates:
         cleared += copy_gate(name, name, -1.0)

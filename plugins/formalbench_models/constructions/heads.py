@@ -1,7 +1,7 @@
-"""What a head of a construction computes, as a module.
+"""Heads of constructions as modules.
 
 Mixed precision: a sum over positions is accumulated in fp32 at least, as the matrix units of any
-device do, and whatever leaves a head is rounded to the parameters' precision. Weights are exp of
+device do, and a head's output is rounded to the parameters' precision. Weights are exp of
 differences to the largest logit, so that no logit overflows.
 
 Legend: D inputs (coordinates) or width, K outputs, B batch, Q queries, N positions (keys), R
@@ -21,9 +21,9 @@ from formalbench_models.constructions.construction import ONE, Form, Head, Ties
 
 
 class Linear(nn.Module):
-    """A linear map with a bias, made in fp64 and zero until it is written to.
+    """A linear map with bias, in fp64 and initially zero.
 
-    The library's draws random weights first, and warns if there is nothing to draw.
+    torch's own class first draws random weights, and warns about empty ones.
 
     Args:
         inputs: D, may be 0.
@@ -59,11 +59,11 @@ class Linear(nn.Module):
 
 
 Weigh = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-"""Given the largest logits of two groups of positions: how much the sums of each count now."""
+"""From the largest logits of two groups of positions to the factors of their sums."""
 
 
 def soft_weights(logits_BQN: Tensor, seen_QN: Tensor | None, factor: float | Tensor) -> Tensor:
-    """Return exp(factor · logits) over what is seen, (B, Q, N), the largest being 1.
+    """Return exp(factor · logits) of visible positions, (B, Q, N), scaled so that the largest is 1.
 
     Args:
         logits_BQN: in fp32 at least.
@@ -77,7 +77,7 @@ def soft_weights(logits_BQN: Tensor, seen_QN: Tensor | None, factor: float | Ten
 
 
 def hard_weights(logits_BQN: Tensor, seen_QN: Tensor | None, ties: Ties) -> Tensor:
-    """Return 1 at the largest of the logits that are seen, (B, Q, N), else 0."""
+    """Return 1 at the largest visible logit, else 0, (B, Q, N)."""
     if seen_QN is not None:
         logits_BQN = torch.where(seen_QN, logits_BQN, torch.finfo(logits_BQN.dtype).min)
     best_BQN = logits_BQN == logits_BQN.amax(-1, keepdim=True)
@@ -91,7 +91,7 @@ def hard_weights(logits_BQN: Tensor, seen_QN: Tensor | None, ties: Ties) -> Tens
 
 
 def totals(weights_BQN: Tensor) -> Tensor:
-    """Return what to divide by, (B, Q, 1): the sum of the weights, or 1 if there is none."""
+    """Return the divisor (B, Q, 1): the sum of the weights, or 1 if it is 0."""
     total_BQ1 = weights_BQN.sum(-1, keepdim=True)
     return torch.where(total_BQ1 == 0, 1.0, total_BQ1)
 
@@ -109,7 +109,7 @@ def average(weights_BQN: Tensor, values_BNR: Tensor) -> Tensor:
 
 
 def soft_rule(factor: float) -> Weigh:
-    """Return the rule by which running softmax sums combine."""
+    """Return the rule that combines running softmax sums."""
 
     def weigh(left_BN: Tensor, right_BN: Tensor) -> tuple[Tensor, Tensor]:
         largest_BN = torch.maximum(left_BN, right_BN)
@@ -169,7 +169,7 @@ def running_choice(logits_BN: Tensor, values_BNR: Tensor, ties: Ties) -> Tensor:
 
 
 MOST_LOGITS = 1 << 22
-"""How many logits are held at a time when no gradient is needed: 32 MiB in fp64."""
+"""Maximum logits in memory when no gradient is needed: 32 MiB in fp64."""
 
 _REVERSED: Mapping[Ties, Ties] = {"first": "last", "last": "first", "mean": "mean"}
 
@@ -203,9 +203,9 @@ class AttentionHead(nn.Module):
         self.output = nn.Parameter(written)
 
     def forward(self, x_BMD: Tensor, first: int, stop: int) -> Tensor:
-        """Return what is added at the positions first … stop-1, (B, Q, D).
+        """Return the head's output at the positions first … stop-1, (B, Q, D).
 
-        Q is 1 if the answer is the same at all of them.
+        Q is 1 if it is the same at all of them.
         """
         exact = torch.promote_types(x_BMD.dtype, torch.float32)
         values_BMR = self.value(x_BMD).to(exact)
@@ -227,7 +227,7 @@ class AttentionHead(nn.Module):
         return weights_BQM / totals(weights_BQM)
 
     def _weights(self, x_BMD: Tensor, first: int, stop: int) -> Tensor:
-        """Return the attention weights up to a factor for each query."""
+        """Return unnormalised attention weights."""
         logits_BQM = self._logits(x_BMD, first, stop)
         seen_QM = self._seen(x_BMD, first, stop)
         if self.head.attention == "hard":
@@ -238,7 +238,7 @@ class AttentionHead(nn.Module):
         return average(self._weights(x_BMD, first, stop), values_BMR)
 
     def _some_at_a_time(self, x_BMD: Tensor, values_BMR: Tensor, first: int, stop: int) -> Tensor:
-        """Return the average for each query; without gradients, some queries at a time."""
+        """Return the average for each query; without gradients, in parts."""
         most = stop - first
         if not torch.is_grad_enabled():
             most = max(1, MOST_LOGITS // (x_BMD.shape[0] * x_BMD.shape[1] or 1))
@@ -246,9 +246,9 @@ class AttentionHead(nn.Module):
         return torch.cat([self._by_weights(x_BMD, values_BMR, *span) for span in spans], dim=1)
 
     def _running(self, x_BMD: Tensor, values_BMR: Tensor) -> Tensor:
-        """Return the average over what each position sees, (B, M, R), in O(M log M)."""
+        """Return the average over each position's visible positions, (B, M, R), in O(M log M)."""
         logits_BM = self._logits(x_BMD, 0, 1)[:, 0].expand(values_BMR.shape[:2])
-        past = self.head.mask == "past"  # seen: this position and those behind it
+        past = self.head.mask == "past"  # visible: this position and the following ones
         if past:
             logits_BM, values_BMR = logits_BM.flip(1), values_BMR.flip(1)
         ties = _REVERSED[self.head.ties] if past else self.head.ties
@@ -278,7 +278,7 @@ class AttentionHead(nn.Module):
         return logits_BQM.to(exact)
 
     def _seen(self, x_BMD: Tensor, first: int, stop: int) -> Tensor | None:
-        """Return what the queries may see, (Q, M); None for everything."""
+        """Return the attention mask, (Q, M); None for no mask."""
         if self.head.mask == "none":
             return None
         key_M = torch.arange(x_BMD.shape[1], device=x_BMD.device)
@@ -291,7 +291,7 @@ class AttentionHead(nn.Module):
         return scale(positions) if callable(scale) else scale
 
     def _factor(self, x_BMD: Tensor, seen_QM: Tensor | None) -> float | Tensor:
-        """Return what logits are multiplied by: a number, or one for each query, (Q, 1)."""
+        """Return the factor of the logits: a number, or one for each query, (Q, 1)."""
         positions = x_BMD.shape[1]
         if not self.head.log_length:
             return self._scale(positions)

@@ -18,7 +18,7 @@ from formalbench_models.constructions.heads import AttentionHead, Linear
 from formalbench_models.layers.feed_forward import layer_norm
 
 MOST_NUMBERS = 1 << 23
-"""How many numbers the stream may hold when no gradient is needed: 64 MiB in fp64."""
+"""Maximum numbers in the residual stream when no gradient is needed: 64 MiB in fp64."""
 
 
 class FeedForwardLayer(nn.Module):
@@ -80,7 +80,7 @@ class ConstructedLayer(nn.Module):
         return self.normed(kept_BQD)
 
     def normed(self, x_BQD: Tensor) -> Tensor:
-        """Return the stream after layer norm, if there is one."""
+        """Apply layer norm, if there is one."""
         return x_BQD if self.norm is None else layer_norm(x_BQD, self.norm)
 
     def forward(self, x_BMD: Tensor, first: int, stop: int) -> Tensor:
@@ -95,16 +95,16 @@ class HandWritten(nn.Module):
     """A network compiled from a construction.
 
     Its weights are ordinary dense parameters: it can be perturbed and trained. They are made in
-    fp64, so that `.to(dtype)` rounds each once. Above the last layer with attention, and in that
-    layer itself, only the position that is read is computed; heads that attend the same way from
-    everywhere cost O(n). Without gradients, a large batch is answered some strings at a time.
+    fp64, so that `.to(dtype)` rounds each once. From the last layer with attention on, only the
+    read position is computed; heads with the same query everywhere cost O(n). Without gradients, a
+    large batch is computed in parts.
 
     Args:
         construction: what to build.
         alphabet: the task's symbols.
 
     Attributes:
-        construction: what was built.
+        construction: the construction.
         traits: `Construction.traits`.
     """
 
@@ -131,7 +131,7 @@ class HandWritten(nn.Module):
         """Return logits: (B, K), or (B, N, K) or (B, N+1, K), by what is read.
 
         Raises:
-            RequestError: if strings of this length are not what it is made for.
+            RequestError: if it does not support strings of this length.
         """
         symbols_BN = batch.symbols
         self._check_length(symbols_BN.shape[1])
@@ -143,7 +143,7 @@ class HandWritten(nn.Module):
         return self._answer(symbols_BN)
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
-        """Look inside, at all positions.
+        """Return intermediate tensors at all positions.
 
         Returns:
             ``input[c]`` (B, M) for each coordinate c; for layer l (from 1) and each of its heads
@@ -188,7 +188,7 @@ class HandWritten(nn.Module):
         return logits[:, 0] if self.construction.read in ("first", "last") else logits
 
     def _embed(self, symbols_BN: Tensor) -> Tensor:
-        """Return the stream at its beginning, (B, M, D)."""
+        """Return the input of the residual stream, (B, M, D)."""
         ids_BM = symbols_BN
         if self.construction.begin:
             ids_BM = self.alphabet.prepend(ids_BM, self.construction.begin)

@@ -51,7 +51,7 @@ def doubled(form: Form) -> Form:
 
 
 def with_layer_norm(construction: Construction, epsilon: float) -> Construction:
-    """Let every activation be (x, -x), and put a layer norm behind every residual connection.
+    """Replace activations by (x, -x) and add a layer norm after every residual connection.
 
     The mean of (x, -x) is zero, so layer norm only scales it. The decision stays the same if the
     construction does not mind that each position's activations are multiplied by a positive
@@ -147,7 +147,7 @@ def saturation(eta: float) -> float:
 
 
 def check_eta(eta: float) -> None:
-    """Refuse an η that no logit of the right sign has."""
+    """Check that a logit of the correct sign can have the cross-entropy η."""
     if not 0 < eta < math.log(2):
         raise ValueError(f"eta must be between 0 and ln 2 nats, not {eta}")
 
@@ -155,7 +155,7 @@ def check_eta(eta: float) -> None:
 def with_value_entry(
     construction: Construction, layer: int, head: str, entry: tuple[str, str], value: float
 ) -> Construction:
-    """Change one entry of a head's value matrix, and nothing else.
+    """Change one entry of a head's value matrix.
 
     Args:
         construction: any.
@@ -261,7 +261,7 @@ def _widened(construction: Construction, heads: int) -> Construction:
 def _state(
     construction: Construction, alphabet: Sequence[str], network: Transformer, heads: int
 ) -> State:
-    """Return all weights, by their names in a `Transformer`."""
+    """Return all weights by their names in a `Transformer`."""
     place = {name: index for index, name in enumerate(construction.coordinates)}
     share = len(place) // heads
     state = {name: torch.zeros_like(old) for name, old in network.state_dict().items()}
@@ -286,7 +286,7 @@ def _state(
 
 
 def _write_layer(state: State, prefix: str, layer: Layer, place: Place) -> None:
-    """Write the feed-forward network; hidden units it lacks stay zero."""
+    """Write the feed-forward network; unused hidden units stay zero."""
     (written,) = layer.feed_forwards
     network = FeedForwardLayer(written, place)
     units = len(written.units)

@@ -122,9 +122,9 @@ def next_scores(found: Sequence[str], may_open: str, k: int) -> tuple[Form, ...]
 
 
 class EveryPrefix(nn.Module):
-    """A network that answers at the last symbol, asked about every prefix on its own.
+    """Applies a network that answers at the last symbol to every prefix separately.
 
-    What it sees in both directions then ends with the prefix. Costs N+1 runs.
+    Attention in both directions then ends at the prefix. Costs N+1 forward passes.
 
     Args:
         network: answers with (B, K).
@@ -153,7 +153,7 @@ class Generator(nn.Module):
         margin: μ.
         threshold: whether logits are relative to ε: positive iff a symbol has probability ε at
             least (the objective `next-symbols`); else they are log-probabilities (`generate`).
-        lengths: of the strings it is right about; the network itself may read longer ones.
+        lengths: lengths at which it is correct; the network can read longer strings.
 
     Attributes:
         traits: those of the network, with ε and μ among the constants.
@@ -181,5 +181,5 @@ class Generator(nn.Module):
         return (self.steepness * scores).log_softmax(-1) - self.log_epsilon
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
-        """Look inside the network that scores."""
+        """Return the trace of the scoring network."""
         return self.network.trace(batch)

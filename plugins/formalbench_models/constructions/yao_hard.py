@@ -25,7 +25,7 @@ Source: Yao, Peng, Papadimitriou & Narasimhan, "Self-attention networks can proc
 hierarchical languages" (2021), Corollary A.2, which has no proof ("with some extra effort"); this
 is ours, from the pieces of §5.1 (`yao_hard`). The network reads a prefix w_1 … w_i with γ before
 it, sees all of it in both directions, and answers at its last token: a generator of this kind is
-run anew for each prefix.
+run for each prefix separately.
 
 Type of the next close. If the last token opens (or is γ), its own type. Otherwise it finds the
 nearest unmatched token to its left in layer D, where pairs of height up to D - 1 are matched. A

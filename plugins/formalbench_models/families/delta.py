@@ -45,7 +45,7 @@ from formalbench_models.layers.residual import EPSILON, Backbone, Mixer, State
 
 
 class DeltaMixer(Mixer):
-    """A memory written by the delta rule."""
+    """A matrix memory that is written by the delta rule."""
 
     def __init__(self, config: DeltaConfig) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class DeltaMixer(Mixer):
         return self.merge(mixed_BTW), (*past, state_BHEE)
 
     def steps(self, x_BTW: Tensor, inputs: Tensor) -> Steps:
-        """Return the steps of the memory, R for a symbol, of which the last is asked."""
+        """Return the steps of the memory, R per symbol, the last of which is read."""
         width = x_BTW.shape[-1]
         sizes = [width, width * self.reflections, width * self.reflections]
         query, key, value = torch.split(functional.silu(inputs), sizes, dim=-1)
@@ -88,18 +88,18 @@ class DeltaMixer(Mixer):
             decay = functional.pad(self.decay(x_BTW), (0, self.reflections - 1), value=1.0)
             decay = decay.flatten(2, 3)[..., None]
         query = query.repeat_interleave(self.reflections, dim=2)
-        # The state decays first and is read then, so what is read decays.
+        # The state decays before it is read.
         read = -key if decay is None else -decay * key
         return Steps(query, rate * key, self._spread(value), decay, read=read)
 
     def _spread(self, part: Tensor) -> Tensor:
-        """Lay the R parts of a symbol after one another: (B, T, R·H·E) to (B, H, T·R, E)."""
+        """Reorder the R parts of each symbol: (B, T, R·H·E) to (B, H, T·R, E)."""
         parts = torch.unflatten(part, -1, (self.reflections, self.heads, -1))
         return parts.permute(0, 3, 1, 2, 4).flatten(2, 3)
 
 
 DEVIATION = 0.02
-"""Of flash-linear-attention's initial weights."""
+"""Standard deviation of flash-linear-attention's initial weights."""
 
 
 def _begin_small(network: Backbone) -> None:

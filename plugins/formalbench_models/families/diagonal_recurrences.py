@@ -15,9 +15,8 @@ and appendix A:
 
     h_t = Λ h_{t-1} + exp(γ) ⊙ (B x_t),      y_t = Re(C h_t) + d x_t,
 
-with the diagonal Λ = exp(-exp(ν) + i exp(θ)), so |Λ| < 1 whatever is learned. At first the moduli
-are uniform on a ring (0.9 to 0.999), the phases on the circle, and γ = log √(1 - |Λ|²) keeps the
-state's size.
+with the diagonal Λ = exp(-exp(ν) + i exp(θ)), so |Λ| < 1 always. At first the moduli are uniform on
+a ring (0.9 to 0.999), the phases on the circle, and γ = log √(1 - |Λ|²) keeps the state's size.
 
 The blocks are those of `layers/residual.py`. Legend: B batch, T symbols, W width, S numbers.
 
@@ -59,7 +58,7 @@ from formalbench_models.layers.scan import scan
 
 
 class S4dMixer(Mixer):
-    """A state space for every channel."""
+    """A diagonal state space for each channel."""
 
     def __init__(self, config: S4dConfig) -> None:
         super().__init__()
@@ -165,11 +164,11 @@ def naive_lru(mixer: LruMixer, x_TW: Tensor) -> Tensor:
 
 
 FORGET_BIAS = 3.0
-"""At which the bias of minLSTM's forget gate begins, if gates are not normalised."""
+"""Initial bias of minLSTM's forget gate, if gates are not normalised."""
 
 
 class MinimalMixer(Mixer):
-    """A gated recurrence, number by number."""
+    """An elementwise gated recurrence."""
 
     def __init__(self, config: MinimalConfig) -> None:
         super().__init__()

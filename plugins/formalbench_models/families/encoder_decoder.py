@@ -41,7 +41,7 @@ class CrossAttention(Attention):
     def take(
         self, x_BQD: Tensor, key_BHSE: Tensor, value_BHSE: Tensor, lengths_B: Tensor | None
     ) -> Tensor:
-        """Return what each position takes of what `told` returned, (B, Q, D)."""
+        """Attend to the keys and values that `told` returned, (B, Q, D)."""
         query_BHQE = self._split(self.query(x_BQD))
         span = Span(0, x_BQD.shape[1])
         weights_BHQS = self._weights(self.adjusted(query_BHQE, key_BHSE, span, lengths_B), span)
@@ -52,7 +52,7 @@ class CrossAttention(Attention):
 
 
 class DecoderBlock(nn.Module):
-    """Attention to what was said, attention to the string, then a feed-forward network."""
+    """Attention to the answer so far, attention to the string, then a feed-forward network."""
 
     def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class DecoderBlock(nn.Module):
             x_BQD: all positions.
             told: keys and values of the string (`CrossAttention.told`).
             lengths_B: how many of its positions are real, if not all.
-            first: the first position that is wanted.
+            first: the first position to compute.
         """
         said, span, now_BQD = self.said, Span(first, x_BQD.shape[1]), x_BQD[:, first:]
         drop = said.drop
@@ -102,7 +102,7 @@ class EncoderDecoder(nn.Module):
 
     def __init__(self, task: Task, config: EncoderDecoderConfig) -> None:
         super().__init__()
-        if config.tied and len(task.alphabet) + 1 != task.outputs:  # END is said, too
+        if config.tied and len(task.alphabet) + 1 != task.outputs:  # END is an answer, too
             raise RequestError(
                 f"tied=true needs the same input and output alphabet, not {len(task.alphabet)} "
                 f"symbols and {task.outputs - 1}"
@@ -146,7 +146,7 @@ class EncoderDecoder(nn.Module):
         )
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return logits for the next symbol after each prefix of what was said, (B, M+1, K)."""
+        """Return logits of the next symbol after each prefix of the answer, (B, M+1, K)."""
         state_BSD, lengths_B = self._encoded(batch)
         assert batch.decoded is not None
         said_BM = self.hide_said(batch.decoded)
@@ -174,7 +174,7 @@ class EncoderDecoder(nn.Module):
     def next(
         self, kept: tuple[Tensor, ...], said_B: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Return the logits of the next symbol, (B, K), and what to keep."""
+        """Return the logits of the next symbol, (B, K), and the new state."""
         said_BQ, lengths_B, *rest = kept
         if said_B is not None:
             said_BQ = torch.cat((said_BQ, said_B[:, None]), dim=1)

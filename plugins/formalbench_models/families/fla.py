@@ -22,7 +22,7 @@ SIZES: Sizes = {
     **{name: size for name, size in EVERY.items() if name != "intermediate_size"},
     "num_heads": lambda ours: ours.heads,
 }
-"""What our sizes are called; an MLP is as large as the library makes it for a width."""
+"""Names of our sizes; an MLP has the library's default size for a width."""
 
 
 def build_fla(task: Task, config: FlaConfig) -> PlainNetwork:

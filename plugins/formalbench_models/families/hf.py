@@ -29,13 +29,13 @@ EVERY: Sizes = {
     "intermediate_size": lambda ours: 4 * ours.width,
     "bos_token_id": lambda ours: None,
     "eos_token_id": lambda ours: None,
-    "pad_token_id": lambda ours: None,  # else one of the symbols would have no vector
+    "pad_token_id": lambda ours: None,  # otherwise a symbol would have no embedding
     "use_cache": lambda ours: False,
 }
-"""What our sizes are called in most configs; those that a config lacks are left out."""
+"""Names of our sizes in most configs; missing ones are omitted."""
 
 EAGER = {"attn_implementation": "eager", "experts_implementation": "eager"}
-"""Operations that torch can do for several runs at once, and in every precision."""
+"""Settings that allow vmap and every precision."""
 
 SIZES: Mapping[str, Sizes] = {
     "mamba": {
@@ -72,17 +72,17 @@ SIZES: Mapping[str, Sizes] = {
     },
     "rwkv": {
         "attention_hidden_size": lambda ours: ours.width,
-        "rescale_every": lambda ours: 0,  # which halves weights in place when tests begin
+        "rescale_every": lambda ours: 0,  # it halves weights in place when evaluation begins
     },
 }
-"""What else an architecture calls them, and what is small for small networks."""
+"""Other names of sizes by architecture, and settings for small networks."""
 
 
 class HfStates(nn.Module):
-    """A network of transformers that gives its last hidden states.
+    """A network of transformers that returns its last hidden states.
 
     Args:
-        network: of `AutoModel`.
+        network: a network from `AutoModel`.
     """
 
     def __init__(self, network: nn.Module) -> None:
@@ -109,7 +109,7 @@ def build_hf(task: Task, config: HfConfig) -> PlainNetwork:
 
     if config.architecture not in CONFIG_MAPPING_NAMES:
         raise unknown("architecture of hf", config.architecture, CONFIG_MAPPING_NAMES, name)
-    # Not the library's table itself: others that are imported may replace what is in it.
+    # Not the library's own table, which other imported packages may change.
     kind = getattr(transformers, CONFIG_MAPPING_NAMES[config.architecture])
     sizes = {**EVERY, **SIZES.get(config.architecture, {})}
 
@@ -122,7 +122,7 @@ def build_hf(task: Task, config: HfConfig) -> PlainNetwork:
 
 
 def built(name: str, task: Task, build: Callable[[], nn.Module]) -> PlainNetwork:
-    """Return what gives a network's last hidden states, built quietly.
+    """Build a network that returns its last hidden states, without warnings.
 
     Args:
         name: of the model, in the error.
@@ -135,7 +135,7 @@ def built(name: str, task: Task, build: Callable[[], nn.Module]) -> PlainNetwork
     from transformers.utils import logging
 
     level = logging.get_verbosity()
-    logging.set_verbosity_error()  # of kernels that are not installed, a page for each network
+    logging.set_verbosity_error()  # long warnings about kernels that are not installed
     try:
         return PlainNetwork(HfStates(build()), task)
     except RequestError:
@@ -150,7 +150,7 @@ def built(name: str, task: Task, build: Callable[[], nn.Module]) -> PlainNetwork
 def config_fields(
     task: Task, config: HfConfig | FlaConfig, architecture: str, sizes: Sizes, kind: Any
 ) -> dict[str, Any]:
-    """Return what is set of a library's config: the sizes, no dropout, and what the user says.
+    """Return settings of a library's config: sizes, no dropout, and the user's fields.
 
     Args:
         task: what the network is for.

@@ -59,7 +59,7 @@ def _block(part: str, task: Task, config: HybridConfig) -> Any:
 
 
 def build_hybrid(task: Task, config: HybridConfig) -> Backbone:
-    """Build the network for a task. No theorem is known of what such a network can do."""
+    """Build the network for a task. No theorem about such networks is known."""
     parts = config.parts
     shell = ShellConfig(width=config.width, layers=len(parts))
     return Backbone(task, shell, lambda index: _block(parts[index], task, config), (), block=_as_is)

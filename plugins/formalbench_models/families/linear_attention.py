@@ -38,17 +38,17 @@ from formalbench_models.layers.relative_positions import rotate
 from formalbench_models.layers.residual import EPSILON, Backbone, Mixer, State
 
 TEMPERATURE = 16
-"""The root of the gates that is taken: they begin near 1."""
+"""The root of the gates, so that they begin near 1."""
 
 FASTEST = -5.0
 """The logarithm of the fastest of gated decays."""
 
 LEAST_DECAY = 0.0067
-"""What none is below, however it is rounded."""
+"""Lower bound of decays, including rounding."""
 
 
 class LinearAttention(Mixer):
-    """What the three have in common: queries, keys and values, and one that comes after."""
+    """Shared by the three: queries, keys, values, and the output projection."""
 
     def __init__(self, config: LinearAttentionConfig) -> None:
         super().__init__()

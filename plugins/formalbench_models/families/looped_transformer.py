@@ -82,7 +82,7 @@ class LoopedTransformer(Transformer):
         return read_asked(self.readout, normed_BQD, batch.asked)
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
-        """Look inside.
+        """Return intermediate tensors by name.
 
         Returns:
             ``input`` (B, M, D), the embedding; for each round r and each block l in it,

@@ -61,10 +61,10 @@ from formalbench_models.catalogue.recurrent_networks import NondeterministicStac
 from formalbench_models.layers.matrix_memory import wide
 
 FLOOR = 60.0
-"""Logits so far below the greatest of a step count as this far below it."""
+"""Minimum of logits relative to the greatest of a step."""
 
 TINY = 1e-30
-"""Shares below it count as none."""
+"""Smaller shares are set to 0."""
 
 
 class Operations(NamedTuple):

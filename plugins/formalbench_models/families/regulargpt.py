@@ -64,7 +64,7 @@ from formalbench_models.layers.dilated_attention import LEAST, attend_in_bands
 from formalbench_models.layers.feed_forward import PositionWise
 
 Trace = dict[str, Tensor]
-"""Named tensors collected on the way, when somebody looks inside."""
+"""Named intermediate tensors, collected for a trace."""
 
 
 class RegularGptBlock(nn.Module):
@@ -137,8 +137,7 @@ class RegularGptBlock(nn.Module):
     def update_pad(self, pad_D: Tensor) -> Tensor:
         """Return the next state of a position that has only padding at and before it.
 
-        All its C keys and values are equal, so that what it attends to is its value,
-        whatever the weights.
+        All its C keys and values are equal, so the attention output is this value for any weights.
         """
         _, value_D = self._pad_key_value(pad_D).chunk(2, dim=-1)
         return self.finish(pad_D, value_D)
@@ -211,7 +210,7 @@ class Table:
         self.chunk = chunk
 
     def pays(self, positions: int) -> bool:
-        """Say whether the next level has far fewer chunks than positions to compute."""
+        """Return whether the next level has far fewer chunks than positions to compute."""
         rows: int = len(self.states_VD) ** self.chunk
         return 2 * rows <= positions
 
@@ -258,7 +257,8 @@ class Table:
 
 
 DEVIATION = 0.02
-"""Of the initial values of symbols, padding and positions, as in the code; of all in GPT-2."""
+"""Standard deviation of initial embeddings (symbols, padding, positions) as in the code; with
+GPT-2's weights, of all parameters."""
 
 
 def levels(length: int, chunk: int) -> int:
@@ -370,7 +370,7 @@ class RegularGPT(nn.Module):
         return torch.where(is_pad_V1, weight_VD, self.scale * weight_VD), weight_VD[pad]
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
-        """Look inside.
+        """Return intermediate tensors by name.
 
         Returns:
             For each level l and block k, ``level.l.block.k.attention`` (B, positions,
@@ -413,8 +413,8 @@ class RegularGPT(nn.Module):
         count = levels(symbols_BN.shape[1], self.chunk)
         if self._tree and lengths_B is not None:
             symbols_BN = align_right(symbols_BN, lengths_B, self.alphabet["pad"])
-        # Tables hold too little if somebody looks inside, if strings differ in their number of
-        # levels, if keys are masked, or if thick blocks let a chunk see its neighbours.
+        # Tables do not suffice for a trace, for strings with different numbers of levels, for
+        # masked keys, or if thick blocks let a chunk see its neighbours.
         alike = (lengths_B is None or not self._tree) and not self.of_text
         by_table = trace is None and alike and len(self.blocks) == 1
         read: list[Tensor] = []

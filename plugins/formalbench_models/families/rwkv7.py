@@ -41,7 +41,7 @@ FASTEST = -math.exp(-0.5)
 """The logarithm of the fastest decay."""
 
 LEAST_DECAY = 0.54
-"""What no decay is below, however it is rounded."""
+"""Lower bound of decays, including rounding."""
 
 NORM_EPSILON = 64e-5
 """Added to the variance by the norm of the answers, as in the paper's code."""

@@ -15,7 +15,7 @@ the factors.
 Products of such matrices grow, and overflow at some hundred symbols. The paper's code lets a step
 change a number by 1e11 at most (tanh), and has a layer norm after the layer, which of a large
 state reads the direction. Here the mixer reads nothing else, so that the size of h is free: it is
-set anew at the end of every chunk.
+reset at the end of every chunk.
 
 With ``normed=block`` each block's direction is read by itself, which one that grows then does not
 hide.

@@ -5,8 +5,8 @@ normalization in the transformer architecture" (2020).
 
 One begin symbol stands in front of every string. A causal network answers at the last symbol, or
 at all of them: the begin symbol stands for the empty prefix. One without a mask that answers once
-reads the begin symbol, as CLS. Where an answer may depend on its prefix only, the network is causal
-whatever was asked for.
+reads the begin symbol, as CLS. Where an answer may depend on its prefix only, the network is always
+causal.
 
 With ``marker=end`` an empty symbol stands behind every string instead, and is read for its one
 answer (Delétang et al. 2023); with ``marker=both`` it stands there besides the begin symbol, so
@@ -66,7 +66,7 @@ def make_norm(config: TransformerConfig) -> nn.Module:
 
 
 def _mechanisms(config: TransformerConfig, causal: bool, ends: bool) -> tuple[str, ...]:
-    """Return what the network is built of, in the words of the theorems that speak of it.
+    """Return the network's mechanisms in the vocabulary of the theorems.
 
     Args:
         config: sizes and choices.
@@ -92,7 +92,7 @@ def _mechanisms(config: TransformerConfig, causal: bool, ends: bool) -> tuple[st
 
 
 def check_mask(config: TransformerConfig, causal: bool) -> None:
-    """Refuse what looks back from each position where no position is hidden.
+    """Check that options which require a causal mask have one.
 
     Raises:
         RequestError: naming the option.
@@ -272,7 +272,7 @@ class Transformer(nn.Module):
         return 2 * layers * width * (length + self.added)
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
-        """Look inside.
+        """Return intermediate tensors by name.
 
         Returns:
             ``state.0`` (B, M, D), the input; for each block l, ``block.l.attention``
@@ -350,7 +350,7 @@ class Transformer(nn.Module):
 
 
 def _check_range(numbers: int, longest: int, whole: bool) -> None:
-    """Refuse a range of random positions that is too small, or would tell what it may not.
+    """Check that a range of random positions is large enough and reveals nothing.
 
     Raises:
         RequestError: if it is.
@@ -364,7 +364,7 @@ def _check_range(numbers: int, longest: int, whole: bool) -> None:
 
 
 def _check_whole(option: str, whole: bool) -> None:
-    """Refuse positions that hang on the whole string where an answer may see a prefix only.
+    """Check that positions depend only on the prefix if answers must.
 
     Raises:
         RequestError: if so.

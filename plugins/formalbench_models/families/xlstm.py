@@ -88,7 +88,7 @@ class MlstmMixer(Mixer):
         self.convolution = ShortConvolution(channels, config.convolution)
         self.query, self.key, self.value = (BlockLinear(channels, config.block) for _ in range(3))
         self.input_gate, self.forget_gate = (nn.Linear(3 * channels, self.heads) for _ in range(2))
-        with torch.no_grad():  # as in the paper's code: at first no gate hangs on the symbol
+        with torch.no_grad():  # as in the paper's code: initially no gate depends on the symbol
             self.input_gate.weight.zero_()
             self.input_gate.bias.normal_(std=0.1)
             self.forget_gate.weight.zero_()

@@ -1,9 +1,9 @@
-"""Layers that several families share, and every mixer, for networks of your own.
+"""Layers shared by families, and all mixers, for use in your own networks.
 
 A mixer lets a symbol see those before it: ``forward(x_BNW, state=None) -> (change_BNW, state)``,
-with x and the change (B, N, W), B strings, N symbols, W width. `state` is what it kept of the
-symbols before, None at the start of a string, and of a fixed size but for attention.
-All are causal, and fit for padding behind a string and for `torch.func.vmap`.
+with x and the change (B, N, W), B strings, N symbols, W width. `state` summarises the symbols
+before, None at the start of a string, and has a fixed size except for attention. All mixers are
+causal, and support padding after a string and `torch.func.vmap`.
 
 A mixer is built with the config of its family, as ``Mamba2Mixer(Mamba2Config(width=64, heads=4))``;
 `AttentionMixer` with its width and heads, and some take further arguments. `Block` adds norms,

@@ -52,15 +52,15 @@ from formalbench_models.layers.fused_attention import TRAINED_FROM, fused_attent
 
 
 def straight_through(logits_BHQN: Tensor) -> Tensor:
-    """Return weights of 0 and 1, (B, H, Q, N), whose gradient is that of the softmax.
+    """Return weights 0 and 1, (B, H, Q, N), with the gradient of the softmax.
 
     Args:
-        logits_BHQN: -inf where nothing may be seen, though not everywhere.
+        logits_BHQN: -inf for masked keys; each query needs a visible key.
     """
     soft_BHQN = logits_BHQN.softmax(dim=-1)
     # The library documents that this is the first of several greatest ones.
     place_BHQ1 = logits_BHQN.detach().argmax(dim=-1, keepdim=True)
-    # The difference is 0, exactly: nothing but the gradient is left of it, and a NaN.
+    # The difference is exactly 0; it only contributes the gradient, and NaN.
     return (soft_BHQN - soft_BHQN.detach()).scatter_add(
         -1, place_BHQ1, torch.ones_like(place_BHQ1, dtype=soft_BHQN.dtype)
     )
@@ -80,7 +80,7 @@ def choose(query_BHQE: Tensor, key_BHNE: Tensor, value_BHNE: Tensor, bias: Tenso
         logits_BHQN = logits_BHQN + bias
     best_BHQ1, place_BHQ1 = logits_BHQN.max(dim=-1, keepdim=True)
     chosen_BHQE = value_BHNE.gather(2, place_BHQ1.expand(query_BHQE.shape))
-    # What is no number is chosen first: it must show, and not just pick a value.
+    # NaN is chosen first, so that it is visible in the result.
     return chosen_BHQE + (best_BHQ1 - best_BHQ1).to(chosen_BHQE.dtype)
 
 
@@ -99,11 +99,11 @@ class ForgetGates(nn.Module):
     def forward(self, x_BND: Tensor) -> Tensor:
         """Return the sum of log f from the first position to each, (B, N, H), fp32 at least."""
         exact = torch.promote_types(x_BND.dtype, torch.float32)
-        # In bf16 a long sum would lose the differences that are all anybody looks at.
+        # In bf16 a long sum would lose the differences, which are all that matters.
         return functional.logsigmoid(self.gate(x_BND).to(exact)).cumsum(1)
 
     def bias(self, total_BNH: Tensor, first: int, stop: int) -> Tensor:
-        """Return what is added to logits, (B, H, Q, N); behind a query it means nothing."""
+        """Return the bias of the logits, (B, H, Q, N); undefined for keys after a query."""
         total_BHN = total_BNH.transpose(1, 2)
         bias_BHQN = total_BHN[:, :, first:stop, None] - total_BHN[:, :, None]
         return bias_BHQN.to(self.gate.weight.dtype)
@@ -132,11 +132,11 @@ def stick_breaking(logits_BHQN: Tensor, first: int) -> Tensor:
 
 
 MOST_BIASES = 1 << 24
-"""How many biases or logits are held at a time when no gradient is needed: 64 MiB in fp32."""
+"""Maximum biases or logits in memory when no gradient is needed: 64 MiB in fp32."""
 
 
 class Span(NamedTuple):
-    """A run of query positions, `first` … `stop` - 1.
+    """A range of query positions, `first` … `stop` - 1.
 
     Attributes:
         first: the first of them.
@@ -169,7 +169,7 @@ class Span(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What the logits are made of: query·key + bias.
+    """Parts of the logits: query·key + bias.
 
     Attributes:
         query: (B, H, Q, E), scaled.
@@ -191,18 +191,18 @@ class Attention(nn.Module):
         causal: whether a query sees only its own position and those before it.
         log_length: whether logits are multiplied by ln n, n the number of attended
             positions (under a causal mask that is 1 + the query's position).
-        hard: whether each query takes the key of its greatest logit alone (`hard`).
+        hard: whether each query attends only to the key with its greatest logit.
         stick_breaking: whether each key takes a share of what those nearer to the query left
             (`layers.stick_breaking`); only if causal.
         forget: whether each position has a forget gate (`layers.forget_gates`); only if causal.
         bias: whether the projections have biases.
 
     Attributes:
-        drop: leaves weights out in training, if somebody puts such a thing here.
+        drop: dropout of attention weights, if set.
     """
 
     pairwise = False
-    """Whether the bias differs from string to string, and so is worth making piecemeal."""
+    """Whether the bias depends on the string, so that it is computed in parts."""
 
     learned_bias = False
     """Whether the bias is trained."""
@@ -232,10 +232,10 @@ class Attention(nn.Module):
         self.drop: nn.Module = nn.Identity()
 
     def share_positions(self, first: Attention) -> None:
-        """Use the position parameters of another layer, if this kind's are shared among layers."""
+        """Share the position parameters of another layer, if this kind supports it."""
 
     def begin_as_the_library(self) -> None:
-        """Draw the initial values of `torch.nn.MultiheadAttention`, and no longer those of layers.
+        """Use the initial values of `torch.nn.MultiheadAttention`.
 
         The three projections are one matrix, from D to 3 D, to which Xavier's bound belongs (Glorot
         & Bengio 2010, eq. 16); all biases are 0. The merging matrix stays as it is.
@@ -257,13 +257,13 @@ class Attention(nn.Module):
         *,
         keep_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend from the positions in `span` to all that they may see.
+        """Attend from the positions in `span` to all visible ones.
 
         Args:
             x_BND: the sequence.
-            span: the positions to answer for.
-            lengths_B: how many positions of each string are real, if not all.
-            keep_weights: whether the weights are wanted.
+            span: the query positions.
+            lengths_B: number of real positions of each string, if not all.
+            keep_weights: whether to return the weights.
 
         Returns:
             (B, Q, D), and the weights (B, H, Q, N), or None: without gradients, and where
@@ -276,7 +276,7 @@ class Attention(nn.Module):
         if keep_weights or torch.is_grad_enabled():
             terms = self.scaled(query_BHQE, key_BHNE, span, lengths_B)
             fused = not keep_weights and self._trains_fused(key_BHNE)
-            # The kernel passes over what a causal mask hides.
+            # The kernel skips masked entries of a causal mask.
             every = span.first == 0 and span.stop == key_BHNE.shape[2]
             alone = fused and self.causal and every and terms.bias is None
             if not alone:
@@ -292,16 +292,16 @@ class Attention(nn.Module):
         return answer_BQD, weights_BHQN
 
     def seen(self, x_BND: Tensor) -> tuple[Tensor, ...]:
-        """Return `Span.seen`; what the forget gates say, if there are any, comes first."""
+        """Return `Span.seen`, with values of forget gates first, if there are any."""
         return () if self.forget is None else (self.forget(x_BND),)
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Return what the logits are made of, before gates, length scaling and masks."""
+        """Return the parts of the logits before gates, length scaling and masks."""
         scaled_BHQE = query_BHQE / math.sqrt(query_BHQE.shape[-1])
         return Terms(scaled_BHQE, key_BHNE, self.bias(query_BHQE, key_BHNE, span))
 
     def bias(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor | None:
-        """Return what is added to the logits, (1 or B, H, Q, N), if anything is."""
+        """Return the bias of the logits, (1 or B, H, Q, N), if any."""
         return None
 
     def _without_weights(
@@ -312,9 +312,9 @@ class Attention(nn.Module):
         span: Span,
         lengths_B: Tensor | None,
     ) -> Tensor:
-        """Return the mixture (B, H, Q, E) without its weights, some strings at a time."""
+        """Return the mixture (B, H, Q, E) without weights, in parts of the batch."""
         biases = self.heads * (span.stop - span.first) * key_BHNE.shape[2]
-        logits = self.hard or self.stick_breaking  # the kernel makes none
+        logits = self.hard or self.stick_breaking  # the kernel returns no weights
         own = self.pairwise or span.seen or span.places is not None
         most = max(1, MOST_BIASES // biases) if own or logits else len(query_BHQE)
         mixed = []
@@ -356,7 +356,7 @@ class Attention(nn.Module):
     def adjusted(
         self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span, lengths_B: Tensor | None
     ) -> Terms:
-        """Return what the logits are made of: gates, length scaling and masks added."""
+        """Return the parts of the logits with gates, length scaling and masks."""
         return self.masked(self.scaled(query_BHQE, key_BHNE, span, lengths_B), span, lengths_B)
 
     def scaled(

@@ -1,12 +1,11 @@
 """Recurrences over whole strings, with their gradients written out.
 
-The library's kernels make an Elman network's weight gradient anew at every position, and cannot
-be batched over networks. Here a position costs one matrix product forwards and two backwards,
-one of them added to the weights' gradient where it stands (backpropagation through time: Werbos
-1990), and a few operations in place. Under `torch.func.vmap` the same loops serve the R networks
-of a cohort, with batched products in place of plain ones. The kinds, Elman's, LSTM and
-GRU, come last. The slow, obvious reference is the library: `torch.nn.RNN`,
-`torch.nn.LSTM` and `torch.nn.GRU`.
+torch's kernels compute an Elman network's weight gradient again at every position, and cannot be
+batched over networks. Here a position costs one matrix product forwards and two backwards, one of
+them added to the weights' gradient where it stands (backpropagation through time: Werbos 1990), and
+a few operations in place. Under `torch.func.vmap` the same loops serve the R networks of a cohort,
+with batched products in place of plain ones. The kinds, Elman's, LSTM and GRU, come last. The slow,
+obvious reference is the library: `torch.nn.RNN`, `torch.nn.LSTM` and `torch.nn.GRU`.
 
 What feeds a position is one piece of memory, the state before it and then its input, so one
 product gives the gates. Strings are columns: every gate is one piece of memory, too, and on two
@@ -125,7 +124,7 @@ class Recurrence(torch.autograd.Function):
         ctx.weights = len(weights)
         ctx.save_for_backward(*weights, *output[1:])
         ctx.mark_non_differentiable(*output[1:])
-        ctx.set_materialize_grads(False)  # zeros for what has no gradient, as large as it is
+        ctx.set_materialize_grads(False)  # zeros for tensors without gradient
 
     @classmethod
     @once_differentiable
@@ -446,7 +445,7 @@ def _room(multiple: int, like_WB: Tensor) -> Tensor:
 
 
 def _by_sigmoid(x: Tensor) -> bool:
-    """Say whether tanh x is to be computed as 2 σ(2x) - 1.
+    """Return whether tanh x is to be computed as 2 σ(2x) - 1.
 
     On a CPU the vector library's tanh takes up to 2.5 times as long. The error is that of
     numbers near 1, two units in their last place: too much in half precision.

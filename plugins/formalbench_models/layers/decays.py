@@ -1,9 +1,9 @@
 """Products of decays between the symbols of a chunk, and inner products under them.
 
-Whatever is asked of a chunk is x_i · (d_{j+1} … d_i ⊙ y_j) for a later symbol i and an earlier one
-j. Where all rows decay alike the products are numbers, made once. Where each has its own decay,
-the product is split where two blocks of symbols meet, so that every pair of blocks is one matrix
-product and no C·C·K numbers are ever held; blocks are joined two by two.
+Every result of a chunk is of the form x_i · (d_{j+1} … d_i ⊙ y_j) for a later symbol i and an
+earlier one j. Where all rows decay alike the products are numbers, made once. Where each has its
+own decay, the product is split where two blocks of symbols meet, so that every pair of blocks is
+one matrix product and no C·C·K numbers are ever held; blocks are joined two by two.
 
 Products are made by multiplying, and not as quotients, since decays may be 0 or negative. Where
 they are known not to fall below some number, the smallest blocks are as long as the quotient of
@@ -23,11 +23,11 @@ from torch import Tensor
 from torch.nn import functional
 
 LEAST_PRODUCT = 1e-18
-"""No smaller one is divided by: what is masked, since it is no answer, stays within range, too."""
+"""Lower bound of divisors, so that masked values stay within range."""
 
 
 class Parts(NamedTuple):
-    """What symbols ask of chunks and write in them.
+    """Queries and writes of a chunk's symbols.
 
     Attributes:
         asked: x times the decays since the chunk's beginning, (..., MC, K).
@@ -47,7 +47,7 @@ class Parts(NamedTuple):
 def parts_of(
     decay_CK: Tensor | None, least: float, laters: Sequence[Tensor], earliers: Sequence[Tensor]
 ) -> Parts:
-    """Return what is asked and written under decays.
+    """Return queries and writes under decays.
 
     Args:
         decay_CK: the decays, (..., C, K), or of all rows together, (..., C, 1); None for none.
@@ -64,7 +64,7 @@ def parts_of(
 
 
 def _alike(decay_C1: Tensor, laters: Sequence[Tensor], earliers: Sequence[Tensor]) -> Parts:
-    """Return what is asked and written where all rows decay together."""
+    """Return queries and writes if all rows have the same decay."""
     after_CC = products(decay_C1.squeeze(-1))
     since_C1, until_C1 = after_CC[..., :1] * decay_C1[..., :1, :], after_CC[..., -1:, :].mT
     after, since = [after_CC], [since_C1]
@@ -97,7 +97,7 @@ class _Level(NamedTuple):
 def _of_rows(
     decay_CK: Tensor, least: float, laters: Sequence[Tensor], earliers: Sequence[Tensor]
 ) -> Parts:
-    """Return what is asked and written where every row has decays of its own."""
+    """Return queries and writes if each row has its own decay."""
     chunk, size = decay_CK.shape[-2], 1
     decay_CK = _filled(decay_CK, 1.0)
     while size < decay_CK.shape[-2] and least ** (2 * size) >= LEAST_PRODUCT:
@@ -153,7 +153,7 @@ def _together(parts: Sequence[Tensor]) -> Tensor:
 
 
 def sight(written: Tensor, many: int, kinds: int) -> Tensor:
-    """Return 1 where what is asked sees what is written, else 0, (MC, OC).
+    """Return the mask: 1 where the asking symbol sees the writing one, (MC, OC).
 
     Args:
         written: (..., OC, K), of which the result has the device and type.

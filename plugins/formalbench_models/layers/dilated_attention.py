@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 LEAST = 16
-"""Chunks from here on are attended by matrix products; of smaller ones most would be masked."""
+"""Minimum chunk for matrix products; with smaller chunks most entries would be masked."""
 
 
 def attend_in_bands(

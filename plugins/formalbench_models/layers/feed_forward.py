@@ -18,16 +18,16 @@ from torch.nn import functional
 
 
 def make_dropout(share: float) -> nn.Module:
-    """Return what leaves out so much in training; for 0 it draws no random numbers."""
+    """Return a dropout module; for 0 it draws no random numbers."""
     return nn.Dropout(share) if share else nn.Identity()
 
 
 class WordDropout(nn.Module):
-    """Replaces symbols in training by one that says nothing (Sennrich et al. 2016, §2.3).
+    """Replaces symbols in training by an unknown symbol (Sennrich et al. 2016, §2.3).
 
     Args:
-        share: of the symbols that is replaced.
-        unknown: what stands in their place.
+        share: share of replaced symbols.
+        unknown: id of the unknown symbol.
     """
 
     def __init__(self, share: float, unknown: int) -> None:
@@ -35,7 +35,7 @@ class WordDropout(nn.Module):
         self.share, self.unknown = share, unknown
 
     def forward(self, symbols_BN: Tensor) -> Tensor:
-        """Return the symbols, (B, N), some of them replaced."""
+        """Replace some symbols, (B, N)."""
         if not self.training:
             return symbols_BN
         gone_BN = torch.rand(symbols_BN.shape, device=symbols_BN.device) < self.share
@@ -66,7 +66,7 @@ def _mean(x_D: Tensor) -> Tensor:
 
 
 class LayerNorm(nn.LayerNorm):
-    """The library's layer norm (with γ and β), for ε = 0 too."""
+    """torch's layer norm (with γ and β), which also supports ε = 0."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the normalised vectors, (..., D)."""
@@ -87,7 +87,7 @@ class PositionWise(nn.Module):
         factor: hidden units per unit of width.
         activation: ``gelu`` or ``relu``.
         hidden: the number of hidden units, exactly; 0 for `factor` per unit of width.
-        dropout: share of the hidden units that is left out in training.
+        dropout: dropout probability of hidden units.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The library's fused attention, which never holds all N·N weights.
+"""torch's fused attention, which never stores all N·N weights.
 
 It is many times faster on long strings when nothing is trained, and up to four times where
 gradients are asked for. On a CPU `torch.func.vmap` has no rule for it. The rule is below: runs are
@@ -17,7 +17,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 TRAINED_FROM = 128
-"""Keys from which on training is faster without the weights; 0.7 times as fast with 41."""
+"""Minimum keys for training without stored weights; it is 0.7 times as fast with 41."""
 
 _forward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 _backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
@@ -33,7 +33,7 @@ class _FlashAttention(torch.autograd.Function):
     def forward(
         query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, causal: bool
     ) -> tuple[Tensor, Tensor]:
-        """Return the mixture, and the log of what each query's weights add up to."""
+        """Return the mixture and the log of each query's sum of weights."""
         if query.device.type == "cpu":
             return _forward(query, key, value, 0.0, causal, attn_mask=bias, scale=1.0)  # type: ignore[no-any-return]
         mixed = functional.scaled_dot_product_attention(
@@ -43,7 +43,7 @@ class _FlashAttention(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        """Keep what goes in and what comes out: weights are made again, some at a time."""
+        """Save inputs and outputs; weights are recomputed in parts."""
         if ctx.needs_input_grad[3]:
             raise ValueError("the bias of fused attention cannot be trained")
         *tensors, ctx.causal = inputs
@@ -97,8 +97,7 @@ def fused_attention(
         query_BHQE: queries, scaled already.
         key_BHNE: keys.
         value_BHNE: values.
-        bias_BHQN: added to the logits, -inf where nothing may be seen; its first three
-            dimensions may be 1.
+        bias_BHQN: added to the logits, -inf for masked keys; its first three dimensions may be 1.
         causal: whether each query sees its own key and those before it alone, without a bias for
             it; there are then as many keys as queries.
 

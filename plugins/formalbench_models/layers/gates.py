@@ -29,7 +29,7 @@ class ShortConvolution(nn.Module):
 
     def __init__(self, channels: int, size: int, *, bias: bool = True) -> None:
         super().__init__()
-        bound = size**-0.5  # as the library's convolutions begin
+        bound = size**-0.5  # as torch initialises convolutions
         self.weight = nn.Parameter(torch.empty(size, channels).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(channels).uniform_(-bound, bound)) if bias else None
 
@@ -112,11 +112,11 @@ class LowRank(nn.Module):
 
 
 LEAST_STEP, GREATEST_STEP = 0.001, 0.1
-"""Between which the steps Δ begin (Gu and Dao 2024, appendix E.2)."""
+"""Range of the initial steps Δ (Gu and Dao 2024, appendix E.2)."""
 
 
 def first_steps(count: int) -> Tensor:
-    """Return what softplus turns into steps drawn log-uniformly: initial biases of Δ."""
+    """Return initial biases of Δ, for which softplus gives log-uniform steps."""
     low, high = math.log(LEAST_STEP), math.log(GREATEST_STEP)
     step = torch.empty(count).uniform_(low, high).exp()
     return step + (-torch.expm1(-step)).log()

@@ -1,4 +1,4 @@
-"""Linear attention and the delta rule, by chunks and by symbol.
+"""Linear attention and the delta rule, computed by chunks or by symbol.
 
 Of a chunk's symbols is known what they ask and what they read of the state S that it begins with,
 L; how much of what is written reaches what is asked and read later in the chunk, the scores A; and
@@ -77,7 +77,7 @@ def pass_state(state_XKV: Tensor, value: Tensor, parts: Parts) -> tuple[Tensor, 
 
 
 class _Passage(torch.autograd.Function):
-    """`apply(state_XKV, value, *parts)`; it returns what the way back needs, too.
+    """`apply(state_XKV, value, *parts)`; also returns tensors for the backward pass.
 
     Without scores, W and the state are both counted from the chunk's beginning, and then kept.
     """
@@ -127,18 +127,18 @@ class _Passage(torch.autograd.Function):
             after = torch.baddbmm(state, written_n.mT, content, out=states[n + 1])
             if keep is not None and found is not None:
                 after *= keep[:, n]
-        last_XKV = states[-1].clone()  # what the way back needs has no gradient
+        last_XKV = states[-1].clone()  # tensors for the backward pass have no gradient
         every = (answers, states, contents, inverses)
         answers, *kept = (part.transpose(0, 1) for part in every)
         return answers, last_XKV, *kept, found
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
-        """Keep what goes in, the states before and after each chunk, U, the inverses, A."""
+        """Save inputs, the states before and after each chunk, U, the inverses and A."""
         kept = [part for part in output[2:] if part is not None]
         ctx.save_for_backward(*inputs[1:], *kept)
         ctx.mark_non_differentiable(*kept)
-        ctx.set_materialize_grads(False)  # zeros for what has no gradient, as large as it is
+        ctx.set_materialize_grads(False)  # zeros for tensors without gradient
 
     @staticmethod
     @once_differentiable
@@ -201,7 +201,7 @@ class _Passage(torch.autograd.Function):
 
 
 def _chunks_first(part: Tensor) -> Tensor:
-    """Return room for the gradient of (X, N, …), (N, X, …)."""
+    """Allocate the gradient of (X, N, …) as (N, X, …)."""
     strings, chunks, *rest = part.shape
     return part.new_empty(chunks, strings, *rest)
 
@@ -213,7 +213,7 @@ def _merged(part: Tensor, dim: int | None, runs: int) -> Tensor:
 
 
 class Steps(NamedTuple):
-    """What T symbols do to the memory, and what is asked of it after each; see the module.
+    """Updates of the memory by T symbols, and queries after each; see the module.
 
     Attributes:
         query: q, (B, H, T, K).
@@ -221,7 +221,7 @@ class Steps(NamedTuple):
         value: v, (B, H, T, V).
         decay: d, (B, H, T, K) or (B, H, T, 1); None for no decay.
         write: a, (B, H, T, K), with `read`; None where that is k, which takes half the work.
-        read: b, (B, H, T, K); None where nothing is read and written back.
+        read: b, (B, H, T, K); None if nothing is read and written back.
     """
 
     query: Tensor
@@ -233,20 +233,20 @@ class Steps(NamedTuple):
 
 
 def wide(x: Tensor) -> Tensor:
-    """Return a tensor in fp32 at least: gates near 1 are not told from 1 in half precision."""
+    """Convert to at least fp32, because half precision rounds gates near 1 to 1."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def remember(
     steps: Steps, state_BHKV: Tensor | None, chunk: int, *, least: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """Run the memory over some symbols, in fp32 at least.
+    """Run the memory over symbols, in at least fp32.
 
     Args:
-        steps: what the symbols do.
-        state_BHKV: what is remembered from before; None for nothing.
+        steps: updates and queries of the symbols.
+        state_BHKV: state before the symbols; None for zero.
         chunk: C; 1 for symbol by symbol.
-        least: what no decay is below, if that is known: then less is computed (`decays.py`).
+        least: lower bound of decays if known, which saves computation (`decays.py`).
 
     Returns:
         The answers y, (B, H, T, V), in the values' dtype, and the state after the last symbol.
@@ -257,7 +257,7 @@ def remember(
     if state_BHKV is None:
         sizes = (*key_BHTK.shape[:2], key_BHTK.shape[3], value_BHTV.shape[3])
         state_BHKV = key_BHTK.new_zeros(sizes)
-    # Autocast would take the products back to half precision.
+    # Autocast would compute the products in half precision.
     with torch.autocast(key_BHTK.device.type, enabled=False):
         chunk = min(chunk, key_BHTK.shape[2])
         if chunk > 1:
@@ -268,7 +268,7 @@ def remember(
 
 
 def by_symbol(steps: Steps, state_BHKV: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the answers and the last state, one symbol after the other: the definition."""
+    """Return the answers and the last state, symbol by symbol (the definition)."""
     answers = []
     for time in range(steps.key.shape[2]):
         query, key, value, decay, write, read = (
@@ -288,7 +288,7 @@ def by_symbol(steps: Steps, state_BHKV: Tensor) -> tuple[Tensor, Tensor]:
 def by_chunk(
     steps: Steps, state_BHKV: Tensor, chunk: int, least: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """Return what `by_symbol` does, the symbols of a chunk at once."""
+    """Return the same as `by_symbol`, a chunk at a time."""
     length, heads = steps.key.shape[2], steps.key.shape[:2]
     cut = Steps._make(
         None if part is None else _cut(part.flatten(0, 1), chunk, 1.0 if name == "decay" else 0.0)

@@ -1,4 +1,4 @@
-"""Positions that are added to the input, and random ones.
+"""Position codes that are added to the input, and random positions.
 
 The begin symbol is position 0 and the symbols are 1 … N. Of the codes, ``sinusoidal`` is
 from Vaswani et al. (2017), §3.5; ``learned`` from Gehring et al. (2017); ``scalar`` (i/n) from
@@ -11,8 +11,8 @@ code of Delétang et al. (2023) does, so that a symbol read there has one code a
 Source: Ruoss et al., "Randomized positional encodings boost length generalization of transformers"
 (2023), §3. The codes of M positions are those of M different numbers out of 0 … L-1, in order, in
 training and in testing. They draw for each batch. Here a string's draw is a function of its
-symbols: a hash of them numbers the range, and the M least are taken. So the network stays a
-function of its string, whatever batch that is in, and its results repeat.
+symbols: a hash of them numbers the range, and the M least are taken. So the network is a function
+of its string, independent of the batch, and results are reproducible.
 
 Legend: B batch, M = N+1 positions, D width, P distances or codes, L range.
 """
@@ -28,7 +28,7 @@ from torch import Tensor, nn
 _SCALAR_CONSTANT = 6000.0
 
 _FIXED = {"first": 1, "parity": 2}
-"""How many numbers the fixed codes give for a position."""
+"""Number of values of each fixed code."""
 
 
 def sinusoids(positions_P: Tensor, width: int, dtype: torch.dtype) -> Tensor:
@@ -57,8 +57,8 @@ class Embedding(nn.Module):
         positions: ``sinusoidal``, ``sinusoidal-from-end``, ``learned``, ``scalar``,
             ``scalar-6000``, ``first``,
             ``parity``; anything else adds no code here.
-        most: the longest string there will be; ``learned`` needs to know. Rows beyond
-            the training lengths stay as they are drawn.
+        most: maximum string length, which ``learned`` needs. Rows beyond the training lengths stay
+            as they are drawn.
         scaled: whether symbols' vectors are drawn as the rows of a matrix that also answers, of
             length 1 or so, and multiplied by √D (Vaswani et al. 2017, §3.4).
     """
@@ -90,7 +90,7 @@ class Embedding(nn.Module):
 
         Args:
             symbols_BM: ids, the begin symbol first.
-            lengths_B: how many of the M are real in each string, if not all.
+            lengths_B: number of real positions in each string, if not all.
             places_BM: the positions, if not 0 … M-1.
 
         Raises:
@@ -151,7 +151,7 @@ def random_places(symbols_BM: Tensor, lengths_B: Tensor | None, most: int) -> Te
 
     Args:
         symbols_BM: ids.
-        lengths_B: how many of the M are real in each string, if not all.
+        lengths_B: number of real positions in each string, if not all.
         most: L, at least M.
     """
     real_BM, hash_B1 = _hashed(symbols_BM, lengths_B)
@@ -169,7 +169,7 @@ def shifted_places(symbols_BM: Tensor, lengths_B: Tensor | None, most: int) -> T
 
     Args:
         symbols_BM: ids.
-        lengths_B: how many of the M are real in each string, if not all.
+        lengths_B: number of real positions in each string, if not all.
         most: how many first positions there are.
     """
     _, hash_B1 = _hashed(symbols_BM, lengths_B)
@@ -177,7 +177,7 @@ def shifted_places(symbols_BM: Tensor, lengths_B: Tensor | None, most: int) -> T
 
 
 def _hashed(symbols_BM: Tensor, lengths_B: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return which positions are real, (B, M) or less, and a number of each string, (B, 1)."""
+    """Return the mask of real positions, (B, M) or less, and a hash of each string, (B, 1)."""
     count = symbols_BM.shape[1]
     place_M = torch.arange(count, device=symbols_BM.device)
     long_B1 = symbols_BM.new_full((1, 1), count) if lengths_B is None else lengths_B[:, None]
@@ -187,12 +187,12 @@ def _hashed(symbols_BM: Tensor, lengths_B: Tensor | None) -> tuple[Tensor, Tenso
 
 
 def mixed(number: Tensor) -> Tensor:
-    """Return a one-to-one function of 64-bit numbers that looks random, by splitmix64."""
+    """Return a pseudo-random bijection of 64-bit numbers (splitmix64)."""
     number = (number ^ _shifted(number, 30)) * _FIRST
     number = (number ^ _shifted(number, 27)) * _SECOND
     return number ^ _shifted(number, 31)
 
 
 def _shifted(number: Tensor, bits: int) -> Tensor:
-    """Shift to the right as if there were no sign."""
+    """Logical shift to the right."""
     return (number >> bits) & ((1 << (64 - bits)) - 1)

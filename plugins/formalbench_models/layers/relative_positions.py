@@ -1,4 +1,4 @@
-"""Attention that sees distances: ALiBi, T5, KERPLE, FIRE, RoPE, xPos, Transformer-XL, PaTH.
+"""Attention with relative positions: ALiBi, T5, KERPLE, FIRE, RoPE, xPos, Transformer-XL, PaTH.
 
 Source: Press et al., "Train short, test long: attention with linear biases enables input
 length extrapolation" (2022), §3. Their slopes are 2^(-8h/H), h = 1 … H, which is used for
@@ -156,13 +156,13 @@ class KerpleLogAttention(Attention):
     learned_bias = True
 
     begin = (2.0, 1.0)
-    """What r_1 and r_2 are drawn below."""
+    """Upper bounds of the initial r_1 and r_2."""
 
     most = float("inf")
     """The greatest r_2."""
 
     owner: KerpleLogAttention
-    """Whose r_1 and r_2 are used: this layer, or the one that all share."""
+    """The layer whose r_1 and r_2 are used: this one or a shared one."""
 
     def __init__(self, width: int, heads: int, **options: bool) -> None:
         super().__init__(width, heads, **options)
@@ -358,14 +358,14 @@ class PathAttention(Attention):
         self.strength = nn.Linear(width, heads)
 
     def seen(self, x_BND: Tensor) -> tuple[Tensor, ...]:
-        """Return what the base class does, then w (B, H, N, E) and β (B, H, N, 1)."""
+        """Return the base class's tensors, then w (B, H, N, E) and β (B, H, N, 1)."""
         direction_BND = functional.silu(convolved(self.widen(self.narrow(x_BND)), self.tap_TD))
         direction_BHNE = functional.normalize(self._split(direction_BND), dim=-1)
         strength_BHN1 = 2 * self.strength(x_BND).sigmoid().transpose(1, 2)[..., None]
         return (*super().seen(x_BND), direction_BHNE, strength_BHN1)
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Add what the reflections take away, (B, H, Q, N)."""
+        """Add the contribution of the reflections, (B, H, Q, N)."""
         terms = super().terms(query_BHQE, key_BHNE, span)
         direction_BHNE, strength_BHN1 = span.seen[-2:]
         # No solver takes bf16.

@@ -1,9 +1,9 @@
-"""Mixers in residual blocks, and the states that are answered from.
+"""Residual blocks of mixers, and the states for the readout.
 
 x = x + mixer(norm(x));    x = x + MLP(norm(x)),
 
 root-mean-square norms (Zhang and Sennrich 2019), one more after the topmost block. The MLP can be
-left out (``feed_forward=0``), as Mamba's blocks have none. What is read off is the engine's
+left out (``feed_forward=0``), as Mamba's blocks have none. Answers come from the engine's
 `Readout`. It is the same for all families, so that two of them differ in their mixer alone.
 
 What a mixer keeps of the past, its state, is of a fixed size: a string can be read in pieces,

@@ -5,10 +5,10 @@ matrix for every block of the state (block-diagonal A, dense if there is one blo
 directions of its states. Symbol by symbol they are `scan_by_symbol` and `matrix_scan_by_symbol`,
 the references.
 
-The string is cut into chunks. Inside, all chunks go on together, and the product of A goes along;
-then the states at the chunks' ends follow from one another. For T symbols in chunks of C that
-takes C + T/C steps in the place of T, with time and memory linear in T, and no division: A may be
-0, negative, or not invertible.
+The string is cut into chunks. All chunks are processed together, with the product of A; then the
+states at the chunks' ends follow from one another. For T symbols in chunks of C that takes C + T/C
+steps in the place of T, with time and memory linear in T, and no division: A may be 0, negative, or
+not invertible.
 
 What `scan.matrix_scan` does with a library's products of matrices, which for blocks of 4 × 4 cost
 more in calls than in arithmetic. Here the strings are innermost: an entry of a block is a row with
@@ -69,8 +69,9 @@ def scan_by_symbol(factor: Tensor, added: Tensor, state: Tensor) -> Tensor:
 def matrix_scan(matrix: Tensor, state: Tensor, chunk: int, *, apart: bool = False) -> Tensor:
     """Return the state after each symbol but for its size, (B, T, ..., E).
 
-    No b: so the size of a state is a factor of all that follow, and is set anew after every chunk
-    (`of_size_one`), or after every symbol, to keep them finite. Inside a chunk products can still
+    No b: so the size of a state is a factor of all that follow, and is reset after every chunk
+        (`of_size_one`), or after every symbol, to keep them finite. Inside a chunk products can
+        still
     overflow, if matrices are large. Who reads the states has to read their directions alone.
 
     Args:

@@ -96,7 +96,7 @@ class Superposition(Recurrence):
     kept: ClassVar[bool] = True
 
     def __init_subclass__(cls) -> None:
-        """Say how many tensors are kept; how large they are, `room` knows."""
+        """Return how many tensors are kept; how large they are, `room` knows."""
         if hasattr(cls, "controller"):
             layers = 1 + len(cls.hidden)
             cls.keeps = (0,) * (len(cls.controller.keeps) + 1 + layers)

@@ -92,10 +92,10 @@ def purity(known_PD: Points, known_P: Labels, points_PD: Points, labels_P: Label
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many clusters there are, found without looking at any label.
+    """The number of clusters, found without the labels.
 
     Attributes:
-        clusters: k-means with so many has the largest silhouette, of 2 to `MOST_CLUSTERS`.
+        clusters: number of clusters, 2 to `MOST_CLUSTERS`, with the largest silhouette.
         silhouette: that silhouette.
         agreement: the share of points that are in a cluster most of which has their label.
     """
@@ -106,7 +106,7 @@ class Count:
 
 
 def count_clusters(points_PD: Points, distances_PP: Points, labels_P: Labels) -> Count:
-    """Say how many clusters points form, and whether the labels are what tells these apart."""
+    """Return the number of clusters, and whether they agree with the labels."""
     best = (-1.0, 0, np.zeros(len(points_PD), np.int64))
     for count in range(2, MOST_CLUSTERS + 1):
         found_P = _k_means(points_PD, count)
@@ -315,18 +315,18 @@ def _look(
 
 
 _REMARKS = (
-    "The vectors are what leaves a layer, the residual added and normed, which the next layer "
-    "reads, at the positions of the tree: these the authors' code saves. The caption's “FFN output "
+    "The vectors are the outputs of a layer after residual and norm, which the next layer reads, "
+    "at the positions of the tree. The authors' code saves these. The caption's “FFN output "
     "vectors” could also be read as the output of the feed-forward network before the residual is "
     "added.",
     f"A vector's colour is the state of the symbols that it has seen. Numbers are of {STRINGS} "
     "random strings, the figure shows the first of them, as seen by the network of the first seed.",
-    "The vectors are those that the answer depends on: of 500 symbols 250 after the first layer, "
-    "125 after the second, and so on. Those of other positions would be the same functions of "
+    "Only vectors on which the answer depends are shown: of 500 symbols 250 after the first layer, "
+    "125 after the second, and so on. Vectors at other positions would be the same functions of "
     "other sub-strings.",
-    "The number of clusters is the one for which k-means, which is not told the states, has the "
-    "largest silhouette, among 2 to 10. A silhouette above 0.5 is taken for a structure. Networks "
-    "that disagree cannot tell, nor can one that did not learn the training lengths.",
+    "The number of clusters (2 to 10) is the one with which k-means has the largest silhouette; "
+    "k-means does not see the states. A silhouette above 0.5 counts as structure. If networks "
+    "disagree or did not learn the training lengths, the verdict is “cannot tell”.",
 )
 
 

@@ -1,4 +1,4 @@
-"""How much each symbol of a string moves the answer: gradients with respect to its vector.
+"""Influence of each symbol on the answer: gradients with respect to its vector.
 
 A network may look its symbols up however it likes (RegularGPT computes whole tables of chunks,
 recurrent networks gather what a symbol gives straight into their gates), so that there is no
@@ -234,10 +234,10 @@ PANELS = (
     "chi-fig4a",
     "The receptive field of RegularGPT covers all 500 symbols",
     f"{SOURCE}, Figure 4a and §7.4; the tool from Chi et al. (2022b)",
-    about="How much each of 500 symbols moves the answer of a network trained on 40 and less: "
-    "the norm of the gradient with respect to its vector, added up from the most recent "
-    "symbol (right) to the earliest (left). If all count alike, that is a straight line "
-    "from the lower right to the upper left.",
+    about="How much each of 500 symbols changes the answer of a network trained on at most 40 "
+    "symbols: the norm of the gradient with respect to its vector, added up from the most "
+    "recent symbol (right) to the earliest (left). If all symbols have equal weight, the "
+    "curve is a straight line from the lower right to the upper left.",
     reduced=QUICK_PROTOCOL,
     core_hours=(0.1, 90),
     inside=True,
@@ -297,9 +297,9 @@ _REMARKS = (
     "string, added up from the most recent symbol to the earliest. Curves are means over "
     f"{STRINGS} random strings; the paper does not say over how many. Gradients are in double "
     "precision.",
-    "How straight the paper's line is can only be read off its figure; its axis has no tick "
-    "at 0, so that there, too, the most recent symbol seems to have much more than an equal share.",
-    f"Whether every symbol counts is also asked without gradients: in {CHANGED_STRINGS} strings "
+    "The straightness of the paper's line can only be read off its figure. Its axis has no tick at "
+    "0, so the most recent symbol seems to have much more than an equal share there as well.",
+    f"Every symbol is also tested without gradients: in {CHANGED_STRINGS} strings "
     "each symbol is changed, one at a time, and the answer must follow.",
     "Cycle Navigation is not in the paper's figure.",
 )

@@ -20,7 +20,7 @@ from formalbench_papers.framework.tables import text_task
 from formalbench_papers.index import experiment
 
 MODEL = "RegularGPT 128/6"
-"""Of Table 3: the largest chunk whose perplexity stays flat."""
+"""The largest chunk in Table 3 whose perplexity stays flat."""
 
 LENGTH = 2048
 
@@ -31,10 +31,10 @@ WINDOWS = 96
     "chi-fig4b",
     "The receptive field of RegularGPT on text is local",
     f"{SOURCE}, Figure 4b and §7.4; the tool from Chi et al. (2022b)",
-    about="How much each of 2,048 tokens moves the answer for the last one, in a network trained "
-    "on windows of 512: the norm of the gradient with respect to its vector, added up from "
-    "the most recent token (right) to the earliest (left). If recent tokens alone count, "
-    "the curve is up after a few of them.",
+    about="How much each of 2,048 tokens changes the prediction of the last one, in a network "
+    "trained on windows of 512: the norm of the gradient with respect to its vector, added "
+    "up from the most recent token (right) to the earliest (left). If only recent tokens "
+    "count, the curve rises within a few tokens.",
     reduced="bytes of State of the Union addresses instead of OpenWebText2, and the network of "
     "chi-table3 at the scale quick: width 64, two blocks a level, one seed.",
     core_hours=(0.6, 2000),
@@ -82,7 +82,7 @@ _REMARKS = (
 
 
 def claims(fields: Sequence[Field]) -> list[Claim]:
-    """Hold what was found against what the paper says about its figure."""
+    """Check the paper's claims about its figure."""
     reach = ", ".join(f"{field.reach:.0f}" for field in fields)
     return [
         Claim(

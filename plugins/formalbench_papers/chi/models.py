@@ -41,34 +41,34 @@ QUICK_PROTOCOL = f"the protocol `chi-table1-quick` instead of `chi-table1`; {SMA
 
 FEWER_STEPS = (
     "one learning rate, 0.001, instead of three, at most 6,000 steps instead of 100,000, "
-    "half of them on lengths that grow with success, 9 strings of every length instead of "
+    "half of them on lengths that grow as the network learns, 9 strings of every length instead of "
     f"512; {SMALLER}."
 )
 
 REMARKS = (
     "§5.1 says that maxima are over hyperparameters and seeds, and the paper's code has one rate "
-    "for each task. Here the rate is chosen, like the checkpoint, on strings as long as those "
-    "trained on, for each model and task.",
+    "for each task. Here the rate and the checkpoint are chosen for each model and task, on "
+    "strings of the training lengths.",
     "The text says “trained on sequences of length 40” (50); the code trains on every length up to "
-    "there, D_n and Tomita to 40 and d12 to 80. Here it is every length up to 40, and up to 50 for "
-    "D_n and Tomita.",
-    "That code leaves the first longer length, 41, out of its average; here it counts, as one of "
-    "460.",
+    "40 (d12: up to 80). Here networks train on every length up to 40, and up to 50 for D_n and "
+    "Tomita.",
+    "The code leaves length 41, the first beyond training, out of its average; here it is one of "
+    "the 460 lengths that count.",
     "The published code has post-norm blocks with ReLU, 8 heads and no biases in the projections "
-    "of attention; the text says “GPT-2”, which is pre-norm with GELU. RegularGPT's block is that "
-    "of the code at both scales, the Transformer's at the scale paper; at the scale quick the "
-    "Transformer is pre-norm, with GELU and 4 heads. At the scale paper it has five layers, as the "
-    "parameter count says. The learning rate is constant; no schedule is mentioned.",
-    "The Transformer is causal here, as §1 says; that of the paper's code is not. On even pairs "
-    "much hangs on it: one that is not causal had 57 to 64 % where a causal one had 99.4 %.",
-    "That Transformer also scales its embeddings by the root of the width and begins with haiku's "
-    "weights. The Transformer here has options for both (`embedding_scale`, `init=haiku`), which "
-    "this table does not use.",
+    "of attention; the text says “GPT-2”, which is pre-norm with GELU. RegularGPT has the block of "
+    "the code at both scales. The Transformer has it at the scale paper; at the scale quick it is "
+    "pre-norm, with GELU and 4 heads. At the scale paper it has five layers, which matches the "
+    "paper's parameter count. The learning rate is constant; no schedule is mentioned.",
+    "The Transformer here is causal, as §1 says; the one in the paper's code is not. This matters "
+    "on even pairs: a non-causal Transformer reached 57 to 64 %, a causal one 99.4 %.",
+    "The Transformer in the paper's code also scales its embeddings by the square root of the "
+    "width and uses haiku's initial weights. The Transformer here has options for both "
+    "(`embedding_scale`, `init=haiku`), which this table does not use.",
 )
 
 
 def on_parameters(records: Sequence[Record], titles: Mapping[str, str]) -> str:
-    """Say how many parameters the models have, beside what Table 4 prints.
+    """Return how many parameters the models have, beside what Table 4 prints.
 
     Args:
         records: of trained models.

@@ -87,9 +87,9 @@ def carry_out(bench: Bench) -> Findings:
 
 
 _REMARKS = (
-    "On D_n and Tomita 5 every string of odd length is outside the language: always rejecting "
-    "scores 75 % there. The Transformer's published averages on them, 74.5 to 82.6, are at that "
-    "level or a little above it.",
+    "On D_n and Tomita 5 every string of odd length is outside the language: a network that always "
+    "rejects scores 75 % there. The Transformer's published averages on them, 74.5 to 82.6, are at "
+    "that level or a little above it.",
     "Strings outside a language are uniform in the paper's code; here half of them are, and half "
     "are members with a few edits, which are harder to tell.",
     "The paper contradicts itself on PARITY: this table has 98.9 for the RNN and 50.1 for the "
@@ -99,7 +99,7 @@ _REMARKS = (
 
 
 def claims(scores: Mapping[Key, Score], learned: Mapping[str, Score]) -> list[Claim]:
-    """Hold what was found against what the paper says about its table.
+    """Check the paper's claims about its table.
 
     Args:
         scores: of every task and model that was run.
@@ -156,7 +156,7 @@ def _is_similar(scores: Mapping[Key, Score]) -> Claim:
 
 
 def _are_similar(one: Score, other: Score) -> Answer:
-    """Say whether best seeds are near each other; they are not if all seeds, or the means, are not.
+    """Return whether the best seeds are similar; they are not if all seeds or the means differ.
 
     A seed that is missing may be better than the best.
     """

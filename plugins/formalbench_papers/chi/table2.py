@@ -41,7 +41,7 @@ PROTOCOLS = {"quick": "chi-table1-quick", "paper": "chi-table1"}
 """Those of Table 1."""
 
 PROBABILITIES = (0.5, 0.1, 0.9, 0.3, 0.7)
-"""Of a 1, the most telling first."""
+"""Probabilities of a 1, the most informative first."""
 
 SAME, FURTHER = "same length", "extrapolation"
 AT_HALF = ", trained at 0.5"
@@ -55,7 +55,8 @@ SAME_STRINGS, STRINGS = 1024, 9
 PERFECT = 0.99
 
 FITTED = 0.97
-"""What the paper's Transformer exceeds at its own length with as many 1s as 0s."""
+"""Accuracy that the paper's Transformer exceeds at the training length with equally many 1s and
+0s."""
 
 TRAINED = 0.5
 """The probability that the second half of the settings is trained at."""
@@ -64,7 +65,7 @@ MOSTLY_ONES = 0.9
 """At this one the paper's Transformer is worst."""
 
 CHANCE, NEAR = 50.0, 1.0
-"""Of PARITY, in percent, and how close to it a number of the paper is no other."""
+"""Chance on PARITY in percent, and the distance within which a number counts as chance."""
 
 TABLE = published("chi-2023-table-2")
 
@@ -165,7 +166,7 @@ def findings(
 
 
 def _can_tell(paper: float | None) -> bool:
-    """Say whether a number of the table is neither 100 nor chance, in percent.
+    """Return whether a number of the table is neither 100 nor chance, in percent.
 
     Any model that solves PARITY repeats the one, any that guesses the other, so such cells say
     nothing of how like the paper's models ours are.
@@ -182,16 +183,16 @@ def _apart(verdicts: Sequence[Said]) -> str:
 
 
 _REMARKS = (
-    "Whether P(1) differs in training, in testing or in both is not said: §5.3 only alters “the "
-    "probability of sampling 1s”, §2.2 blames sums that were not seen in training. So both "
-    "are shown: trained and tested at P(1), and trained at 0.5 and tested at P(1).",
+    "The paper does not say whether P(1) differs in training, in testing or in both: §5.3 only "
+    "alters “the probability of sampling 1s”, and §2.2 blames sums that were not seen in training. "
+    "So both are shown: trained and tested at P(1), and trained at 0.5 and tested at P(1).",
     f"“Same length” is length {LENGTH} ({SAME_STRINGS:,} strings).",
-    f"Models trained at 0.5 are tested on {STRINGS} longer strings a length. What is claimed of "
-    "the Transformer is asked of the seeds that learned their training lengths.",
+    f"Models trained at 0.5 are tested on {STRINGS} longer strings a length. Claims about the "
+    "Transformer are judged by the seeds that learned their training lengths.",
     "The paper contradicts itself at P(1) = 0.5: this table has 100.0 for the RNN and 50.3 for the "
     "Transformer, Table 1 has 98.9 and 50.1 for the same networks on the same strings.",
-    "With P(1) other than 0.5, bits are independent and the classes come as they come. At length "
-    "40 and beyond they are as good as balanced; among short strings of few 1s most are even.",
+    "With P(1) other than 0.5, bits are independent and the classes are not balanced. From length "
+    "40 on they are almost balanced; short strings with few 1s are mostly even.",
 )
 
 
@@ -200,7 +201,7 @@ def _column(p: float) -> str:
 
 
 def claims(scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> list[Claim]:
-    """Hold what was found against what the paper says about its table.
+    """Check the paper's claims about its table.
 
     Args:
         scores: of all seeds.
@@ -232,7 +233,7 @@ def _is_robust(
 
 
 def _reaches(score: Score, learned: Score | None, setting: str) -> Answer:
-    """Say whether seeds are perfect."""
+    """Return whether seeds are perfect."""
     same = setting.startswith(SAME)
     return at_least(score, PERFECT) if same else learned_reach(score, learned, PERFECT)
 

@@ -52,18 +52,19 @@ _LIKE_THE_PAPER: Mapping[str, Value] = {
     **{"norm": "pre", "activation": "gelu", "bias": True, "init": "gpt2"},
     "levels": "string",
 }
-"""Blocks and initial weights as GPT-2's; every position goes through all of the window's levels."""
+"""GPT-2's blocks and initial weights; every position has all of the window's levels."""
 
 FLAT = 1.1
-"""Times the perplexity at 512, and what is no more than that is flat. In the paper's flat rows it
-is 1.04 at most."""
+"""A curve is flat if it is at most this multiple of the perplexity at 512. In the paper's flat rows
+it is 1.04 at most."""
 
 CLOSE = 1.15
-"""Times the best of the other methods, and what is no more than that is close to them. In the paper
-it is 1.12 at most."""
+"""A perplexity is close to the other methods if it is at most this multiple of the best. In the
+paper it is 1.12 at most."""
 
 BLOWN = 2.0
-"""Times the perplexity at 512, and what is at least that is blown up. In the paper it is 24.7."""
+"""A perplexity has diverged if it is at least this multiple of that at 512. In the paper it is
+24.7."""
 
 Perplexities = Mapping[str, Sequence[Mapping[int, float]]]
 """By model: of each seed that finished, by length."""
@@ -74,15 +75,15 @@ Perplexities = Mapping[str, Sequence[Mapping[int, float]]]
     "RegularGPT, KERPLE, T5 and ALiBi on texts longer than any trained on",
     f"{SOURCE}, Table 3 and §6",
     about="Perplexity of the last token of windows of 512 to 8,192 tokens after training on 512. "
-    "RegularGPT C/K has chunks of C positions and K blocks a level: two levels reach "
-    "C² positions back, and what is longer has a third level, which was never trained. "
-    "Numbers of other texts than the paper's are `approx`: shown, and not judged.",
+    "RegularGPT C/K has chunks of C positions and K blocks a level: two levels reach C² "
+    "positions back; longer windows need a third level, which was never trained. Numbers on "
+    "texts other than the paper's are `approx`: they are shown but not judged.",
     reduced="bytes of State of the Union addresses (`formalbench corpus fetch sotu`) instead of "
     "OpenWebText2; one seed instead of three; networks of width 64 with 2 heads instead of "
     "768 with 12, of 2 blocks instead of 12, RegularGPT of 2 or 4 a level instead of 6 or "
     "12; 3,500 steps of 8 windows instead of 50,000 of 32, 1.5 passes over these texts; "
-    "tests of 96 windows instead of 1,000. Of bytes there are 256, of the paper's tokens "
-    "50,000: a blow-up has less far to go.",
+    "tests of 96 windows instead of 1,000. There are 256 bytes but 50,000 tokens in the "
+    "paper, so a diverging perplexity grows less.",
     core_hours=(4.8, 50000),
     figure=False,
 )
@@ -129,7 +130,7 @@ def findings(got: Mapping[str, Got]) -> Findings:
 
 
 def claims(found: Perplexities, missing: Mapping[str, int]) -> list[Claim]:
-    """Hold the shape of what was found against the paper's; other texts have other numbers.
+    """Check the shape of the curves; numbers on other texts are not comparable.
 
     Args:
         found: what finished.
@@ -218,17 +219,17 @@ def _close_to_others(found: Perplexities, missing: Mapping[str, int]) -> Claim:
 
 
 REMARKS = (
-    "Perplexities of other texts, by other tokens, are other numbers, so none is held against the "
-    "paper's; the claims are about their shape.",
-    "Every window of a length ends with the same token as that of another length, and is asked for "
-    "that one alone; none reaches across the end of a text, if the corpus says `within`.",
-    "A longer window therefore has the same last tokens as a shorter one, with more text before "
-    "them. Ratios of two such perplexities need fewer windows than the perplexities themselves. At "
-    "the scale quick there are 96 windows and one seed, so a verdict there is that of one run.",
-    "In training as in the test, every position is read after the levels of the whole window "
-    "(`levels=string`), as in the paper: two of 512 tokens, whatever the chunk. The suite's own "
-    "RegularGPT reads a position after the levels of its prefix, one for the first C, and so "
-    "learns to be read after more or fewer.",
+    "Perplexities on other texts with other tokens are not comparable, so none is compared with "
+    "the paper's; the claims are about the shape of the curves.",
+    "Windows of all lengths end with the same tokens, and only the last token of a window is "
+    "predicted. No window crosses the end of a text if the corpus sets `within`.",
+    "A longer window is thus a shorter one with more text before it, so the ratio of two "
+    "perplexities needs fewer windows than a perplexity. At the scale quick there are 96 windows "
+    "and one seed, so each verdict rests on one run.",
+    "In training and testing, every position is read after all levels of the whole window "
+    "(`levels=string`), as in the paper: for 512 tokens two levels, with every chunk size. By "
+    "default, RegularGPT reads a position after the levels of its prefix (one level for the first "
+    "C positions), and so learns to answer after different numbers of levels.",
     "The thickness is 6 or 12 blocks a level in the paper, and 2 or 4 at the scale quick. KERPLE "
     "is the logarithmic one.",
 )

@@ -51,9 +51,9 @@ NEAR_ONE = 0.9
     "chiang-cholak-fig2",
     "Cross-entropy of the exact solutions for PARITY and FIRST",
     f"{SOURCE}, Figure 2",
-    about="Mean cross-entropy over random strings of length n. Without layer norm it goes to "
-    "one bit, a coin's. Layer norm with ε > 0 delays that; with ε = 0 it is the same at "
-    "every length, and as low as wished.",
+    about="Mean cross-entropy over random strings of length n. Without layer norm it approaches "
+    "one bit, as for a coin flip. Layer norm with ε > 0 delays that; with ε = 0 it is the "
+    "same at every length and can be made as low as desired.",
     reduced="25 lengths instead of 41, 100 strings at each instead of 1,000.",
     core_hours=(0.02, 0.09),
 )
@@ -67,8 +67,8 @@ def carry_out(bench: Bench) -> Findings:
 
 _REMARKS = (
     "Lengths are shown on a logarithmic axis and do not count CLS.",
-    "Which ε above 0 and which η the paper used is not said; η here is 0.001 nats, that is "
-    "0.00144 bits. All curves with layer norm have the output layer of Proposition 2.",
+    "The paper does not say which ε above 0 and which η it used; here η is 0.001 nats (0.00144 "
+    "bits). All curves with layer norm use the output layer of Proposition 2.",
     "Everything is computed in double precision.",
 )
 
@@ -136,7 +136,7 @@ def _claims_on(language: str, curves: Curves) -> list[Claim]:
 
 
 def _grows(bits: Sequence[float]) -> bool:
-    """Say whether the last value is above the first, and none below the one before it."""
+    """Return whether the last value is above the first, and none below the one before it."""
     # But for rounding, and for the few strings of the shortest lengths.
     return bits[-1] > bits[0] and all(b >= a * (1 - 1e-6) for a, b in pairwise(bits))
 

@@ -52,7 +52,7 @@ PERTURBED, RANDOM = "perturbed solution", "random weights"
 
 @dataclass(frozen=True, slots=True)
 class TrainingSetting:
-    """What a network starts from, and the lengths of its strings.
+    """A network's initial weights and string lengths.
 
     Attributes:
         name: as the page calls the lengths.
@@ -145,20 +145,20 @@ _NO_TRAINING = {"start": "", "trained_on": "", "seed": "", "step": ""}
 
 def _remarks(sweep: Sweep) -> tuple[str, ...]:
     return (
-        f"The string length of the paper's figure is not said: {len(sweep)} are shown, since the "
+        f"The paper does not give the string length of its figure: {len(sweep)} are shown, as the "
         "width of the peak goes with 1/n.",
         "As printed, only the entry of the doubled matrix that computes k/n is changed, not that "
         "of -k/n.",
         "With ε = 0 the output layer of Proposition 2 has no gradient: it is trained with ε = "
         "10⁻⁵, one string per update, Adam 3·10⁻⁴, all weights, as in §4.1. Random weights are "
         "PyTorch's default for the same network.",
-        "On which strings it does not learn from scratch is not said. The authors' `parity.py` "
-        "trained on lengths 1 to 100 until October 2021, and trains on one length since, 100 "
-        "unless told otherwise; until April 2023 a mistake took the cosine from its position code "
-        "from length 32 on. Both are trained here, with the cosine. After lengths 1 to 100 the "
-        "test has as many strings of each fifth length.",
+        "The paper does not say on which strings the model fails to learn from scratch. The "
+        "authors' `parity.py` trained on lengths 1 to 100 until October 2021, and on one length "
+        "(100 by default) since then. Until April 2023 a mistake removed the cosine from its "
+        "position code from length 32 on. Both settings are trained here, with the cosine. After "
+        "lengths 1 to 100 the test has as many strings of each fifth length.",
         "Not learned means: every start, or the 95 % interval of their mean, stays under "
-        f"{HALF_WAY:.0%}, halfway between guessing and knowing.",
+        f"{HALF_WAY:.0%}, halfway between chance and 100 %.",
     )
 
 
@@ -184,7 +184,7 @@ def _entries(steps: int) -> list[float]:
 
 
 def _course(bench: Bench, task: Task, training: TrainingSetting, seed: int) -> Course:
-    """Return a training run, which is trained if nobody did."""
+    """Return a training run; train it if it has no record."""
     bench.report(f"training from {training.start} on {training.name}, seed {seed}")
     steps, every, strings = bench.choose((1000, 25, 200), (10_000, 100, 1000))
     options: dict[str, Value] = {

@@ -136,7 +136,7 @@ SETTLED = 0.1
 
 
 def claims(got: Mapping[Key, Got]) -> list[Claim]:
-    """Hold what was found against what the paper says about its figure.
+    """Check the paper's claims about its figure.
 
     What is claimed of longer strings is asked of the runs that learned their training length.
 
@@ -232,7 +232,7 @@ def _scaled_is_perfect(first: Mapping[Key, Got]) -> list[Claim]:
 
 
 def _perfect(runs: Sequence[float], learned: Sequence[float]) -> Answer:
-    """Say whether the bits of every run are perfect; runs that did not learn do not say no."""
+    """Return whether the bits of every run are perfect; runs that did not learn do not say no."""
     perfect = across(bits <= BITS for bits in runs)
     refuted = across(bits <= BITS for bits in learned) is False
     return perfect if refuted or perfect is not False else "cannot tell"
@@ -352,7 +352,8 @@ def _parity(got: Mapping[Key, Got]) -> list[Claim]:
         ),
         Claim(
             f"{same}, at the training length: less than {percent(HALF_WAY, 0)} %, halfway between "
-            "guessing and knowing (of length 10 there are 1,024 strings: some can be memorised)",
+            "chance and 100 % (there are only 1,024 strings of length 10, so some can be "
+            "memorised)",
             paper,
             _by_kind(near),
             every(below(score, HALF_WAY) for score in near.values()),
@@ -409,7 +410,7 @@ def carry_out(bench: Bench) -> Findings:
 
 
 def _quick(key: Key) -> bool:
-    """Say whether a curve belongs to the scale quick."""
+    """Return whether a curve belongs to the scale quick."""
     task, kind, length = key
     return task == FIRST or (kind == STANDARD and length in PARITY_QUICK)
 
@@ -445,20 +446,20 @@ def _rows(key: Key, mean: Mean) -> list[Row]:
 
 
 _REMARKS = (
-    "The paper plots curves and prints no numbers. Claims about accuracy are judged by the last "
-    "weights on 1,000 strings that nothing else has seen; the curves show 100 strings, the same "
-    "after every epoch and half of them beginning with 1, where the paper draws new ones.",
+    "The paper plots curves and prints no numbers. Claims about accuracy are judged by the final "
+    "weights on 1,000 held-out strings. The curves use 100 strings, the same after every epoch, "
+    "half of them beginning with 1; the paper draws new ones each time.",
     "Figure 4's caption says “strings of varying length”. The authors' code trains on one fixed "
     "length; so does this.",
-    "FIRST has the fixed position code I[i = 1] of the authors' code, in a dimension of its own, "
-    "added to learned symbol embeddings. CLS stands first and is read.",
+    "FIRST has the fixed position code I[i = 1] of the authors' code, in a separate dimension, "
+    "added to learned symbol embeddings. CLS is the first symbol, and the answer is read there.",
     "PARITY has the codes i/n and cos iπ in a dimension each, with one learned scale each. The "
     "authors' code has eight copies of each, with scales inside the cosine, and reads CLS at the "
     "end.",
-    "Initial weights are those of PyTorch's TransformerEncoder, as in the authors' code: Xavier's "
-    "in attention, and both layers begin as copies of each other. With layers drawn apart, one run "
-    "of five with attention scaled by log n was still at 50 % at its training length, 300, after "
-    "all updates. Two logits and a softmax stand for the paper's one logit and sigmoid.",
+    "Initial weights are those of PyTorch's TransformerEncoder, as in the authors' code: Xavier in "
+    "attention, and both layers start as copies of each other. With independent layers, one of "
+    "five runs with attention scaled by log n was still at 50 % at its training length, 300, after "
+    "all updates. Two logits and a softmax replace the paper's one logit and sigmoid.",
     "Scaling multiplies the logits by ln n, n counting CLS; the authors' code multiplies the input "
     "of the query projection, which leaves the projection's bias unscaled.",
     "Every update is on one string, at a learning rate of 0.0003, without clipping or decay; no "

@@ -69,12 +69,12 @@ Scores = Mapping[tuple[str, str], Mapping[int, float]]
     "Translation, with attention logits scaled by log n and without",
     f"{SOURCE}, Table 1 and §4.4",
     about="BLEU of translations from English to Vietnamese: trained and tested on all texts, and "
-    "trained on texts of at most 20 words and tested on longer ones. Numbers of other "
-    "texts than the paper's are `approx`: shown, and not judged.",
-    reduced="what Debian's programs and LibreOffice's help say (`formalbench corpus fetch "
+    "trained on texts of at most 20 words and tested on longer ones. Numbers on texts other "
+    "than the paper's are `approx`: they are shown but not judged.",
+    reduced="messages of Debian's programs and LibreOffice's help (`formalbench corpus fetch "
     "debian-en-vi`) instead of the talks of IWSLT'15; 4,096 tokens instead of 8,000; "
     "networks of width 128 with 4 heads and 2 + 2 blocks instead of 512, 8 and 6 + 6; "
-    "without dropout; 2,500 steps of 1,024 tokens, some five passes over these texts, "
+    "without dropout; 2,500 steps of 1,024 tokens, about five passes over these texts, "
     "instead of 70,000 of 4,096; two seeds for the long texts and one for all instead of "
     "three.",
     core_hours=(2.5, 6500),
@@ -156,7 +156,7 @@ def bleu_of(run: Record, *, longer: bool = True) -> float | None:
 def claims(
     scores: Scores, near: Mapping[str, Mapping[int, float]], missing: Mapping[str, int]
 ) -> list[Claim]:
-    """Hold the two things that the paper says of its table against what was found.
+    """Check the paper's two claims about its table.
 
     Args:
         scores: BLEU by model and column.
@@ -169,7 +169,7 @@ def claims(
     told = ""
     if plain and scaled:
         gap = fmean(scaled) - fmean(plain)
-        told = f" (on texts as short as those trained on {gap:+.1f} BLEU)"
+        told = f" (on texts of the training lengths {gap:+.1f} BLEU)"
     return [
         Claim(
             f"trained on texts of at most {SHORT} words, scaling by log n translates longer ones "
@@ -211,18 +211,18 @@ def _signatures(records: Sequence[Record]) -> list[str]:
 
 
 REMARKS = (
-    "BLEU of other texts is another number, so none is held against the paper's; the claims are "
-    "about which model is better. Theirs is multi-bleu of tokenised text.",
-    "As in the paper's code: pre-norm, one matrix that reads, says and answers, labels smoothed by "
-    "0.1, a search with a beam of 4. At the scale paper dropout (0.3, of words 0.1) and the "
-    "schedule by the validation's BLEU as well; at the scale quick, with some five passes, no "
-    "dropout, and a rate that falls linearly at the end. Weights begin as PyTorch's layers do, "
-    "there by Xavier.",
+    "BLEU on other texts is not comparable, so none is compared with the paper's; the claims are "
+    "about which model is better. The paper uses multi-bleu on tokenised text.",
+    "As in the paper's code: pre-norm, one matrix shared by input embedding, output embedding and "
+    "read-out, label smoothing of 0.1, and beam search with 4 beams. The scale paper also has its "
+    "dropout (0.3; words 0.1) and its schedule by validation BLEU. The scale quick makes about "
+    "five passes over the texts, without dropout, with a rate that falls linearly at the end. "
+    "Initial weights are PyTorch's defaults here and Xavier's in the paper.",
     "The tokeniser is trained on all training texts in both columns; checkpoints are chosen by "
-    "greedy BLEU on validation texts as long as those trained on.",
-    "If the models are not level on texts as short as those trained on, every seed of one above "
-    "every seed of the other, their longer texts cannot tell what scaling does there.",
-    "Of two seeds that differ by chance alone both are on one side half of the time. Whether two "
-    "models' BLEU differ beyond the choice of test texts, `formalbench corpus compare` says of "
-    "their records, by a paired bootstrap.",
+    "greedy BLEU on validation texts of the training lengths.",
+    "If every seed of one model is above every seed of the other already on texts of the training "
+    "lengths, longer texts cannot show the effect of scaling.",
+    "If two models differ by chance alone, both of two seeds favour the same model half of the "
+    "time. `formalbench corpus compare` tests with a paired bootstrap over test texts whether the "
+    "BLEU of two records differs.",
 )

@@ -38,12 +38,12 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What a reproduction works with.
+    """The tools of a reproduction.
 
     Attributes:
         host: the plugins: models and tasks come from them by name.
         scale: how much to do.
-        report: told what is being done, one line each.
+        report: called with one line about each step.
         results: where the records of trained models are and go; None for the default.
         device: ``auto``, ``cpu`` or ``cuda:i``: where models are trained.
         jobs: how many train at once; None for the default.
@@ -111,7 +111,7 @@ class Bench:
         return {key: got for key, got in zip(wanted, found, strict=True) if got is not None}
 
     def measured(self, step: Step, measure: Callable[[], Any]) -> Any:
-        """Return what a step finds; measure it if it was not measured before.
+        """Return the result of a measurement; measure it if it is not stored.
 
         Args:
             step: all that decides it, as JSON can say it. The versions of its ``model`` and its
@@ -149,7 +149,7 @@ class Bench:
         return network.double()
 
     def choose(self, quick: Any, paper: Any) -> Any:
-        """Return what belongs to the scale."""
+        """Return the value for the current scale."""
         return paper if self.scale == "paper" else quick
 
 
@@ -170,7 +170,7 @@ def carry_out(bench: Bench, spec: ReproductionSpec) -> Findings:
 
 
 class NoWeightsError(RequestError):
-    """A run whose weights are not kept, and whose network was not looked into before."""
+    """A run without weights and without stored measurements of its network."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class TrainedNetwork:
         return self.record.selected is not None and self.record.selected.accuracy >= LEARNED
 
     def find(self, step: Step, look: Callable[[], Any]) -> Any:
-        """Return what a look into the network finds; nobody looks twice.
+        """Return a measurement of the network; measure it once.
 
         Args:
             step: all that decides it beside the network.

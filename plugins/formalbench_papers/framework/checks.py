@@ -1,7 +1,6 @@
-"""Published reproductions compared with their data, and their data with their records.
+"""Compares published reproductions with their data, and the data with records.
 
-Without records, what the data say was measured is their author's word; `formalbench reproduce`
-measures it again.
+Without records, the data cannot be checked; `formalbench reproduce` measures them again.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What lies beside a page.
+    """The stored records and measurements of a page.
 
     Attributes:
         records: of what was trained, for either scale.
@@ -61,7 +60,7 @@ class Kept:
 
     @classmethod
     def beside(cls, folder: Path, name: str) -> Kept:
-        """Read what is kept beside the page of a reproduction; nothing is fine.
+        """Read the files next to a reproduction's page; they may be missing.
 
         Raises:
             RequestError: one line, if a record is not what its identity says.
@@ -106,7 +105,7 @@ def found_again(
     host: PluginHost,
     asked: Callable[[set[str]], None] = lambda protocols: None,
 ) -> Findings:
-    """Return what a reproduction finds in what is kept, training and measuring nothing.
+    """Return a reproduction's findings from stored records, without training or measuring.
 
     Args:
         spec: which.
@@ -141,13 +140,13 @@ def _silent(line: str) -> None:
 
 
 def on_nothing_kept(told: Document, records: int, measured: bool) -> tuple[str, ...]:
-    """Return the note on a page whose numbers nothing beside it gives; empty for any other."""
+    """Return the note for a page without stored records; else an empty tuple."""
     verdicts = {cell.verdict for cell in told.cells} | {claim.verdict for claim in told.claims}
     if records or measured or verdicts <= {NOT_RUN}:
         return ()
     return (
-        "Nothing that these numbers follow from was kept: they cannot be checked, and the verdicts "
-        f"are by the rules of their time. `{told.command}` measures it again.",
+        "The records of these numbers were not kept, so they cannot be checked; the verdicts "
+        f"follow the rules of that time. `{told.command}` measures it again.",
     )
 
 
@@ -158,7 +157,7 @@ class _CannotJudgeError(Exception):
 def judge(
     spec: ReproductionSpec, told: Document, kept: Kept, host: PluginHost
 ) -> tuple[Findings | None, tuple[str, ...]]:
-    """Return what a page should say by what is kept beside it.
+    """Recompute a page from its stored records.
 
     Returns:
         What is found, and no notes; or None and why the page is stale. Of a page whose task no
@@ -175,9 +174,9 @@ def judge(
         if "stale" in standings:
             old = own[standings.index("stale")]
             raise _CannotJudgeError(
-                f"{standings.count('stale')} of {plural(len(own), 'run')} are of a model, a "
-                "task or a protocol that has another version now. The first: "
-                f"{old.model.name} (version {old.model.version}), {old.task.name} (version "
+                f"{standings.count('stale')} of {plural(len(own), 'run')} belong to an older "
+                f"version of a model, task or protocol. The first: {old.model.name} (version "
+                f"{old.model.version}), {old.task.name} (version "
                 f"{old.task.version}), {old.protocol.title} (version {old.protocol.version}). "
                 f"{again}"
             )
@@ -200,8 +199,8 @@ def judge(
         return None, error.args
     except UnmeasuredError:
         return None, (
-            "What was measured without training was not kept, or is of other models, tasks or "
-            f"settings than those of now. {again}",
+            "The measurements without training were not kept, or belong to earlier models, tasks "
+            f"or settings. {again}",
         )
     if kept.records and not found.records:
         return None, (
@@ -228,7 +227,7 @@ _ACTIVE = re.compile(
 
 
 def reproductions_problems(repository: Path, host: PluginHost) -> list[str]:
-    """Say what is wrong with the files of reproductions, one line each.
+    """Return the problems of reproductions' files, one line each.
 
     A page and a table must be what the data give, a figure must do nothing but show, and there is
     no other file. Beside a page must lie as many records and measurements as it says, and its
@@ -280,7 +279,7 @@ def _problems(folder: Path, spec: ReproductionSpec, host: PluginHost) -> Iterato
 
 
 def _agrees(told: Document, spec: ReproductionSpec) -> bool:
-    """Say whether what a document says of itself fits together."""
+    """Return whether a document is consistent."""
     try:
         day = datetime.date.fromisoformat(told.date).isoformat()
     except ValueError:
@@ -311,14 +310,14 @@ def _by_records(
         return
     found, notes = judge(spec, told, kept, host)
     if notes != told.notes:
-        why = "it is stale and does not say so" if notes else "it is not stale any more"
+        why = "it is stale but not marked as stale" if notes else "it is not stale any more"
     elif found is None or (
         (tuple(found.cells), tuple(found.claims)) == (told.cells, told.claims)
         and _same_rows(data_told(found.rows), told.data)
     ):
         return
     else:
-        why = "not what its records and measurements give"
+        why = "does not match its records and measurements"
     yield (f"{folder / name}.json: {why}; `formalbench reproduce {name} --from-records` renders it")
 
 
@@ -337,7 +336,7 @@ def _near(one: Plain, other: Plain) -> bool:
 
 
 def _same_table(text: bytes, rows: Sequence[dict[str, Plain]]) -> bool:
-    """Compare a table with its rows; what is not finite is null in the JSON."""
+    """Compare a table with its rows; non-finite values are null in the JSON."""
     reader = csv.DictReader(io.StringIO(text.decode(errors="replace"), newline=""))
     told = list(reader)
     if len(told) != len(rows) or (rows and reader.fieldnames != list(rows[0])):

@@ -32,7 +32,7 @@ Row = Mapping[str, str | int | float]
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What came of a reproduction.
+    """The findings of a reproduction.
 
     Attributes:
         rows: the data of the figure, one mapping per line of the CSV, all with the same keys.
@@ -57,7 +57,7 @@ class Findings:
 
 
 def at_least(score: Score, limit: float) -> Answer:
-    """Say whether a model reaches a share of one; a model of which no run finished does not."""
+    """Return whether a model reaches a share of one; a model of which no run finished does not."""
     if score.missing:
         return "cannot tell"
     if score.mean is None:
@@ -66,25 +66,25 @@ def at_least(score: Score, limit: float) -> Answer:
 
 
 def below(score: Score, limit: float) -> Answer:
-    """Say whether a model stays under a share of one; no run that finished is no evidence."""
+    """Return whether a model stays under a share of one; no run that finished is no evidence."""
     return "cannot tell" if score.mean is None else opposite(at_least(score, limit))
 
 
 def at_most(score: Score, limit: float) -> Answer:
-    """Say whether a model gets no further than a share of one."""
+    """Return whether a model gets no further than a share of one."""
     # The next number above the limit is the first that is more.
     return below(score, limit + 1e-9)
 
 
 def best_reaches(score: Score, limit: float) -> Answer:
-    """Say whether a model's best seed reaches a share of one; a missing seed may be the best."""
+    """Return whether a model's best seed reaches a share of one; a missing seed may be the best."""
     if score.best is not None and score.best >= limit:
         return True
     return "cannot tell" if score.missing else False
 
 
 def rises(first: Score, second: Score, by: float = 0.0) -> Answer:
-    """Say whether the second is better than the first, by more than so much."""
+    """Return whether the second is better than the first, by more than so much."""
     if first.missing or second.missing:
         return "cannot tell"
     if _over(second.low, first.high, by) or _over(second.worst, first.best, by):
@@ -97,7 +97,7 @@ def rises(first: Score, second: Score, by: float = 0.0) -> Answer:
 def higher(
     ones: Sequence[float], others: Sequence[float], by: float = 0.0, *, missing: int = 0
 ) -> Answer:
-    """Say whether some seeds are above others, by more than so much; None without either.
+    """Return whether some seeds are above others, by more than so much; None without either.
 
     They are if the least difference of two seeds, or the lower end of the 95 % interval of the
     difference of the means (Welch's), is more than that. They are not if the greatest difference,
@@ -142,7 +142,7 @@ def of_learned(answer: Answer, *scores: Score) -> Answer:
 
 
 def learned_reach(score: Score, learned: Score | None, limit: float) -> Answer:
-    """Say whether a model reaches a share of one on longer strings.
+    """Return whether a model reaches a share of one on longer strings.
 
     Args:
         score: of all seeds.
@@ -166,7 +166,7 @@ def every(answers: Iterable[Answer]) -> Answer:
 
 
 def across(seeds: Iterable[bool], missing: int = 0) -> Answer:
-    """Join what each seed says: all of them yes, all no, or they cannot tell; None without any.
+    """Join the answers of seeds: True or False if they agree, else "cannot tell".
 
     Args:
         seeds: what those say that finished.

@@ -25,64 +25,63 @@ def add_command(app: typer.Typer) -> None:
         ctx: typer.Context,
         name: Annotated[
             str | None,
-            typer.Argument(
-                metavar="[TABLE]", help="What to reproduce; without it, all are listed."
-            ),
+            typer.Argument(metavar="[TABLE]", help="Reproduction to run (default: list all)."),
         ] = None,
         scale: Annotated[
             Literal["quick", "paper"],
             typer.Option(
-                help="quick: what two CPU cores do in an hour or two. paper: as much as the paper."
+                help="quick: an hour or two on two CPU cores. paper: as many runs and steps as the "
+                "paper."
             ),
         ] = "quick",
         output: Annotated[
             Path | None,
             typer.Option(
                 metavar="DIR",
-                help="Where the files go. Default: leaderboard/reproductions of the repository "
-                "you are in.",
+                help="Folder for the written files (default: leaderboard/reproductions of the "
+                "current repository).",
             ),
         ] = None,
         results: Annotated[
-            Path | None, typer.Option(metavar="DIR", help="Where records are and go.")
+            Path | None, typer.Option(metavar="DIR", help="Folder of the records.")
         ] = None,
         device: Annotated[
             str, typer.Option(metavar="auto|cpu|cuda[:i]", help="Where to train.")
         ] = "auto",
-        jobs: Annotated[
-            int | None, typer.Option(metavar="N", min=1, help="Processes at once.")
-        ] = None,
+        jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Parallel jobs.")] = None,
         training: Annotated[
             bool,
             typer.Option(
                 "--training/--no-training",
-                help="Whether to train what has no record; else the page leaves it out.",
+                help="Train runs that have no record; otherwise the page omits them.",
             ),
         ] = True,
         only: Annotated[
             list[str] | None,
             typer.Option(
                 metavar="POINT",
-                help="Train only this row or column of the page, also if the scale leaves it out, "
-                "as 'k = 32, D = 10'. Repeat it for more; a row and a column mean their cell.",
+                help="Train only this row or column, even if the scale omits it, such as 'k = 32, "
+                "D = 10'. Repeatable; a row and a column select their cell.",
             ),
         ] = None,
         from_records: Annotated[
             bool,
             typer.Option(
                 "--from-records",
-                help="Render the page again from what is kept beside it; measure nothing.",
+                help="Render the page again from the records in its folder; train and measure "
+                "nothing.",
             ),
         ] = False,
         as_json: Annotated[
-            bool, typer.Option("--json", help="Print what came out as JSON, and nothing else.")
+            bool, typer.Option("--json", help="Print the result as JSON only.")
         ] = False,
     ) -> None:
-        """Reproduce a figure or table of a paper: its number, ours, and whether it holds.
+        """Reproduce a figure or table of a paper.
 
-        Continues from the records kept beside the page, and trains what has none. Writes the page
-        (Markdown), the data (CSV), all of it for programs (JSON), the records, and the figure
-        (PNG and SVG) if there is one. Exit code 1 if a claim differs.
+        The page compares the paper's numbers with ours and judges its claims. The command uses the
+        records in the page's folder and trains runs that have no record. It writes the page
+        (Markdown), the data (CSV and JSON), the records, and the figure (PNG and SVG) if there is
+        one. Exit code 1 if a claim differs.
 
         \b
         formalbench reproduce
@@ -127,7 +126,7 @@ def add_command(app: typer.Typer) -> None:
 
 
 def _list_all(host: PluginHost, as_json: bool) -> None:
-    """Print what there is, what ``quick`` leaves out of it, and how long it takes."""
+    """List all reproductions with what ``quick`` reduces and the core hours."""
     from formalbench.ui.terminal import print_json
 
     from formalbench_papers.framework.report import hours_note
@@ -178,14 +177,14 @@ def find_folder(output: Path | None) -> Path:
 
 
 Outcome = tuple["Document", "list[Path]"]
-"""What a page says, and the files that were written."""
+"""The document of a page, and the written files."""
 
 
 def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
-    """Carry out a reproduction, from what is kept beside its page on, and write its files.
+    """Run a reproduction, using its stored records, and write its files.
 
     Args:
-        bench: what it works with.
+        bench: its bench.
         chosen: which.
         folder: where the files go.
     """
@@ -201,14 +200,14 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
     draws = _can_draw(chosen)
     kept = Kept.beside(folder, chosen.name)
     if taken := take_records(kept, chosen, Store(bench.folder), bench.host):
-        bench.report(f"{taken} records from beside the page are now in {bench.folder}")
+        bench.report(f"{taken} records were copied from the page's folder to {bench.folder}")
     start = time.monotonic()
     with plugins_print_to_stderr():
         findings = carry_out(bench, chosen)
     if not draws:
         findings = replace(findings, draw=None)
     how = Circumstances.now(bench.scale, time.monotonic() - start)
-    # Those of the other scale stay: nobody has to train or measure them again.
+    # Keep records of the other scale, so that they need not be trained again.
     known = {(one.test_id, one.protocol.title) for one in findings.records}
     others = [
         one for one in kept.not_stale(bench.host) if (one.test_id, one.protocol.title) not in known
@@ -222,7 +221,7 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
 
 
 def find_again(chosen: ReproductionSpec, folder: Path, host: PluginHost) -> Outcome:
-    """Render a page again by what is kept beside it, and say on it if it is stale.
+    """Render a page again from its stored records, and mark it if it is stale.
 
     Raises:
         RequestError: if there is no page.
@@ -254,7 +253,7 @@ def find_again(chosen: ReproductionSpec, folder: Path, host: PluginHost) -> Outc
 
 
 def _can_draw(chosen: ReproductionSpec) -> bool:
-    """Say whether a reproduction's figure can be drawn, if it has one; print why it cannot."""
+    """Return whether a reproduction's figure can be drawn, if it has one; print why it cannot."""
     from formalbench.contracts.errors import MissingPackageError, need_package
 
     try:

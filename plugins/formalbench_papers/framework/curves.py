@@ -53,7 +53,7 @@ def random_strings(task: Task, length: int, count: int) -> Symbols:
 
 
 def mean_of(tests: Sequence[MeasuredAt]) -> MeasuredAt:
-    """Return what several tests found, each counting the same; the length is that of the last."""
+    """Average several tests with equal weight; the length is that of the last."""
     return MeasuredAt(
         length=tests[-1].length,
         strings=sum(test.strings for test in tests),
@@ -78,7 +78,7 @@ def train_and_test(
         network: its weights are changed.
         task: what it is asked.
         example_of: the strings of each update, counted from 0.
-        test_of: tests the network after so many updates.
+        test_of: tests the network after a number of updates.
         steps: how many updates.
         marks: the numbers of updates after which it is tested.
         rate: the learning rate.

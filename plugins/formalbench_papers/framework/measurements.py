@@ -1,7 +1,7 @@
-"""What a reproduction measures without training, kept step by step in a file beside its page.
+"""Stores a reproduction's measurements without training, step by step, in a file next to its page.
 
-A step that is in the file is not measured again: whoever stops the command loses one step at most,
-and `formalbench leaderboard check` works the verdicts out from the file.
+A stored step is not measured again: an interrupted command loses one step at most, and `formalbench
+leaderboard check` works the verdicts out from the file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from formalbench.store import write_atomically
 MAX_BYTES = 64 << 20
 
 Step = Mapping[str, Any]
-"""All that decides what a step finds, as JSON can say it: model, task, options, lengths, seeds."""
+"""Everything that decides a step's result, as JSON data: model, task, options, lengths, seeds."""
 
 
 class UnmeasuredError(RequestError):
@@ -26,7 +26,7 @@ class UnmeasuredError(RequestError):
 
 
 class Measurements:
-    """What was measured, by step.
+    """Measurements by step.
 
     Args:
         file: where it is kept, one JSON object a line; None to keep it in memory.
@@ -46,7 +46,7 @@ class Measurements:
         return len(self._known)
 
     def get(self, step: Step, measure: Callable[[], Any]) -> Any:
-        """Return what a step found, as JSON gives it back; measure it if it is not there.
+        """Return a step's result as JSON data; measure it if it is not stored.
 
         Args:
             step: which.
@@ -69,7 +69,7 @@ class Measurements:
         return {step["test_id"] for step in map(json.loads, self._known) if "test_id" in step}
 
     def keep_used(self, others: Collection[str]) -> None:
-        """Drop from the file the steps that were not asked for.
+        """Delete unused steps from the file.
 
         Args:
             others: the `test_id` of runs whose steps stay all the same.

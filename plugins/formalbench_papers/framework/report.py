@@ -69,7 +69,7 @@ def document(
     records: int | None = None,
     measurements: int = 0,
 ) -> Document:
-    """Return everything about a reproduction; what is not finite is None.
+    """Return a reproduction's document; non-finite values are None.
 
     Args:
         spec: which.
@@ -119,7 +119,7 @@ def command(spec: ReproductionSpec, scale: Scale) -> str:
 
 
 def took(records: Sequence[Record], how: Circumstances) -> str:
-    """Say how long it took: the training, if there was any, and not only this call."""
+    """Return how long it took: the training, if there was any, and not only this call."""
     call = f"{round(how.seconds, 1):.0f} s"  # as rounded as it is kept
     if not records:
         return call
@@ -136,7 +136,7 @@ def took(records: Sequence[Record], how: Circumstances) -> str:
 
 
 def _plain(value: Any) -> Plain:
-    """Return what JSON can say; a number of NumPy is a number."""
+    """Convert NumPy numbers to JSON data."""
     plain: str | int | float = value.item() if hasattr(value, "item") else value
     return None if isinstance(plain, float) and not math.isfinite(plain) else plain
 
@@ -144,10 +144,10 @@ def _plain(value: Any) -> Plain:
 T = TypeVar("T", TableCell, Claim)
 
 RECORDS = ".records.jsonl"
-"""Ends the name of the file of records beside a page."""
+"""Suffix of the file of records."""
 
 MEASURED = ".measured.jsonl"
-"""Ends the name of the file of what was measured without training."""
+"""Suffix of the file of measurements without training."""
 
 _TEMPLATES = Templates(Path(__file__).parent / "templates")
 
@@ -174,12 +174,12 @@ def as_markdown(one: Document) -> str:
 
 
 def scale_note(scale: Scale, reduced: str) -> str:
-    """Say the scale, and what was reduced at it."""
+    """Return a sentence about the scale and what it reduces."""
     return f"Scale: {scale}.{f' Reduced: {reduced}' if reduced else ''}"
 
 
 def hours_note(core_hours: tuple[float | None, float | None]) -> str:
-    """Say how long both scales take one CPU core; empty if neither is known."""
+    """Return how long both scales take one CPU core; empty if neither is known."""
     known = [
         f"about {hours:,.2g} at {scale}" if hours < 100 else f"about {hours:,.0f} at {scale}"
         for scale, hours in zip(("quick", "paper"), core_hours, strict=True)
@@ -248,7 +248,7 @@ def _here(folder: Path, one: Result) -> str:
 
 
 def _state(folder: Path, one: Result) -> str:
-    """Say what a page found, or what there is to say without one."""
+    """Return a page's result, or a remark if there is no page."""
     page = one.get("page")
     if page is None:
         return one["state"]
@@ -296,7 +296,7 @@ def write_all(
 
 
 def write_page(folder: Path, told: Document) -> list[Path]:
-    """Write what a document says, for programs and as a page; return the paths.
+    """Write a document as JSON and as a page; return the paths.
 
     Raises:
         RequestError: if a file cannot be written.

@@ -1,7 +1,7 @@
 """Models trained for a reproduction: by the ordinary way from a plan to records.
 
-So the records are those that ``formalbench run`` would write, boards see them, and what is
-done already is not done again.
+So the records are those of ``formalbench run``, boards include them, and finished runs are not
+repeated.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from formalbench.store import Store
 from formalbench.ui.live import execute_live
 
 LEARNED = 0.99
-"""Accuracy on validation, on strings as long as those trained on, from which a network has learned
-them. Of one that has not, nothing is said about longer strings."""
+"""Validation accuracy from which a network has learned its training lengths. Other networks say
+nothing about longer strings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Wanted:
         return self.cells or ((self.row, self.column),)
 
     def request(self) -> RunRequest:
-        """Return what ``formalbench run`` would be asked."""
+        """Return the corresponding request of ``formalbench run``."""
         settings = [f"model.{key}={show_value(v)}" for key, v in self.model_options.items()]
         settings += [f"task.{key}={show_value(v)}" for key, v in self.task_options.items()]
         return RunRequest(
@@ -71,7 +71,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Got:
-    """What came of what was wanted.
+    """Records of the runs of a cell.
 
     Attributes:
         wanted: what it was.
@@ -192,7 +192,7 @@ def train(
 
 
 def held(host: PluginHost, wanted: Sequence[Wanted], results: Path) -> list[Got | None]:
-    """Return what the folder of the records has of what is wanted; train nothing.
+    """Return existing records of the wanted cells, without training.
 
     Returns:
         One per cell, in order: the records of those seeds and rates that there are; None if there

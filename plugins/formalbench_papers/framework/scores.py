@@ -77,7 +77,7 @@ class Score:
 
     @classmethod
     def of_test(cls, got: Got) -> Score:
-        """Return what the test says: lengths beyond those trained on."""
+        """Return the test's accuracies on lengths beyond training."""
         result: Result = got.result
         facts = facts_of(got.records)
         return cls(
@@ -94,7 +94,7 @@ class Score:
 
     @classmethod
     def of_window(cls, got: Got, lengths: range) -> Score:
-        """Return what the test says of some of its lengths, each counting alike.
+        """Return the mean accuracy over some test lengths with equal weight.
 
         For tasks whose chance is the same at every length: a record has its mean only.
         """
@@ -113,7 +113,7 @@ class Score:
 
     @classmethod
     def of_validation(cls, got: Got) -> Score:
-        """Return what the selected checkpoints reached on strings as long as those trained on."""
+        """Return the selected checkpoints' accuracies on the training lengths."""
         runs = [run for one in got.chosen if (run := _validated(one)) is not None]
         finished, seeds = len(runs), len(got.chosen)
         outcome = str(seeds) if finished == seeds else f"{finished} of {seeds} finished"
@@ -161,7 +161,7 @@ def score_of(
     failing: float | None = None,
     missing: int = 0,
 ) -> Score:
-    """Return what some seeds reached.
+    """Return the scores of some seeds.
 
     Args:
         runs: one per seed that finished.
@@ -228,7 +228,7 @@ def _outcome(outcome: str, seeds: int) -> str:
 
 
 def agrees(paper: PublishedResult, ours: Score) -> Answer:
-    """Say whether a cell holds, by `RULE`; a seed that was not run yet may change its numbers."""
+    """Return whether a cell holds by `RULE`; "cannot tell" while seeds are missing."""
     if ours.missing:
         return "cannot tell"
     if _close(paper.mean, ours.mean) and _close(paper.max, ours.best):
@@ -242,7 +242,7 @@ def agrees(paper: PublishedResult, ours: Score) -> Answer:
 
 
 def _close(paper: float | None, ours: float | None, tolerance: float = TOLERANCE) -> bool:
-    """Say whether a number in percent agrees with a share; one the paper lacks always does."""
+    """Return whether a number in percent agrees with a share; one the paper lacks always does."""
     if paper is None:
         return True
     return ours is not None and abs(paper / 100 - ours) <= tolerance + _ROUNDING

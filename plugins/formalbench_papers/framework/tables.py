@@ -1,7 +1,7 @@
-"""A paper's table: what is trained for each of its cells.
+"""A paper's table: the runs of its cells.
 
-Its rows are tasks and its columns models. What a paper says of its table in words is held against
-the scores by claims of its own; `claims` has the usual ones.
+Its rows are tasks and its columns models. A paper's statements about its table are checked by
+claims; `claims` has common ones.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from formalbench_papers.framework.scores import Score
 from formalbench_papers.index import TABLES
 
 RULE = (
-    "A cell holds if the paper's average, and its maximum where there is one, are no more than 2 "
-    "points from ours. It differs if the paper's average is further away than that and outside "
-    "our 95 % interval (over seeds and test strings), whichever is better; or, where the average "
-    "tells nothing, if the maxima are 10 points apart. Otherwise, or while planned seeds have not "
-    "been run, our seeds cannot tell."
+    "A cell holds if the paper's average, and its maximum if it has one, are within 2 points of "
+    "ours. It differs if the paper's average is more than 2 points away and also outside our 95 % "
+    "interval (over seeds and test strings), or, where the average is not decisive, if the maxima "
+    "are 10 points apart. In all other cases, and while planned seeds are missing, the verdict is "
+    "“cannot tell”."
 )
 
 
@@ -92,7 +92,7 @@ class AccuracyTable:
     quick_models: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def train(self, bench: Bench) -> dict[Key, Got | None]:
-        """Train what belongs to the scale; return all that has records."""
+        """Train the cells of the scale; return all records."""
         every = self.published.tasks
         titles = tuple(model.title for model in self.models)
         now = bench.choose(self.quick or every, every)
@@ -116,7 +116,7 @@ class AccuracyTable:
         return {(one.row, one.column): got for one, got in zip(wanted, found, strict=True)}
 
     def scores(self, got: Trained) -> dict[Key, Score]:
-        """Return what the tests say of every cell that was trained."""
+        """Return the scores of every trained cell."""
         return {key: Score.of_test(found) for key, found in got.items() if found is not None}
 
     def findings(
@@ -182,7 +182,7 @@ HOW = {
 
 
 def text_task(bench: Bench, corpus: str, objective: str) -> str:
-    """Return the name of what is asked of a corpus.
+    """Return the name of a task on a corpus.
 
     Raises:
         RequestError: one line that says how the corpus is had, if it is not there.

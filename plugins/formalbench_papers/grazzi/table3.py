@@ -86,14 +86,14 @@ SLSTM_REPORTS = {
     "Grazzi, Siems, Zela, Franke, Hutter & Pontil (2024), Unlocking State-Tracking in "
     "Linear RNNs Through Negative Eigenvalues, Table 3",
     about="Accuracy on lengths 41-256 after training on 3-40: the best of three seeds, in "
-    "percent; ours with the interval of the average and the number of seeds. The paper "
-    f"prints scaled accuracies; here both are as they are. {RULE}",
+    "percent; ours with the interval of the average and the number of seeds. The paper prints "
+    f"scaled accuracies; here both are unscaled. {RULE}",
     reduced="parity, and modular arithmetic without brackets for three models of seven; width 64 "
     "and one head, the paper's code 128, and four in DeltaNet, mLSTM and sLSTM; at most "
     "3,000 steps of 128 strings instead of 20,000 (parity) and 100,000 of 256, half of "
-    "them on lengths that grow with success, Adam with a constant rate that decays on "
-    "mastery instead of AdamW with a cosine, 16 test lengths with 256 strings each instead "
-    "of every one.",
+    "them on lengths that grow as the network learns, Adam with a constant rate that "
+    "decays once the task is learned instead of AdamW with a cosine, 16 test lengths with "
+    "256 strings each instead of every length.",
     core_hours=(2.6, None),
     figure=False,
 )
@@ -110,7 +110,7 @@ def findings(got: Trained) -> Findings:
 
 
 def slstm_remark(score: Score | None) -> str:
-    """Say which of three papers that contradict each other ours is nearest to."""
+    """Return which of three papers that contradict each other ours is nearest to."""
     told = "; ".join(f"{percent(share)} ({source})" for source, share in SLSTM_REPORTS.items())
     said = f"Papers contradict each other on sLSTM and modular arithmetic: {told}."
     if score is None or score.best is None or score.mean is None:
@@ -128,24 +128,24 @@ def slstm_remark(score: Score | None) -> str:
 
 
 _REMARKS = (
-    "Length 40 is trained on and tested on in the paper; here tests begin at 41.",
-    "The Transformer of the paper is not described beyond its name; here it has rotary positions, "
-    "is causal, and as large as the others.",
-    "All have two blocks. The settings in the paper's code have width 128, and four heads in "
-    "DeltaNet, mLSTM and sLSTM; so has the scale paper here, while quick has width 64 and one "
-    "head. There Mamba's convolution sees one symbol and sLSTM has none, as at the scale paper; at "
-    "quick both see four. bf16 was used there for what allows it; here everything is in single "
-    "precision.",
-    "That code trains 100,000 steps on modular arithmetic and 20,000 on parity, the first with a "
-    "weight decay of 0.1, DeltaNet and Mamba on parity without; here it is 20,000 steps and 0.1 "
-    "throughout.",
+    "The paper trains and tests on length 40; here tests begin at 41.",
+    "The paper gives no details of its Transformer; here it is causal, has rotary positions and "
+    "the same size as the others.",
+    "All have two blocks. The paper's code and the scale paper have width 128, and four heads in "
+    "DeltaNet, mLSTM and sLSTM; the scale quick has width 64 and one head. In the paper's code and "
+    "at the scale paper Mamba's convolution sees one symbol and sLSTM has no convolution; at quick "
+    "both see four symbols. The paper's code uses bf16 where possible; here everything is in "
+    "single precision.",
+    "The paper's code trains 100,000 steps on modular arithmetic with a weight decay of 0.1, and "
+    "20,000 steps on parity, without weight decay for DeltaNet and Mamba. Here it is always 20,000 "
+    "steps and 0.1.",
     "Modular arithmetic has operators of two precedences and no brackets; its strings have odd "
     "lengths only.",
 )
 
 
 def claims(scores: Mapping[Key, Score]) -> list[Claim]:
-    """Hold what was found against what the paper says about its table."""
+    """Check the paper's claims about its table."""
 
     def printed(task: str, title: str) -> str:
         return f"{PAPER.result(title, task).max:.1f} (maximum)"

@@ -27,7 +27,7 @@ POSITIONS: dict[str, dict[str, Value]] = {
 WINDOWS = {"51-100": range(51, 101), "101-150": range(101, 151)}
 INSIDE = ("majority", "ab-or-bbaa", "subsequence-ab")
 OUTSIDE = ("parity", "ab-or-aabb", "contains-ab")
-"""Languages in C-RASP, and beside each one that is not."""
+"""Pairs of similar languages, one in C-RASP and one not."""
 
 PROTOCOLS = {"quick": "huang-crasp-quick", "paper": "huang-crasp"}
 
@@ -53,14 +53,15 @@ Key = tuple[str, str]
     "Transformers go on to longer strings of what C-RASP can say, and of nothing else",
     "Huang et al. (2025), A Formal Framework for Understanding Length Generalization in "
     "Transformers, section 5; the languages from Yang, Veseli et al. (2026)",
-    about="Accuracy of causal transformers on 51-100 and 101-150 symbols after training on 50 "
-    "and less, without positions (NoPE) and with learned ones that begin anywhere (APE): "
+    about="Accuracy of causal transformers on 51-100 and 101-150 symbols after training on at "
+    "most 50, without positions (NoPE) and with learned positions that begin at any of them "
+    "(APE): "
     "the average over seeds, in percent; ours with its interval and the number of seeds. "
-    "The paper prints numbers of majority and parity alone; claims are also about pairs of "
-    f"languages that are alike, of which C-RASP holds one and not the other. {RULE}",
-    reduced="two layers of width 64 and at most 3,000 steps, half of them on lengths that grow "
-    "with success, instead of the smallest of several sizes and 30,000; one learning "
-    "rate; 20 test lengths with 256 strings each instead of every one.",
+    "The paper prints numbers for majority and parity only. Other claims compare pairs of "
+    f"similar languages, of which one is in C-RASP and the other is not. {RULE}",
+    reduced="two layers of width 64 and at most 3,000 steps, half of them on lengths that grow as "
+    "the network learns, instead of the smallest of several sizes and 30,000; one learning "
+    "rate; 20 test lengths with 256 strings each instead of every length.",
     core_hours=(1.3, None),
     figure=False,
 )
@@ -87,20 +88,20 @@ def findings(got: Mapping[Key, Got]) -> Findings:
 
 
 _REMARKS = (
-    "The paper's models say the answer as the next symbol; ours have one read-out at the last "
-    "symbol. Its tasks with whole strings as answers (sort, copy, addition) are not here: our "
-    "models say such answers all at once.",
-    "The paper's positions begin at a random first one, drawn anew for every string of every "
-    "batch; here it is a function of the string.",
-    "The languages other than majority and parity are from the suite `crasp`; those of the paper "
-    "are Bhattamishra et al.'s, and it shows them in a figure.",
-    f"A claim is about the models that learned strings of the training's lengths ({LEARNED:.0%} on "
-    "validation): of the others it cannot be said what they do on longer ones.",
+    "The paper's models generate the answer as the next symbol; ours have one read-out at the last "
+    "symbol. Its tasks with whole strings as answers (sort, copy, addition) are left out, because "
+    "our models give such answers in one step.",
+    "In the paper each string of each batch gets a random first position; here the first position "
+    "is a function of the string.",
+    "The languages other than majority and parity are from the suite `crasp`; the paper uses those "
+    "of Bhattamishra et al. and shows them in a figure.",
+    f"A claim is judged by the models that learned the training lengths ({LEARNED:.0%} on "
+    "validation); the others say nothing about longer strings.",
 )
 
 
 def claims(got: Mapping[Key, Got]) -> list[Claim]:
-    """Hold what was found against the paper's conjecture and its numbers."""
+    """Check the paper's conjecture and its numbers."""
 
     def claim(task: str, said: str, judge: Callable[[Score, float], Answer]) -> Claim:
         printed = task in PRINTED

@@ -63,9 +63,9 @@ Key = tuple[str, str]
     "Yang et al. (2025), PaTH Attention: Position Encoding via Accumulating Householder "
     "Transformations, Table 1; the task from Liu et al. (2023)",
     about="The share of bits read right, in percent, by one layer of attention with two heads "
-    "and width 64, on strings like those trained on (80 % of instructions are ignored), "
-    "sparser (98 %) and denser (10 %) ones; the paper prints errors. Averages over seeds, "
-    f"ours with an interval and the number of seeds. {RULE}",
+    "and width 64, on strings like those in training (80 % of instructions are ignored) and on "
+    "sparser (98 %) and denser (10 %) ones. The paper prints errors. Averages over seeds; ours "
+    f"with an interval and the number of seeds. {RULE}",
     reduced="strings of 128 symbols instead of 512, at most 3,000 steps of 32, one learning rate, "
     "1,024 test strings of each kind instead of 4,096.",
     core_hours=(0.9, None),
@@ -114,17 +114,17 @@ def findings(got: Mapping[str, Got], scores: Mapping[Key, Score]) -> Findings:
 
 
 _REMARKS = (
-    "Steps, batch and rate are not in what we have read of the paper; those of the scale paper are "
-    "Liu et al.'s (2023), with two rates.",
-    "The network is asked for the bit after every read, and for nothing else; as a language model "
-    "it would be trained on every next symbol too, most of which cannot be known.",
-    "The first kind of strings is drawn anew for the test. At 512 symbols no string of the "
-    "training comes again, and at 128 hardly one.",
+    "We found no steps, batch size or rate in the paper; the scale paper uses those of Liu et al. "
+    "(2023), with two rates.",
+    "The network only predicts the bit after every read. A language model would also be trained to "
+    "predict every other symbol, most of which are random.",
+    "The first kind of test strings has the distribution of the training strings, but new samples. "
+    "At 512 symbols no training string recurs, and at 128 almost none.",
 )
 
 
 def claims(scores: Mapping[Key, Score]) -> list[Claim]:
-    """Hold what was found against what the paper says about its table."""
+    """Check the paper's claims about its table."""
     others = [model for model in MODELS if model != "PaTH"]
     sparse, dense = f"{TASK}, sparse", f"{TASK}, dense"
     ours = {kind: scores["PaTH", kind] for kind in KINDS if ("PaTH", kind) in scores}

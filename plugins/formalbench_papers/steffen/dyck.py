@@ -83,7 +83,7 @@ LEARNED = 0.95
 """Accuracy from which a length counts as learned."""
 
 GUESSING = 0.6
-"""Up to this accuracy a length counts as not learned at all."""
+"""Accuracy up to which a length counts as not learned."""
 
 PAPER_STRINGS = 1000
 """On how many strings each of the authors' accuracies rests."""
@@ -181,7 +181,7 @@ def _agrees(ours: Score, theirs: float) -> Answer:
 
 
 def claims(curves: Curves) -> list[Claim]:
-    """Check what the slides and the report say."""
+    """Check the claims of slides and report."""
     return [
         *(_short_strings(curves, task) for task in LANGUAGES),
         *(_deteriorates(curves, task) for task in LANGUAGES),
@@ -258,7 +258,7 @@ def _hard_before_soft(curves: Curves, task: str) -> Claim:
 
 
 def first_alone(learned: Sequence[tuple[Answer, ...]]) -> Answer:
-    """Say whether somewhere the first is learned and the second is not, and nowhere the reverse."""
+    """Return whether in some case only the first is learned, and in no case only the second."""
     if not learned:
         return None
     if (False, True) in learned:
@@ -303,8 +303,8 @@ MODEL: Mapping[str, Value] = {
     "to recognise three languages at one string length, against that length. Lines: the "
     "mean over the seeds; dots: each seed; hollow marks: the authors' run; dashed: "
     "chance.",
-    reduced="four of the seven lengths, and at most 3,000 updates of 16 strings at the rate "
-    "0.001 instead of 15,000 updates of one string at 0.0003: three times the strings, a "
+    reduced="four of the seven lengths, and at most 3,000 updates of 16 strings at the rate 0.001 "
+    "instead of 15,000 updates of one string at 0.0003: three times as many strings, a "
     "fifth of the updates.",
     core_hours=(2.8, 4.2),
 )
@@ -378,7 +378,7 @@ def _rows(key: tuple[str, str], point: DyckPoint) -> list[Row]:
 
 
 def _too_short() -> str:
-    """Say which lengths have too few members, and how many these are."""
+    """Return which lengths have too few members, and how many these are."""
     few = [
         (title, length, members(task, length))
         for task, title in LANGUAGES.items()
@@ -389,31 +389,33 @@ def _too_short() -> str:
 
 
 _REMARKS = (
-    "Every length has networks of its own, trained and tested at that length, as in the authors' "
-    "code; three seeds, and ten at the scale paper where some learn all and others nothing; theirs "
-    "is one run.",
-    "Strings are kept apart (`task.split=by-string`): of each length half are for training, a "
-    "quarter each for validation, which chooses the checkpoint, and for the test. The authors draw "
-    "all from the same strings.",
-    f"Lengths with fewer than {FEWEST} members are left out, since so few cannot be divided: "
-    f"{_too_short()}. The authors train and test there on the same ones.",
+    "Each length has separate networks, trained and tested at that length, as in the authors' "
+    "code. There are three seeds (ten at the scale paper where some learn everything and others "
+    "nothing); the authors have one run.",
+    "Strings are kept apart (`task.split=by-string`): half of each length's strings are for "
+    "training, a quarter for validation, which chooses the checkpoint, and a quarter for the test. "
+    "The authors use the same strings for all three.",
+    f"Lengths with fewer than {FEWEST} members are left out, because so few cannot be split: "
+    f"{_too_short()}. There the authors train and test on the same strings.",
     "The slides print no numbers: those in the table are from the outputs in the authors' "
     "repository. They tried hard attention on Dyck-2 only.",
     "A cell holds if our average is within 2 points of the authors' accuracy or within its 95 % "
-    "interval, which is that of one run on 1,000 strings; it differs if our interval does not meet "
-    "theirs; otherwise the seeds cannot tell.",
-    "The published hard attention sees nothing: its code takes the positions for the batch, so "
-    "that each attends to itself alone, and the answer, read at CLS, is the same for all strings "
-    "of a length. Its argmax passes no gradient to queries and keys either. Ours attends, and "
-    "passes the gradient of the softmax (straight-through).",
+    "interval (of one run on 1,000 strings). It differs if the two intervals do not overlap. "
+    "Otherwise the verdict is “cannot tell”.",
+    "The published hard attention ignores its input: its code confuses positions with the batch, "
+    "so each position attends only to itself, and the answer, read at CLS, is the same for all "
+    "strings of a length. Its argmax also passes no gradient to queries and keys. Ours attends to "
+    "all positions and passes the gradient of the softmax (straight-through).",
     "Non-members are members with one symbol changed, half of all strings "
-    "(`task.outside=changed`), as the authors make them after Hahn. The brackets of some type then "
-    "do not add up: counting tells all three languages from their non-members, and nothing here "
-    "asks for nesting. Members are uniform here, and those of a random walk there.",
+    "(`task.outside=changed`), as the authors make them after Hahn. The numbers of opening and "
+    "closing brackets of some type then differ, so counting is enough for all three languages, and "
+    "no string tests nesting. Members are uniform here and come from a random walk in the authors' "
+    "code.",
     "Chance is 50 % and 1 bit at every length (dashed): members exist at even lengths only, and "
-    "the authors' 5, 25 and 75 are really 6, 26 and 76 symbols. So no baseline of 75 % hides here.",
-    "CLS stands in front and positions are fixed sinusoids; the authors have CLS at the end and "
-    "learn the frequencies.",
+    "the authors' 5, 25 and 75 are really 6, 26 and 76 symbols. So always rejecting does not score "
+    "75 %.",
+    "CLS is the first symbol and positions are fixed sinusoids; the authors have CLS at the end "
+    "and learn the frequencies.",
     "Two layers and two heads are fewer than the D + 1 = 3 layers of three heads with which hard "
     "attention can recognise Dyck-(1, 2) at every length (Yao et al. 2021, Theorem 4.1).",
 )

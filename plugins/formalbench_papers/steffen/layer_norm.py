@@ -57,12 +57,12 @@ def carry_out(bench: Bench) -> Findings:
 
 
 _REMARKS = (
-    "The slides show their networks as diagrams, and print no weights: these are our own "
-    "(`exact-dyck-1`, `exact-dyck-1-3`), by the same plan.",
+    "The slides show their networks as diagrams, and print no weights: we built our own after them "
+    "(`exact-dyck-1`, `exact-dyck-1-3`).",
     "The slides double the activations and stop there (ε = 10⁻⁵). The curves called output layer "
     "add that of Chiang & Cholak's Proposition 2, with η = 0.001 nats.",
     "Half of the strings are members. Of the others three quarters have as many closing as opening "
-    "brackets, so that counting does not tell them; the rest are near misses, edited members and "
+    "brackets, so that counting does not reveal them; the rest are near misses, edited members and "
     "uniform strings. Only even lengths have members.",
 )
 

@@ -193,7 +193,7 @@ def _rows(task: str, how: str, tests: Sequence[MeasuredAt]) -> Iterator[Row]:
 
 
 def claims(curves: Curves) -> list[Claim]:
-    """Hold what the report says of Figures 3 and 4 against what was trained."""
+    """Check the report's claims about Figures 3 and 4."""
     return [
         claim
         for task in LANGUAGES
@@ -202,7 +202,7 @@ def claims(curves: Curves) -> list[Claim]:
 
 
 def _pairs(curves: Curves, task: str) -> dict[int, tuple[DyckPoint, DyckPoint]]:
-    """Return what the construction does without and with layer norm, by length."""
+    """Return the construction's results without and with layer norm, by length."""
     plain, normed = (
         {point.length: point for point in curves.get((task, how), ())} for how in OPTIONS
     )
@@ -266,16 +266,16 @@ def _beats(curves: Curves, task: str) -> Claim:
 
 _REMARKS = (
     "The constructions are ours (`exact-dyck-1`, `exact-dyck-1-3`): the slides print no weights, "
-    "and those in the authors' code are others. Training begins at these weights and changes all "
-    "of them, as in their code: 15,000 updates of one string, Adam at 0.0003, ε = 10⁻⁵. Their "
-    "layer norm has a gain and a bias that are trained; ours has none.",
+    "and the authors' code has different ones. Training begins at these weights and changes all of "
+    "them, as in their code: 15,000 updates of one string, Adam at 0.0003, ε = 10⁻⁵. Their layer "
+    "norm has a gain and a bias that are trained; ours has none.",
     "Numbers are means over the last ten tests, after every 100 updates, of 100 strings each, as "
-    "are the authors'. Theirs are of one run.",
+    "in the authors' code. The authors have one run.",
     "Non-members are members with one symbol changed. Training and test strings are kept apart by "
     f"a hash; lengths with fewer than {FEWEST} members are left out, as in `steffen-dyck`.",
     "A cell is judged by accuracy alone, as in `steffen-dyck`: it holds if our average is within 2 "
-    "points of the authors' or within its 95 % interval, and differs if our interval does not meet "
-    "theirs.",
+    "points of the authors' or within its 95 % interval, and differs if the two intervals do not "
+    "overlap.",
     "Computed in double precision; the authors' code has single precision.",
 )
 

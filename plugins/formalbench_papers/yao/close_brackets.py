@@ -50,15 +50,15 @@ REMARKS = (
     "defaults, and the read-out is not tied to the embedding. The LSTM has one layer and "
     "embeddings as wide as its state.",
     "Every training step has fresh strings of one length, drawn as the paper's process draws "
-    "lengths; the paper goes through the same 2·10⁶ tokens again and again. The empty string, "
-    "which asks for no bracket, is left out. A step is a budget of tokens, as many as ten strings "
-    "have on average: the paper does not say its batch, its code has ten strings.",
+    "lengths; the paper goes through the same 2·10⁶ tokens again and again. The empty string is "
+    "left out, because it has no bracket to predict. A step is a budget of tokens, as many as ten "
+    "strings have on average: the paper gives no batch size, its code has ten strings.",
     "At the scale paper there are at most 120,000 updates, where 100 epochs of the authors' code "
     "have 490,000. The rate is halved after each 4,900 updates without a gain on validation (2,000 "
     "updates of twice as many tokens for languages of depth 15), as after each epoch of the "
-    "authors' code. Training stops after three such epochs. The gain is that of the loss there, "
-    "and of the share of validation strings without an error here. At the scale quick the rate "
-    "falls linearly at the end. Gradients are clipped to norm 1.",
+    "authors' code. Training stops after three such epochs. The gain is measured by the loss in "
+    "the paper, and by the share of validation strings without an error here. At the scale quick "
+    "the rate falls linearly at the end. Gradients are clipped to norm 1.",
     "Checkpoint and learning rate are chosen by the share of validation strings without any "
     "error, then by cross-entropy; what is reported is micro accuracy, over positions, as in "
     "the paper. One claim is about macro accuracy, over distances (Hewitt et al. 2020).",
@@ -77,7 +77,7 @@ BUDGET = (
     "two trials of three; for a Transformer one learning rate, 0.01, in place of the better of "
     "0.01 and 0.001; 2·10⁷ training tokens, each seen once, where the paper has up to 100 epochs "
     "of 2·10⁶; 10⁵ validation tokens of 2·10⁵. All 10⁶ test tokens. Rate and steps were set by "
-    "hand after single runs, which were looked at on longer strings, too; not those of the test."
+    "hand after single runs; these were also tested on longer strings, but not on the test strings."
 )
 """What ``quick`` has less in Figure 4, as a remark says it."""
 
@@ -138,7 +138,7 @@ class Trials:
 
     @cached_property
     def test(self) -> Score:
-        """Likewise."""
+        """The score of these trials on the longer test strings."""
         strings = [sum(one.test.cells.strings) if one.test else 0.0 for one in self.chosen]
         return self._score("test", self.tests, strings)
 
@@ -149,12 +149,12 @@ class Trials:
         return score_of(runs, str(len(runs)), None, key, failing=0.0, missing=self.got.missing)
 
     def higher(self, other: Trials, split: str, by: float = 0.0, metric: str = MICRO) -> Answer:
-        """Say whether these trials are above others on validation or test, as `answers.higher`."""
+        """Return whether these trials are above others on a split (see `answers.higher`)."""
         ones, others = (one.accuracies(split, metric) for one in (self, other))
         return higher(ones, others, by, missing=self.got.missing + other.got.missing)
 
     def reaches(self, least: float) -> Answer:
-        """Say whether they reach a share on the longer test strings.
+        """Return whether they reach a share on the longer test strings.
 
         Trials that do not reach it on validation did not learn the training lengths: their failure
         says nothing of longer strings.
@@ -241,7 +241,7 @@ class Lead:
 
     @property
     def alike(self) -> Answer:
-        """Whether both metrics say the same of it."""
+        """Whether both metrics agree."""
         said = {
             self.ahead.higher(self.behind, self.split, metric=metric) for metric in (MICRO, MACRO)
         }
@@ -251,7 +251,7 @@ class Lead:
 def similar_by_distance(comparisons: Sequence[Lead]) -> Claim:
     """Claim that findings do not depend on whether accuracy is over positions or distances."""
     return Claim(
-        "The findings are similar with accuracy over distances (macro): the same are ahead",
+        "The findings are similar with accuracy over distances (macro): the same models are ahead",
         "“the findings remain similar with either metrics” (appendix D.1)",
         "; ".join(
             f"{one.said}, {one.split}: {one.gap(MICRO):+.1f} points, macro {one.gap(MACRO):+.1f}"

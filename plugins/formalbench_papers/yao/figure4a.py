@@ -54,7 +54,7 @@ from formalbench_papers.yao.close_brackets import (
 )
 
 LAYERS = (1, 2, 3, 4, 5, 10)
-"""Of Figure 4(a)."""
+"""Numbers of layers in Figure 4(a)."""
 
 WIDTH = 30
 
@@ -68,7 +68,7 @@ POSITIONS = {"COS": "sinusoidal", "LEARN": "learned", "POS/N": "scalar-6000"}
 COLORS = {"COS": ORANGE, "LEARN": GREEN, "POS/N": BLUES[2]}
 
 SEEN = 700
-"""The longest training strings: beyond so many symbols no position was seen."""
+"""Maximum training length; later positions were never seen in training."""
 
 LONGEST, STRETCH = 1400, 100
 """The longest test strings, and over how many positions the curve of the figure is a mean."""
@@ -110,7 +110,7 @@ def by_position(bench: Bench, records: Sequence[Record]) -> list[Positions | Non
 
 
 def share(placed: Positions, first: int, stop: int) -> float:
-    """Return the share that is right of what is asked for from one position to before another.
+    """Return the accuracy between two positions.
 
     NaN if nothing is.
     """
@@ -143,12 +143,12 @@ ORDER = (2, 10, 1, 3, 4, 5)
     "yao-fig4a",
     "Only a scalar position generalizes to longer strings of Dyck-(8, 10)",
     f"{SOURCE}, Figures 4(a) and 7",
-    about="Share of close brackets predicted with confidence (more than 0.8 of the probability "
-    "of all closes) by Transformers of width 30 that were trained on strings of up to "
-    "700 symbols, on 701 to 1,400 (test) and on the training lengths (validation). COS: "
-    "sinusoidal positions; LEARN: learned; POS/N: one number, i/6000. Dots are trials. "
-    "The third panel is ours: where in the longer strings the two-layer networks are "
-    "right.",
+    about="Share of close brackets predicted with confidence (more than 0.8 of the probability of "
+    "all closes) by Transformers of width 30 that were trained on strings of up to 700 "
+    "symbols, on 701 to 1,400 (test) and on the training lengths (validation). COS: "
+    "sinusoidal positions; LEARN: learned; POS/N: one number, i/6000. Dots are trials. The "
+    "third panel, which is ours, shows at which positions of longer strings the two-layer "
+    "networks are right.",
     reduced="layers 1 and 2 instead of 1, 2, 3, 4, 5 and 10 (`--only 'L = 5'` trains one); "
     f"{REDUCED}.",
     core_hours=(1.3, 55),
@@ -192,9 +192,9 @@ def carry_out(bench: Bench) -> Findings:
 
 
 _ON_POSITIONS = (
-    "Most of a test string of 701 to 1,400 symbols is no further from its beginning than training "
-    "strings reach: the curve by position tells the parts from each other. It is of the two-layer "
-    "networks, on all test strings, counted where so many symbols stand before the one asked for."
+    "Most positions of a test string of 701 to 1,400 symbols also occur in training strings, so "
+    "the third panel shows accuracy by position: of the two-layer networks, on all test strings, "
+    "by the number of symbols before the predicted one."
 )
 
 
@@ -224,7 +224,7 @@ def _stretches(trial: Positions | None) -> Row:
 
 
 def claims(found: ByPositions, placed: Placed) -> list[Claim]:
-    """Hold the text about both figures against what was measured."""
+    """Check the text's claims about both figures."""
     two = {name: found[name, TWO] for name in POSITIONS if (name, TWO) in found}
     deep = {key: one for key, one in found.items() if key[1] >= TWO}
     shallow = {key: one for key, one in found.items() if key[1] == 1}

@@ -112,7 +112,7 @@ def _cells(found: ByModel) -> list[TableCell]:
 
 
 def claims(found: ByModel) -> list[Claim]:
-    """Hold the text about figures 4(b) and 4(c) against what was measured."""
+    """Check the text's claims about figures 4(b) and 4(c)."""
     pairs = {
         width: (one, found["LSTM", width])
         for (model, width), one in sorted(found.items())

@@ -115,10 +115,10 @@ def wanted(setting: DyckSetting, protocol: str, seeds: int) -> Wanted:
     "yao-fig5",
     "Transformer and LSTM on Dyck-(k, D)",
     f"{SOURCE}, Figures 5 and 8",
-    about="Share of close brackets predicted with confidence on the training lengths "
-    "(validation) and on strings up to twice as long (test), at the memory dimension of "
-    "10, 30 and 50 that validation chose: a two-layer Transformer with positions i/6000, "
-    "a one-layer LSTM, and the five-layer Transformer of Figure 8.",
+    about="Share of close brackets predicted with confidence on the training lengths (validation) "
+    "and on strings up to twice as long (test), at the memory dimension (10, 30 or 50) that "
+    "validation chose: a two-layer Transformer with positions i/6000, a one-layer LSTM, and "
+    "the five-layer Transformer of Figure 8.",
     reduced="k = 2 and 8 with D = 3 and 5 instead of four by four (`--only 'k = 32, D = 10'` "
     "trains one); one learning rate, 0.005, instead of two; 5,000 steps of 1,024 fresh "
     "tokens instead of up to 100 passes over 2,000,000; 50,000 tokens of validation "
@@ -202,7 +202,7 @@ def _of(one: Trials | None, split: str) -> str:
 
 
 def claims(found: Found) -> list[Claim]:
-    """Hold the text of section 6.2 and appendix D.2 against what was measured."""
+    """Check the claims of section 6.2 and appendix D.2."""
     best = best_settings(found)
     two = {key[1:]: one for key, one in best.items() if key[0] == TWO}
     hard = {key: best[LSTM, *key] for key in HARD if (LSTM, *key) in best}

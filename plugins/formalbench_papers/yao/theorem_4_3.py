@@ -34,7 +34,7 @@ FLIPS = 8
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """How far positions of so many bits went.
+    """Results with positions of a number of bits.
 
     Attributes:
         bits: b; 0 for positions that are not rounded.
@@ -46,7 +46,7 @@ class Break:
 
     @property
     def broken(self) -> bool:
-        """Whether there was an error at all."""
+        """Whether there was an error."""
         return self.tests[-1].accuracy < 1
 
     @property
@@ -61,9 +61,9 @@ class Break:
     "How many bits of position a hard-attention network needs for Dyck-(2, 2)",
     "Yao, Peng, Papadimitriou & Narasimhan (2021), Self-attention networks can process "
     "bounded hierarchical languages, Theorem 4.3",
-    about="The recogniser of Theorem 4.1 with positions rounded to b bits: the length up to "
-    "which it makes no error, against b. It doubles with every bit, so that the bits "
-    "must grow as the logarithm of the length.",
+    about="The recogniser of Theorem 4.1 with positions rounded to b bits: the length up to which "
+    "it makes no error, against b. It doubles with every bit, so the number of bits must "
+    "grow with the logarithm of the length.",
     reduced="Positions of up to 11 bits instead of 16.",
     core_hours=(0.003, 0.14),
 )
@@ -86,9 +86,9 @@ def carry_out(bench: Bench) -> Findings:
 
 
 _REMARKS = (
-    "The theorem is about every hard-attention network. Shown is one, which rounds its positions "
-    "i/n to multiples of 2^-b and computes everything else in double precision: it meets the "
-    "bound, up to a constant number of bits.",
+    "The theorem is about every hard-attention network. Here it is shown for one, which rounds its "
+    "positions i/n to multiples of 2^-b and computes everything else in double precision. It meets "
+    "the bound, up to a constant number of bits.",
     "The break length is the largest tested length with no error up to it. Tested is every even "
     f"length up to {EVERY_LENGTH_TO}, {DRAWN} spread over those beyond, and every even one within "
     f"{NEAR} of 2^b.",
@@ -149,7 +149,7 @@ def telling_strings(task: Task, length: int) -> Symbols:
 
 
 def claims(found: Sequence[Break], exact: Break) -> list[Claim]:
-    """Hold what was found against the theorem."""
+    """Check the theorem."""
     bits = [float(one.bits) for one in found]
     lengths = [one.length for one in found]
     tokens = np.array(lengths) + 2  # with those that begin and end a string
@@ -158,7 +158,7 @@ def claims(found: Sequence[Break], exact: Break) -> list[Claim]:
     ends = f"b = {found[0].bits}: {lengths[0]:,}; b = {found[-1].bits}: {lengths[-1]:,}"
     return [
         Claim(
-            "positions of b bits break the network at some length, whatever b",
+            "for every tested b, positions of b bits break the network at some length",
             "Theorem 4.3: no o(log n) bits do",
             f"an error for each of b = {found[0].bits} … {found[-1].bits}",
             all(one.broken for one in found),
@@ -170,14 +170,14 @@ def claims(found: Sequence[Break], exact: Break) -> list[Claim]:
             abs(slope - 1) < 0.05,
         ),
         Claim(
-            "b bits are enough for as many tokens as there are positions to tell apart",
+            "b bits are enough for as many tokens as there are distinct positions",
             "a vector of o(log n) bits cannot represent n positions uniquely (§4)",
             f"2^b - 2 brackets and the two tokens around them, for {sum(doubled)} of "
             f"{len(doubled)} b",
             all(doubled),
         ),
         Claim(
-            "not rounded, the same network goes on",
+            "without rounding, the same network makes no error",
             "Theorem 4.1",
             f"no error up to {exact.length:,}, the longest tested",
             not exact.broken and exact.length >= max(lengths),
@@ -199,9 +199,7 @@ def _draw(found: Sequence[Break]) -> Figure:
     lines = [
         Series(bits, [2**b for b in bits], GREY, "2ᵇ", "--", width=1),
         tested(True, BLUES[1], "tested, no error", "_"),
-        Series(
-            bits, [one.length for one in found], INK, "break length: all right up to here", "o-"
-        ),
+        Series(bits, [one.length for one in found], INK, "break length: no error up to here", "o-"),
         tested(False, RED, "first error", "x"),
     ]
     panel = Panel(

@@ -6,13 +6,13 @@ A line is a transition or a final state, its fields separated by white space::
     1               a lone number is a final state
 
 The state named first starts. Where a symbol has no transition, it leads to a state that accepts
-nothing. The alphabet is that of the transitions, in the order of code points. The task is called
-as the file, in lower case, with hyphens for dots and underscores: ``04.04.SL.2.1.0.att`` is
+nothing. The alphabet is that of the transitions, in the order of code points. The task's name is
+the file's in lower case, with hyphens for dots and underscores: ``04.04.SL.2.1.0.att`` is
 ``04-04-sl-2-1-0``.
 
 Automata must be deterministic, without weights and without the empty symbol.
-`formalbench_tasks.limits` says how large they may be. Every mistake is a `RequestError` of one line
-that names the file and, where there is one, the line in it.
+`formalbench_tasks.limits` says how large they may be. Every error is a `RequestError` of one line
+that names the file and, if possible, the line in it.
 
 Reference: van der Poel et al. (2024), "MLRegTest: a benchmark for the machine learning of regular
     languages".
@@ -37,7 +37,7 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class _Written:
-    """An automaton as its file has it.
+    """The contents of an automaton's file.
 
     Attributes:
         states: a number for each, in the order in which they are named.
@@ -51,7 +51,7 @@ class _Written:
         self.accept: set[int] = set()
 
     def take(self, fields: list[str]) -> None:
-        """Take what a line says."""
+        """Add the contents of a line."""
         if len(fields) == 1:
             self.accept.add(self._state(fields[0]))
             return

@@ -56,7 +56,7 @@ class Automaton:
 
     @cached_property
     def paths(self) -> Paths:
-        """How many strings lead from each state to each class, and a sampler on top of it."""
+        """Counts of strings from each state to each class, with a sampler."""
         return Paths(self.transitions, self.classes, self.start)
 
     def states(self, strings_BN: Symbols) -> Ints:
@@ -77,7 +77,7 @@ class Automaton:
         return self.classes[states_B]
 
     def _classify_few(self, strings_BN: Symbols) -> Labels:
-        """Classify strings one by one: for a few, numpy's calls cost the most."""
+        """Classify strings one by one, which is faster than numpy for a few."""
         moves, ends = self._plain, []
         for symbols in strings_BN.tolist():
             state = self.start
@@ -102,7 +102,7 @@ class Automaton:
 
     @cached_property
     def live(self) -> Mask:
-        """Which states some string leads to class 1 from, (Q,)."""
+        """Whether some string leads from each state to class 1, (Q,)."""
         live_Q: Mask = self.classes == 1
         while True:
             grown_Q = live_Q | live_Q[self.transitions].any(axis=1)
@@ -139,8 +139,8 @@ def from_table(rows: Sequence[Sequence[int]], classes: Sequence[int], start: int
 def minimise(automaton: Automaton) -> Automaton:
     """Return the smallest automaton with the same class for every string.
 
-    Its states are numbered in the order in which a breadth-first search from the
-    start meets them, so that equal functions give equal tables.
+    States are numbered in breadth-first order from the start, so that equal functions give equal
+    tables.
 
     """
     table_QS, blocks_Q = automaton.transitions, _equivalent(automaton)
@@ -153,7 +153,7 @@ def minimise(automaton: Automaton) -> Automaton:
 
 
 def _equivalent(automaton: Automaton) -> Ints:
-    """Return a number for each state, equal iff no string tells two states apart, (Q,).
+    """Return the equivalence class of each state, (Q,).
 
     Reference: Hopcroft (1971), "An n log n algorithm for minimizing states in a finite
         automaton".
@@ -178,7 +178,7 @@ def _equivalent(automaton: Automaton) -> Ints:
                     inside, members[block] = members[block] - inside, inside
                 else:
                     members[block] -= inside
-                # The smaller part is new. It will do, unless the whole was waiting still.
+                # The smaller part is new and suffices, unless the whole is still in the queue.
                 for state in inside:
                     block_Q[state] = len(members)
                 pending.add(len(members))
@@ -197,7 +197,7 @@ def _sources(table_QS: Ints) -> list[list[list[int]]]:
 
 def _reachable(table_QS: Ints, start: int) -> list[int]:
     order, known = [start], {start}
-    for state in order:  # grows while it is walked: breadth first
+    for state in order:  # grows during the loop: breadth first
         for target in table_QS[state].tolist():
             if target not in known:
                 known.add(target)

@@ -17,9 +17,9 @@ or an automaton, with every transition::
       even: {a: odd, b: even}
       odd: {a: even, b: odd}
 
-Optional: ``summary``, ``reference``, ``keywords`` (what else people call it), ``version`` (raise it
-with every change to the language), ``objectives`` (the default first), ``splits`` and ``sampling``:
-how strings are drawn.
+Optional: ``summary``, ``reference``, ``keywords`` (other names), ``version`` (raise it with every
+change to the language), ``objectives`` (the default first), ``splits`` and ``sampling``: how
+strings are drawn.
 
 The version in listings and records is 1000 times the number that `SAMPLERS` gives the sampling,
 plus the file's. If a sampling changes, every file's task is a new one, and old records no longer
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 SAMPLERS = {"near-misses": 2, "edited": 0, "uniform": 0, "long-runs": 0}
-"""The ways of drawing strings; raised whenever one draws any other string of the same file."""
+"""Version of each sampling; raise it whenever it draws a different string for the same file."""
 
 Objective = Literal["classify", "tag", "next-symbols"]
 OBJECTIVES: tuple[Objective, ...] = ("classify", "tag", "next-symbols")
@@ -69,7 +69,7 @@ _AUTOMATON = ("states", "start", "transitions", "accept")
 
 
 def _once(targets: object) -> object:
-    """Refuse a symbol that is there as a number and as text."""
+    """Check that no symbol is given both as a number and as text."""
     if isinstance(targets, dict) and len(set(map(str, targets))) < len(targets):
         raise ValueError("a symbol is there twice")
     return targets
@@ -80,7 +80,7 @@ Targets = Annotated[dict[Label, Label], BeforeValidator(_once)]
 
 
 class LanguageFile(TaskFile):
-    """What the file holds."""
+    """The contents of the file."""
 
     alphabet: Alphabet
     regex: Annotated[str, Field(strict=True)] | None = None
@@ -101,7 +101,7 @@ class LanguageFile(TaskFile):
         if given and len(given) < len(_AUTOMATON):
             missing = " and ".join(repr(key) for key in _AUTOMATON if key not in given)
             raise ValueError(f"an automaton needs the key {missing}")
-        self.definition()  # its mistakes are those of the file
+        self.definition()  # its errors are reported as the file's
         return self
 
     def definition(self) -> Definition:
@@ -151,7 +151,7 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
 
     Args:
         path: the file, for messages.
-        data: what it holds, as read by a safe YAML loader.
+        data: its contents, read by a safe YAML loader.
 
     Raises:
         RequestError: one line, if anything in it cannot be used.
@@ -174,7 +174,7 @@ def factory_of(path: Path, definition: Definition, sampling: str) -> Callable[[]
     """Return what makes the language of a file."""
 
     def build() -> Language:
-        from formalbench_tasks.automata.regular_language import DRAWN  # here: it imports numpy
+        from formalbench_tasks.automata.regular_language import DRAWN  # lazy: imports numpy
 
         try:
             return DRAWN[sampling](definition)

@@ -1,7 +1,7 @@
-"""Strings with long runs: what counts a run up to a bound does not know the parity of a long one.
+"""Strings with long runs, whose parity bounded counting does not determine.
 
 Uniform strings have short runs (of two symbols, one in 256 is longer than 8), so an automaton that
-counts up to a bound, and is wrong beyond it, is right on nearly all of them.
+counts only up to a bound is right on nearly all of them.
 
 Legend: B strings, N positions, Q states, S symbols, C columns of a chain: S of them.
 """
@@ -26,7 +26,7 @@ MOST = 256
 
 
 def mean_runs(length: int) -> tuple[int, ...]:
-    """Return the mean lengths of runs that strings have, each of as many strings.
+    """Return the mean run lengths; equally many strings have each of them.
 
     About a half, a quarter, an eighth and a sixteenth of the string, as powers of two; and 2, as
     uniform strings of two symbols have.
@@ -99,8 +99,8 @@ class LongRuns:
         """Draw non-members, where both classes have strings of the length; (count, N).
 
         A member becomes one if the border between two of its runs moves by a symbol, which changes
-        the parity of both. Where no border that is tried leads outside, a non-member is drawn that
-        has runs of the same mean length.
+        the parity of both. If no tried border leads outside, a non-member with runs of the same
+        mean length is drawn.
         """
         means = np.array(mean_runs(length))
         mean_B = means[stream.integers(len(means), count)]
@@ -122,7 +122,7 @@ class LongRuns:
 
 
 def move_border(stream: Stream, strings_BN: Symbols) -> Symbols:
-    """Move a border between two runs by a symbol, to either side; (B, N). None, of a single run."""
+    """Move a border between two runs by a symbol, to either side, if there is one; (B, N)."""
     left_B = one_of(stream, strings_BN[:, :-1] != strings_BN[:, 1:])
     side_B = stream.integers(2, len(strings_BN))
     found = np.flatnonzero(left_B >= 0)

@@ -31,23 +31,23 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 FEW = 4
-"""Strings that plain Python walks along faster, one by one, than numpy all together."""
+"""Maximum number of strings for which plain Python is faster than numpy."""
 
-_NONE = -(1 << 40)  # the exponent of a count of zero: below every other
+_NONE = -(1 << 40)  # exponent of a zero count, below all others
 
-_LEAST = -1000  # smaller shares are raised to 2^-1000: never drawn, and never subnormal
+_LEAST = -1000  # smaller shares are raised to 2^-1000, which is never drawn and not subnormal
 
 _POWERS = np.ldexp(1.0, [0, *range(_LEAST, 0)])  # of two, by exponent: -1 is the last
 
 BLOCK = 1 << 20  # numbers held at once in a table of thresholds
 
-_PLAIN = 1 << 16  # numbers of a table that may become plain ones
+_PLAIN = 1 << 16  # maximum numbers of a table that are converted to plain ones
 
 _AT_ONCE = 1 << 16  # uniform numbers drawn at once
 
 _STRETCH = 4096  # lengths whose counts are held at once, unless there are many rows
 
-_LARGE = 1 << 12  # transitions of an automaton that are not all looked at for a few strings
+_LARGE = 1 << 12  # from this many transitions on, a few strings do not need all of them
 
 Row = tuple[Floats, Ints]
 """The counts at one length, (R,): mantissas and exponents."""
@@ -57,13 +57,13 @@ Choose = Callable[[Ints, Floats], Ints]
 
 
 class Paths:
-    """Path counts of one automaton, extended as longer strings are asked for.
+    """Path counts of one automaton, extended when longer strings are needed.
 
     Args:
         transitions_QS: (Q, S) the state reached from each state by each symbol.
         classes_Q: (Q,) the class of each state.
         start: the state of the empty string.
-        stretch: lengths whose counts are kept at a time; None for as many as memory bears.
+        stretch: lengths whose counts are kept at a time; None for a number that fits memory.
         weights_S: how often each symbol counts, whole numbers: a string counts as
             often as the product of its symbols' says. None for once.
     """
@@ -92,7 +92,7 @@ class Paths:
         self._counts = Counts(empty, self._longer, stretch)
 
     def has_class(self, length: int, label: int) -> bool:
-        """Say whether any string of this length has this class."""
+        """Return whether any string of this length has this class."""
         if length < 0 or not 0 <= label < self.num_classes:
             return False
         return bool(self._counts.at(length)[0][self._start_C[label]] > 0)
@@ -124,8 +124,8 @@ class Paths:
             stream: where every number comes from: one per symbol, position by position.
             length: N.
             classes_B: (B,) the class of each string; the length must have it.
-            starts_B: (B,) the state to start each string from, which must lead to its class in
-                so many symbols; None for the start.
+            starts_B: (B,) the state to start each string from, from which its class must be
+                reachable in `length` symbols; None for the start.
 
         Returns:
             (B, N) symbol ids.
@@ -170,7 +170,7 @@ class Paths:
         return chosen_B
 
     def _sample_few(self, stream: Stream, length: int, rows_B: Ints) -> Symbols:
-        """Draw the same strings as `sample`, one by one: for a few, numpy's calls cost the most."""
+        """Draw the same strings as `sample`, one by one, which is faster for a few."""
         thresholds_NSR, next_SR = self._plain(length)
         uniform_NB = stream.uniform((length, len(rows_B))).tolist()
         strings = []
@@ -218,14 +218,14 @@ class Paths:
 
 
 class Counts:
-    """The counts at every length, made as they are asked for.
+    """The counts at every length, computed on demand.
 
-    Lengths are cut into stretches. The first row of each is kept, and all rows of the
-    stretch that was asked for last.
+    Lengths are cut into stretches. The first row of each is kept, and all rows of the last used
+    stretch.
 
     Args:
         empty: the row of the empty string.
-        longer: makes the next length's row of a row.
+        longer: computes the next length's row from a row.
         stretch: lengths per stretch.
     """
 

@@ -15,8 +15,8 @@ Everything else is a symbol and must be in the alphabet. There are no character
 classes and no wildcard: ``.`` is the symbol ``.``. White space is ignored, unless it is
 in the alphabet. An alternative must not be empty: ``(a|())`` rather than ``(a|)``.
 
-The automaton comes from automata-lib. `formalbench_tasks.automata.regex` decides membership
-on the parsed expression itself, and shares nothing with the automaton.
+The automaton comes from automata-lib. The oracle decides membership on the parsed expression and
+shares nothing with the automaton.
 
 The library's own has none, and the number of subsets may double with every symbol of an
 expression.
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class RegexError(ValueError):
-    """A regular expression that cannot be used; the message is one line."""
+    """An invalid regular expression; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def parse(text: str, alphabet: Sequence[str]) -> Node:
     """Read a regular expression.
 
     Raises:
-        RegexError: naming the place (counted from 1) and what is wrong there.
+        RegexError: with the position (counted from 1) and the error.
     """
     if len(text) > MOST_CHARACTERS:
         raise RegexError(f"{len(text)} characters are too many: at most {MOST_CHARACTERS}")
@@ -101,7 +101,7 @@ class _Parser:
 
     def expression(self) -> Node:
         node = self._either()
-        if self._peek():  # only a parenthesis too many ends an expression early
+        if self._peek():  # only an extra parenthesis ends an expression early
             raise self._error("this ')' closes nothing")
         return node
 
@@ -171,7 +171,7 @@ class _Parser:
         return Symbol(self._ids[char])
 
     def _peek(self) -> str:
-        """Return the next character that means something, or '' at the end."""
+        """Return the next significant character, or '' at the end."""
         while self._at < len(self._text):
             char = self._text[self._at]
             if not char.isspace() or char in self._ids:
@@ -212,7 +212,7 @@ def compile_regex(text: str, alphabet: Sequence[str]) -> Automaton:
 
 
 def _letter(index: int) -> str:
-    """Return a letter that automata-lib's own dialect gives no meaning to."""
+    """Return a letter without a special meaning in automata-lib's dialect."""
     return chr(0x4E00 + index)
 
 
@@ -231,7 +231,7 @@ MOST_SUBSETS = 20_000
 MOST_TRANSITIONS = 2_000_000
 
 MOST_MEMBERS = 3_000_000
-"""Of all subsets together."""
+"""Maximum total size of all subsets."""
 
 
 class TooLargeError(ValueError):
@@ -247,7 +247,7 @@ def determinise(nfa: NFA, letters: Sequence[str]) -> tuple[list[list[int]], list
     found = _Subsets(nfa, min(MOST_SUBSETS, MOST_TRANSITIONS // len(letters)))
     found.number_of(frozenset({nfa.initial_state}))
     rows = []
-    for subset in found.subsets:  # grows while it is walked
+    for subset in found.subsets:  # grows during the loop
         moves: dict[str, set[int]] = {}
         for state in subset:
             for letter, targets in nfa.transitions.get(state, {}).items():
@@ -295,7 +295,7 @@ class _Subsets:
 
 
 def matches(node: Node, string: Sequence[int]) -> bool:
-    """Say whether a parsed expression describes the whole string."""
+    """Return whether a parsed expression describes the whole string."""
     return bool(_Matcher(string).ends(node, 1) >> len(string) & 1)
 
 
@@ -346,7 +346,7 @@ def _union(several: list[int], begins: int) -> int:
         first = begins & -begins
         more = several[first.bit_length() - 1]
         found |= more
-        # Whatever can be reached from an end was reached from here.
+        # Everything reachable from this end has been added already.
         begins &= ~(first | more)
     return found
 
@@ -400,7 +400,7 @@ class TableDefinition:
 
     def build(self) -> Automaton:
         """Return the minimal automaton."""
-        from formalbench_tasks.automata.automaton import from_table  # here: it imports numpy
+        from formalbench_tasks.automata.automaton import from_table  # lazy: imports numpy
 
         classes = [int(state in self.accept) for state in range(len(self.rows))]
         return from_table(self.rows, classes, self.start)

@@ -101,7 +101,7 @@ class RegularLanguage(AutomatonFunction, HasMembers):
         return (0.0, 1.0) if self.has_members(length) else (1.0, 0.0)
 
     def has_members(self, length: int) -> bool:
-        """Say whether the language has a member of exactly this length."""
+        """Return whether the language has a member of exactly this length."""
         return self.automaton.paths.has_class(length, 1)
 
     def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:
@@ -114,7 +114,7 @@ class RegularLanguage(AutomatonFunction, HasMembers):
         return self.automaton.paths.sample(stream, length, np.ones(count, dtype=np.int64))
 
     def next_symbols(self, strings_BN: Symbols) -> Mask:
-        """Say what may follow every prefix, the empty one first, (B, N+1, S+1)."""
+        """Return what may follow every prefix, the empty one first, (B, N+1, S+1)."""
         return self.automaton.next_symbols(strings_BN)
 
     def _mixed(self, length: int) -> bool:

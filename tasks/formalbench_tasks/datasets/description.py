@@ -49,12 +49,12 @@ if TYPE_CHECKING:
     from formalbench_tasks.datasets.source import DataSet, FunctionSet
 
 READER = 1
-"""Raised whenever another string is drawn, or another answer given, of the same files."""
+"""Version of the sampling; raise it whenever strings or answers of the same files could change."""
 
 SPLITS = ("train", "validation", "test")
 
 MOST_PARTS = 100
-"""Of a test."""
+"""Maximum number of parts of a test."""
 
 
 def _existing(name: object, info: ValidationInfo) -> Path:
@@ -65,7 +65,7 @@ def _existing(name: object, info: ValidationInfo) -> Path:
     path = info.context / name
     try:
         found = name.isprintable() and path.is_file()
-    except OSError:  # its name is longer than any can be
+    except OSError:  # the name is too long for the file system
         found = False
     if not found:
         raise ValueError(f"no file {path if name.isprintable() else show(name)}")
@@ -128,7 +128,7 @@ class DataParts(Part):
 
 
 class DataFile(TaskFile):
-    """What the YAML file holds."""
+    """The contents of the YAML file."""
 
     data: DataParts
     alphabet: Alphabet | None = None
@@ -179,7 +179,7 @@ class Description:
         alphabet: None for the symbols of the training strings.
         classes: None for the labels of the training strings.
         separated: whether symbols are separated by spaces.
-        theory: what theory says of it, as far as the file does.
+        theory: its language classes, if the file states them.
         function: whether answers are strings.
     """
 
@@ -219,7 +219,7 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     )
 
     def look() -> dict[str, Any]:
-        from formalbench_tasks.datasets.reading import facts_of  # here: it imports numpy
+        from formalbench_tasks.datasets.reading import facts_of  # lazy: imports numpy
 
         return facts_of(described)
 
@@ -238,7 +238,7 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
 
 def _build(described: Description) -> DataSet | FunctionSet:
     from formalbench_tasks.datasets.source import (
-        FunctionSet,  # here: they import numpy
+        FunctionSet,  # lazy: imports numpy
         data_set,
     )
 
@@ -250,6 +250,6 @@ def _theory(name: str | None) -> Theory | None:
     if name is None:
         return None
     note = "as the data set states it"
-    if name == "regular":  # a group that is not solvable is hardly what it means
+    if name == "regular":  # `regular` would mean a group that is not solvable
         return Theory("regular", note=note)
     return Theory.least(name, note)

@@ -1,8 +1,8 @@
 """The files of a data set, read into tables of ids.
 
-So the strings of a length stand together and are found by halving, whatever their number.
+Strings of a length are adjacent, and are found by binary search.
 
-Every mistake is a `RequestError` of one line that names the file and the line in it.
+Every error is a `RequestError` of one line that names the file and the line in it.
 
 Legend: L lengths, B strings (of a length, or in all) or strings in all, N symbols of each or
 symbols of a string, T symbols in all.
@@ -136,7 +136,7 @@ def as_keys(symbols_BN: Ints) -> npt.NDArray[np.void]:
 
 
 MOST_SYMBOLS = 10_000
-"""Of the alphabet that data has."""
+"""Maximum size of the alphabet."""
 
 MOST_CLASSES = 1_000
 
@@ -181,7 +181,7 @@ class _Read:
 
 
 def facts_of(described: Description) -> dict[str, Any]:
-    """Look a data set through once, keep it in the cache, and say what is in it."""
+    """Read a data set once, cache it, and return a summary."""
     from formalbench_tasks.datasets.source import DataSet
 
     table = read_table(described)
@@ -276,7 +276,7 @@ def _read_part(
 
 
 def written(line: str) -> str:
-    """Return a label or an answer as a line has it, whatever spaces stand around and within."""
+    """Return a line's label or answer with normalised spaces."""
     return " ".join(line.split())
 
 
@@ -376,7 +376,7 @@ def _shared(parts_B: Ints, same_B: Ints) -> int:
 def _check_labels(
     described: Description, read: _Read, rows_B: Labels, labels_B: Ints, same_B: Ints
 ) -> None:
-    """Refuse one string with two labels."""
+    """Check that no string has two labels."""
     bad = np.flatnonzero(same_B & (labels_B[1:] != labels_B[:-1]))
     if len(bad):
         one, other = (_place(described, read, int(rows_B[bad[0] + at])) for at in (0, 1))

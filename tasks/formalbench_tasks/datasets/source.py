@@ -52,11 +52,11 @@ class Data(Language):
         self._rows: dict[int, Labels] = {}
 
     def chosen(self, length: int) -> Mask:
-        """Say which strings of a length are drawn, (B,) of the table's."""
+        """Return which strings of a length are drawn, (B,) of the table's."""
         raise NotImplementedError
 
     def has_length(self, length: int) -> bool:
-        """Say whether any string that is drawn has this length."""
+        """Return whether any string that is drawn has this length."""
         return len(self.rows(length)) > 0
 
     def rows(self, length: int) -> Labels:
@@ -81,7 +81,7 @@ class Data(Language):
         return tuple((counts / max(len(labels), 1)).tolist())
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which strings are in the data, whatever they are for."""
+        """Return which strings are in any part of the data."""
         return self.table.find(strings_BN)[1]
 
     def classify(self, strings_BN: Symbols) -> Labels:
@@ -121,7 +121,7 @@ class DataPart(Data, HasFixedStrings):
         self._numbers = groups
 
     def chosen(self, length: int) -> Mask:
-        """Say which strings are of this split."""
+        """Return which strings are of this split."""
         inside: Mask = np.isin(self.table.block(length).parts, list(self._numbers.values()))
         return inside
 
@@ -140,7 +140,7 @@ class DataSet(Data, HasParts):
     """All of it. Drawn are strings of the test, where it has any of a length, or else others."""
 
     def chosen(self, length: int) -> Mask:
-        """Say which strings are of the test; all, if it has none of this length."""
+        """Return which strings are of the test; all, if it has none of this length."""
         tested: Mask = self.table.block(length).parts >= TEST
         return tested if tested.any() else ~tested
 
@@ -153,7 +153,7 @@ class DataSet(Data, HasParts):
         return self._parts[split]
 
     def overlap(self) -> str:
-        """Say how many strings of the test are trained on."""
+        """Return how many strings of the test are trained on."""
         if not self.table.shared:
             return ""
         tested = int((self.table.parts >= TEST).sum())
@@ -248,11 +248,11 @@ class DataFunction(Transduction):
         return self.data.sample(stream, length, count)
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which strings are in the data."""
+        """Return which strings are in the data."""
         return self.data.in_domain(strings_BN)
 
     def has_length(self, length: int) -> bool:
-        """Say whether any string that is drawn has this length."""
+        """Return whether any string that is drawn has this length."""
         return self.data.has_length(length)
 
     def transduce(self, strings_BN: Symbols) -> tuple[Symbols, Labels]:
@@ -303,7 +303,7 @@ class FunctionSet(DataFunction, HasParts):
         return self._parts[split]
 
     def overlap(self) -> str:
-        """Say how many strings of the test are trained on."""
+        """Return how many strings of the test are trained on."""
         return self._whole.overlap()
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Stacks read for every prefix; bracket shapes drawn exactly.
+"""Stacks of every prefix; exact sampling of bracket shapes.
 
 No stack is kept. The innermost open bracket after a position is the latest one that
 opened to the depth there is now, so one stable sort of the positions by depth finds it.
@@ -85,12 +85,12 @@ def depths(opens_BN: Mask) -> Ints:
 
 
 def dress(opens_BN: Mask, types: Ints) -> Symbols:
-    """Give types to brackets, (B, N); what an open bracket has, its close has.
+    """Assign types to brackets, (B, N); a close gets the type of its open bracket.
 
     Args:
         opens_BN: which positions open; never more closes than opens before them.
         types: (B, opens) the type of each open bracket from the left; all strings have as
-            many. Where brackets stay open, their types are used and no others.
+            many. Types of brackets that stay open are used as well.
     """
     strings_BN = np.empty(opens_BN.shape, dtype=np.int64)
     strings_BN[opens_BN] = 2 * types.reshape(-1)
@@ -120,11 +120,11 @@ def _tops(opens_BN: Mask, depths_BN: Ints) -> Ints:
 Floats = npt.NDArray[np.float64]
 
 _LEAST = 2.0**-900
-"""Shares below it are taken for 0, so that none is ever subnormal."""
+"""Smaller shares are set to 0, so that none is subnormal."""
 
 
 class HeldShapes:
-    """Draws shapes whose first part may not end.
+    """Samples shapes whose first part must not end.
 
     Args:
         deepest: the greatest depth.
@@ -211,7 +211,7 @@ class Shapes:
         self._held: dict[int, HeldShapes] = {}
 
     def exist(self, length: int, end: int = 0) -> bool:
-        """Say whether there are any of this length that leave `end` brackets open."""
+        """Return whether there are any of this length that leave `end` brackets open."""
         check_length(length)
         deep_enough = self.deepest is None or end <= self.deepest
         return deep_enough and length >= end and (length - end) % 2 == 0
@@ -293,7 +293,7 @@ def draw_too_deep(paths: Paths, stream: Stream, length: int, count: int) -> Mask
 
 
 def rising_share(depths: Ints, remaining: int | Ints) -> Floats:
-    """Return the share, among the ways down to 0 in so many steps, of those that open first.
+    """Return the share of paths down to 0 in `remaining` steps that open first.
 
     From depth h there are (h+1)/(r+1) · C(r+1, (r-h)/2) ways in r steps (Bertrand's ballot
     theorem); dividing those from h+1 in r-1 steps by them leaves this. Numerator and

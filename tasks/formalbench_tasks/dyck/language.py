@@ -107,7 +107,7 @@ def length_distribution(deepest: int | None, longest: int) -> Probabilities:
 def draw_corpus(
     stream: Stream, types: int, deepest: int | None, window: Window, tokens: int
 ) -> Strings:
-    """Draw strings one after another until they have so many tokens, END included.
+    """Draw strings one after another until they have `tokens` tokens, END included.
 
     Before the least length the process is not let end: it draws again, and so opens. A string
     that has not ended by the greatest length is dropped.
@@ -160,7 +160,7 @@ def _draw_shapes(stream: Stream, deepest: int | None, window: Window) -> tuple[M
             opens_G &= depths_G < deepest
         opens_NB[position, going] = opens_G
         depths_G += 2 * opens_G - 1
-        # Who cannot come back in time is dropped, and so are all at the last position.
+        # Strings that cannot return to depth 0 in time are dropped.
         back_G = depths_G < longest - position - 1
         going, depths_G = going[back_G], depths_G[back_G]
         if not len(going):
@@ -189,7 +189,7 @@ _MANY = Theory(
 )
 
 MOST_STATES = 4_096
-"""Of the automaton of a bounded language, one for each stack and a dead one."""
+"""Maximum states of a bounded language's automaton: one for each stack, and a dead one."""
 
 
 @task(
@@ -320,7 +320,7 @@ class Dyck(
         return types_BP, tops_BP
 
     def next_symbols(self, strings_BN: Symbols) -> Mask:
-        """Say what may follow every prefix, the empty one first, (B, N+1, S+1)."""
+        """Return what may follow every prefix, the empty one first, (B, N+1, S+1)."""
         read = brackets.read(strings_BN, self.deepest)
         types_BP, _ = self.open_brackets(strings_BN)
         allowed = np.zeros((*types_BP.shape, len(self.alphabet) + 1), dtype=np.bool_)
@@ -378,7 +378,7 @@ class Dyck(
         return self.misses.draw(stream, length, count)
 
     def has_members(self, length: int) -> bool:
-        """Say whether the length is even."""
+        """Return whether the length is even."""
         return self.shapes.exist(length)
 
     def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:

@@ -28,13 +28,13 @@ from formalbench_tasks.near_misses import (
 Ints = npt.NDArray[np.int64]
 
 UNBALANCED = ("flip", "type", "unclosed")
-"""Kinds that counting brackets tells from members."""
+"""Kinds that counting brackets distinguishes from members."""
 
 BALANCED = ("crossed", "shuffled", "exchange", "too-deep")
-"""Kinds that it does not, beside ``rearranged``."""
+"""Other kinds, except ``rearranged``."""
 
 ROOM = 6
-"""The shortest strings whose inner brackets can always be brought into a wrong order."""
+"""Minimum length at which inner brackets can always be put into a wrong order."""
 
 
 class NearMisses:

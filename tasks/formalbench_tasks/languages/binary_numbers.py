@@ -5,7 +5,7 @@ Numbers are Python's whole numbers, exact at every length; no float is involved.
 Numbers are Python's whole numbers, exact at every length; no float is involved.
 
 Legend: B strings, N symbols or positions, M symbols of the longest answer, K numbers of an
-equation, A strings to be spoilt.
+equation, A strings to corrupt.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class BinaryOperation(Transduction):
         return strings_BN
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which strings are two numbers of a bit or more with one sign between, (B,)."""
+        """Return which strings are two numbers of a bit or more with one sign between, (B,)."""
         if strings_BN.shape[1] < 3:
             return np.zeros(len(strings_BN), dtype=np.bool_)
         signs_BN = strings_BN == SIGN
@@ -74,7 +74,7 @@ class BinaryOperation(Transduction):
         return inside
 
     def has_length(self, length: int) -> bool:
-        """Say whether two bits and a sign fit in."""
+        """Return whether two bits and a sign fit in."""
         return length >= 3
 
     def transduce(self, strings_BN: Symbols) -> tuple[Symbols, Labels]:
@@ -229,7 +229,7 @@ def bits(values: Sequence[int], width: int) -> Ints:
 
 
 def _any_zero(strings_BN: Symbols, signs_B: Ints) -> Mask:
-    """Say where the number before the sign or the one behind it is 0, (B,)."""
+    """Return where the number before the sign or the one behind it is 0, (B,)."""
     ones_BN = strings_BN == 1
     before_BN = np.arange(strings_BN.shape[1]) < signs_B[:, None]
     zero: Mask = ~(ones_BN & before_BN).any(axis=1) | ~(ones_BN & ~before_BN).any(axis=1)
@@ -307,7 +307,7 @@ class Equation(Membership):
         return rows[right_A], places_AK[right_A]
 
     def has_members(self, length: int) -> bool:
-        """Say whether there is room for a bit of each number."""
+        """Return whether there is room for a bit of each number."""
         return length >= 2 * len(self.weights) - 1
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:

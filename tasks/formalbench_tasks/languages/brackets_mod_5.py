@@ -187,11 +187,11 @@ class ModularArithmeticBrackets(Language):
         return np.where(right_B, values_B, -1)
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which strings are expressions, (B,)."""
+        """Return which strings are expressions, (B,)."""
         return evaluate(strings_BN)[1]
 
     def has_length(self, length: int) -> bool:
-        """Say whether there are expressions: of every length but 0."""
+        """Return whether there are expressions: of every length but 0."""
         return length >= 1
 
     def class_distribution(self, length: int) -> tuple[float, ...]:
@@ -271,7 +271,7 @@ class SolveEquation(Language):
         return classes_B
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which strings are an expression with one x, ``=`` and a digit, (B,)."""
+        """Return which strings are an expression with one x, ``=`` and a digit, (B,)."""
         if strings_BN.shape[1] < 3:
             return np.zeros(len(strings_BN), dtype=np.bool_)
         left_BE = strings_BN[:, :-2]
@@ -281,7 +281,7 @@ class SolveEquation(Language):
         return inside
 
     def has_length(self, length: int) -> bool:
-        """Say whether ``x=`` and a digit fit in."""
+        """Return whether ``x=`` and a digit fit in."""
         return length >= 3
 
     def class_distribution(self, length: int) -> tuple[float, ...]:

@@ -85,7 +85,7 @@ class MissingDuplicate(Language):
         return classes_B
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which strings are bits twice with one symbol left out, (B,)."""
+        """Return which strings are bits twice with one symbol left out, (B,)."""
         half, odd = divmod(strings_BN.shape[1], 2)
         if odd or not half:
             return np.zeros(len(strings_BN), dtype=np.bool_)
@@ -100,7 +100,7 @@ class MissingDuplicate(Language):
         return length - length % 2
 
     def has_length(self, length: int) -> bool:
-        """Say whether the length is even and not 0."""
+        """Return whether the length is even and not 0."""
         return length > 0 and length % 2 == 0
 
     def class_distribution(self, length: int) -> tuple[float, ...]:
@@ -164,7 +164,7 @@ class Halves(Following):
         return int(self._obvious(first) == second)
 
     def following(self, strings_BN: Symbols) -> Mask:
-        """Say what may follow every prefix that begins a member, (B, N+1, S+1)."""
+        """Return what may follow every prefix that begins a member, (B, N+1, S+1)."""
         count, length = strings_BN.shape
         allowed = np.ones((count, length + 1, len(self.alphabet) + 1), dtype=np.bool_)
         if self.marked:
@@ -208,7 +208,7 @@ class Halves(Following):
         return inside_B.astype(np.int64)
 
     def has_members(self, length: int) -> bool:
-        """Say whether there is a middle: of odd lengths where it is marked, else of even ones."""
+        """Return whether the length has a middle: odd if it is marked, else even."""
         return length >= 0 and length % 2 == int(self.marked)
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:
@@ -426,7 +426,7 @@ class MissingDuplicateCheck(Membership):
         return (inside_B & (not odd)).astype(np.int64)
 
     def has_members(self, length: int) -> bool:
-        """Say whether the length is even and not 0."""
+        """Return whether the length is even and not 0."""
         return length > 0 and length % 2 == 0
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:

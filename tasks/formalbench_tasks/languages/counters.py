@@ -1,6 +1,6 @@
 """Languages that counters recognise: equal blocks, majority, Boolean expressions, Reset-Dyck-1.
 
-Legend: B strings, N positions, P = N+1 prefixes, S symbols, A strings to be spoilt or strings still
+Legend: B strings, N positions, P = N+1 prefixes, S symbols, A strings to corrupt or strings still
 to be rearranged, Q states.
 """
 
@@ -51,7 +51,7 @@ class EqualBlocks(Following):
         return int(list(string) == member)
 
     def following(self, strings_BN: Symbols) -> Mask:
-        """Say what may follow every prefix that begins a member, (B, N+1, S+1)."""
+        """Return what may follow every prefix that begins a member, (B, N+1, S+1)."""
         counts_BPS = counts(strings_BN, len(self.alphabet))
         first_BP1 = counts_BPS[:, :, :1]
         full_BPS = counts_BPS == first_BP1
@@ -63,7 +63,7 @@ class EqualBlocks(Following):
         return allowed
 
     def has_members(self, length: int) -> bool:
-        """Say whether the length is a multiple of the number of letters."""
+        """Return whether the length is a multiple of the number of letters."""
         return length >= 0 and length % len(self.alphabet) == 0
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:
@@ -169,7 +169,7 @@ class Majority(Following):
         return int(1 in left)
 
     def following(self, strings_BN: Symbols) -> Mask:
-        """Say what may follow every prefix: anything; END if there are more 1s; (B, N+1, 3)."""
+        """Return what may follow every prefix: anything; END if there are more 1s; (B, N+1, 3)."""
         count, length = strings_BN.shape
         allowed = np.ones((count, length + 1, 3), dtype=np.bool_)
         allowed[:, 0, -1] = False
@@ -177,7 +177,7 @@ class Majority(Following):
         return allowed
 
     def has_members(self, length: int) -> bool:
-        """Say whether there is any symbol."""
+        """Return whether there is any symbol."""
         return length > 0
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:
@@ -259,7 +259,7 @@ class BooleanExpressions(Following):
         return int(expressions == 1)
 
     def following(self, strings_BN: Symbols) -> Mask:
-        """Say what may follow every prefix: anything while operands are open; (B, N+1, S+1)."""
+        """Return what may follow every prefix: anything while operands are open; (B, N+1, S+1)."""
         open_BP = self._open(strings_BN)
         allowed = np.empty((*open_BP.shape, len(self.alphabet) + 1), dtype=np.bool_)
         allowed[:, :, :-1] = (open_BP > 0)[:, :, None]
@@ -280,7 +280,7 @@ class BooleanExpressions(Following):
         return open_BP
 
     def has_members(self, length: int) -> bool:
-        """Say whether there is any symbol."""
+        """Return whether there is any symbol."""
         return length > 0
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:
@@ -362,7 +362,7 @@ class ResetDyck(Following):
         return int(not left)
 
     def following(self, strings_BN: Symbols) -> Mask:
-        """Say what may follow every prefix: anything, since a reset may; (B, N+1, 4)."""
+        """Return what may follow every prefix: anything, since a reset may; (B, N+1, 4)."""
         allowed = np.ones((len(strings_BN), strings_BN.shape[1] + 1, 4), dtype=np.bool_)
         at_BN, depths_BN = _since_reset(strings_BN)
         below_BN = np.maximum.accumulate(
@@ -373,7 +373,7 @@ class ResetDyck(Following):
         return allowed
 
     def has_members(self, length: int) -> bool:
-        """Say whether there is room for a reset."""
+        """Return whether there is room for a reset."""
         return length > 0
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:

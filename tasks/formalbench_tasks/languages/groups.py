@@ -63,7 +63,7 @@ class PermutationGroup:
         return np.array([[self.numbers[compose(a, b)] for b in every] for a in every])
 
     def moving(self, most: int) -> tuple[int, ...]:
-        """Return the numbers of the elements that move so many points or fewer."""
+        """Return the numbers of the elements that move at most this many points."""
         return tuple(
             number
             for number, element in enumerate(self.elements)
@@ -211,7 +211,7 @@ class WordProblem(Language, HasPrefixClasses, HasAutomaton):
 
     @cached_property
     def _distributions(self) -> list[Probabilities]:
-        """How probable each product is after so many elements, as far as anybody asked."""
+        """Cached probabilities of products by number of elements."""
         return [np.eye(1, self.num_classes)[0]]
 
     @cached_property

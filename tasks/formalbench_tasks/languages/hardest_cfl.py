@@ -108,7 +108,7 @@ class HardestContextFree(Membership):
         return np.array([_is_member(string) for string in strings_BN.tolist()], dtype=np.int64)
 
     def has_members(self, length: int) -> bool:
-        """Say whether there is room for a block."""
+        """Return whether there is room for a block."""
         return length == 0 or length >= SHORTEST
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:
@@ -155,7 +155,7 @@ def _put_real(
 
 
 def _balanced(stream: Stream, pairs_B: Ints, most: int) -> Symbols:
-    """Draw balanced strings of so many pairs, uniformly, ``()`` again and again behind; (B, W)."""
+    """Draw balanced strings with these numbers of pairs uniformly, padded with ``()``; (B, W)."""
     opens_WB = np.empty((2 * most, len(pairs_B)), dtype=np.bool_)
     depths_B = np.zeros(len(pairs_B), dtype=np.int64)
     for place in range(2 * most):

@@ -137,7 +137,7 @@ class ModularArithmetic(Language):
         return np.where(classes_B == OUTSIDE, -1, classes_B)
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which strings are digit (operator digit)*, (B,)."""
+        """Return which strings are digit (operator digit)*, (B,)."""
         inside_B: Mask = self._automaton.classify(strings_BN) != OUTSIDE
         return inside_B
 
@@ -146,7 +146,7 @@ class ModularArithmetic(Language):
         return length - 1 if length > 0 and length % 2 == 0 else length
 
     def has_length(self, length: int) -> bool:
-        """Say whether the length is odd."""
+        """Return whether the length is odd."""
         return length > 0 and length % 2 == 1
 
     def class_distribution(self, length: int) -> tuple[float, ...]:

@@ -183,7 +183,7 @@ class DistinctSymbols(Rearrangement):
         super().__init__(DISTINCT)
 
     def has_length(self, length: int) -> bool:
-        """Say whether there are enough symbols."""
+        """Return whether there are enough symbols."""
         return 0 <= length <= len(self.alphabet)
 
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:

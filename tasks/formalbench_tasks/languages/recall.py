@@ -41,7 +41,7 @@ WRITE, READ, IGNORE, ZERO, ONE = range(5)
     keywords=("state tracking", "recall", "memory"),
 )
 class FlipFlop(Language, HasPrefixClasses, HasQuestions):
-    """The bit last written, asked for after every ``r``.
+    """The last written bit, predicted after every ``r``.
 
     A string is pairs of ``w`` (write), ``r`` (read) or ``i`` (ignore) and a bit; the first writes,
     the last reads, and the bit behind ``r`` is the one last written. A network is asked for it
@@ -91,12 +91,12 @@ class FlipFlop(Language, HasPrefixClasses, HasQuestions):
         return np.where(any_BN & (symbols_BN == ONE), 1, 0)
 
     def asked(self, strings_BN: Symbols) -> Mask:
-        """Say where a bit is read, (B, N)."""
+        """Return where a bit is read, (B, N)."""
         read_BN: Mask = strings_BN == READ
         return read_BN
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which strings are pairs, the first a write, and each r has the right bit, (B,)."""
+        """Return which strings are pairs, the first a write, and each r has the right bit, (B,)."""
         length = strings_BN.shape[1]
         if length % 2 or not length:
             return np.zeros(len(strings_BN), dtype=np.bool_)
@@ -112,7 +112,7 @@ class FlipFlop(Language, HasPrefixClasses, HasQuestions):
         return length - length % 2
 
     def has_length(self, length: int) -> bool:
-        """Say whether something can be written and read."""
+        """Return whether something can be written and read."""
         return length >= 4 and length % 2 == 0
 
     def oracle(self, string: Sequence[int]) -> int:
@@ -213,12 +213,12 @@ class Recall(Language, HasPrefixClasses, HasQuestions):
         return classes_BN
 
     def asked(self, strings_BN: Symbols) -> Mask:
-        """Say where a key comes again, (B, N)."""
+        """Return where a key comes again, (B, N)."""
         again_BN: Mask = self.classify_prefixes(strings_BN) > 0
         return again_BN
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say which strings have keys at every second place only, and values else, (B,)."""
+        """Return which strings have keys at every second place only, and values else, (B,)."""
         length = strings_BN.shape[1]
         if length % 2 or not length:
             return np.zeros(len(strings_BN), dtype=np.bool_)
@@ -231,7 +231,7 @@ class Recall(Language, HasPrefixClasses, HasQuestions):
         return length - length % 2
 
     def has_length(self, length: int) -> bool:
-        """Say whether there are pairs, keys enough, and room for all of them to come again."""
+        """Return whether there are pairs, keys enough, and room for all of them to come again."""
         pairs = self.pairs(length)
         return length % 2 == 0 and 0 < pairs < self._values and 4 * pairs <= length
 

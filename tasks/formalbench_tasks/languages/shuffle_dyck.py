@@ -83,7 +83,7 @@ class Interleaved:
         return chosen_B
 
     def _count(self, most: int) -> None:
-        """Count for 1 to K-1 types and up to so many pairs."""
+        """Count for 1 to K-1 types and up to `pairs` pairs."""
         if self._rows and len(self._rows[0][0]) > most:
             return
         one = _catalans(most)
@@ -180,7 +180,7 @@ class ShuffleDyck(Following):
         return 1
 
     def following(self, strings_BN: Symbols) -> Mask:
-        """Say what may follow every prefix that begins a member, (B, N+1, S+1)."""
+        """Return what may follow every prefix that begins a member, (B, N+1, S+1)."""
         counts_BPS = counts(strings_BN, len(self.alphabet))
         open_BPK = counts_BPS[:, :, 0::2] > counts_BPS[:, :, 1::2]
         allowed = np.ones((*counts_BPS.shape[:2], len(self.alphabet) + 1), dtype=np.bool_)
@@ -204,7 +204,7 @@ class ShuffleDyck(Following):
         return inside_BN.astype(np.int64)
 
     def has_members(self, length: int) -> bool:
-        """Say whether the length is even."""
+        """Return whether the length is even."""
         return length >= 0 and length % 2 == 0
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:

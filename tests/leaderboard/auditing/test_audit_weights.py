@@ -54,7 +54,7 @@ def test_a_forgery_is_found_by_weights_from_elsewhere(auditor, apart, run, forge
 
 
 def test_a_record_that_names_other_weights_is_never_ok(auditor, apart, run, forge):
-    """Those of another run give other answers; those of nobody can answer nothing."""
+    """Weights of another run give other answers; weights of no run give none."""
     file, record = run()
     forge(file, record, weights=run(seed=1)[1].weights)
     assert auditor(apart["archive"]).audit(file).verdict == "MISMATCH"
@@ -66,7 +66,7 @@ def test_a_record_that_names_other_weights_is_never_ok(auditor, apart, run, forg
 
 
 def test_a_made_up_record_without_weights_is_not_audited(auditor, apart, run, forge):
-    """Nothing given: a record that was named is refused, one in a folder is told of."""
+    """Without weights, a named record is refused and one in a folder is reported."""
     file, record = run()
     paid = {CROSS_ENTROPY: {"total": (999_999,) * 4}}
     forge(file, record, correct=[127] * 4, metrics=paid)

@@ -173,7 +173,7 @@ def test_a_job_that_leaves_the_queue_without_a_result_is_lost_and_no_other(make,
         lost.result(PATIENCE)
     assert str(caught.value).endswith(f"nor a log: do the nodes see {cluster.folder.parent}?")
     assert not other.done()
-    assert executor.holder("a") is None  # so it is submitted anew
+    assert executor.holder("a") is None  # so it is submitted again
     assert executor.holder("b") == "1_1"
 
 

@@ -12,7 +12,7 @@ from formalbench.host import PluginHost
 
 ARCHITECTURES = ["gpt2", "llama", "mamba2", "recurrent_gemma", "bamba", "jamba", "lfm2", "rwkv"]
 IN_SINGLE = {"mamba2": {"works in bfloat16", "runs under vmap, as its traits say"}}
-"""What does not hold: the library computes a part in single precision, whatever is asked."""
+"""What does not hold: the library always computes a part in single precision."""
 
 pytestmark = [pytest.mark.published, pytest.mark.filterwarnings("ignore")]
 

@@ -78,7 +78,7 @@ def test_a_ring_may_be_a_circle(modulus):
 
 @pytest.mark.parametrize("spec", LINEAR_RECURRENCES, ids=lambda spec: spec.name)
 def test_what_theory_says_of_each(spec):
-    """Which theorems speak of a network hangs on its mechanisms, and on its eigenvalues if any."""
+    """Which theorems apply to a network depends on its mechanisms and eigenvalues."""
     found = {theorem.name for theorem in about(build(spec.name, {}).traits)}
     diagonal, drift = {"diagonal-in-tc0", "diagonal-not-solvable"}, "affine-recurrences-drift"
     wanted = {

@@ -30,7 +30,7 @@ def test_long_strings_have_finite_gradients(options, chunk):
 def test_a_state_of_zeros_has_finite_gradients(options, chunk):
     network = at_first("slice", options, chunk=chunk, layers=1, states=16)
     mixer = network.blocks[0].mixer
-    with torch.no_grad():  # I + A = 0, whatever the symbol
+    with torch.no_grad():  # I + A = 0 for every symbol
         mixer.choose.weight.zero_()
         mixer.choose.bias.zero_()
         if mixer.rank:

@@ -38,7 +38,7 @@ def bench(tmp_path, monkeypatch):
 
 
 def walked(bench, record):
-    """Ask the network after every prefix by itself, with a stack at hand."""
+    """Query the network after every prefix separately, with a stack."""
     task = record.protocol.apply(bench.host.task(record.task.name))
     network = load_network(bench.host, record, weights_path(Store(bench.folder).path_of(record)))
     closes = task.source.closes

@@ -92,7 +92,7 @@ def test_the_records_beside_the_page_are_taken_first(toy, monkeypatch):
     monkeypatch.setattr(runs, "execute_live", counted)
     code, _, err = toy(results="empty")
     assert code == 0
-    assert "4 records from beside the page are now in" in err
+    assert "4 records were copied from the page's folder to" in err
     assert done == [(4, 4)]  # all four runs have their records
     again = (toy.folder / "toy.md").read_text()
     assert [line for line in again.splitlines() if "in this call" not in line] == [
@@ -165,7 +165,7 @@ def test_a_page_is_not_stale_by_records_of_the_other_scale(toy):
     tiny.write_text(tiny.read_text().replace("version: 1", "version: 2"))
     assert toy("--from-records")[0] == 0
     (note,) = json.loads((toy.folder / "toy.json").read_text())["notes"]
-    assert note.startswith("4 of 4 runs are of a model, a task or a protocol")
+    assert note.startswith("4 of 4 runs belong to an older version of a model, task or protocol")
 
 
 class Measuring:
@@ -217,7 +217,7 @@ def test_what_was_measured_gives_the_page_again_and_is_checked(toy, monkeypatch)
     before = kept.read_text()
     kept.write_text(before.replace("0.5", "7.5", 1))
     (line,) = reproductions_problems(root, host)
-    assert "not what its records and measurements give" in line
+    assert "does not match its records and measurements" in line
     kept.write_text(
         before + before.splitlines()[0].replace('"step":{', '"step":{"under":"way",') + "\n"
     )
@@ -227,7 +227,7 @@ def test_what_was_measured_gives_the_page_again_and_is_checked(toy, monkeypatch)
     assert line.endswith("3 steps, and the page says 4")
     kept.write_text(before.replace('"versions":{"task":', '"versions":{"task":9', 4))
     (line,) = reproductions_problems(root, host)
-    assert "it is stale and does not say so" in line  # of another version of the task
+    assert "it is stale but not marked as stale" in line  # of another version of the task
     kept.write_text("{")
     assert "damaged" in reproductions_problems(root, host)[0]
 
@@ -259,7 +259,7 @@ def test_what_was_found_in_networks_outlives_their_weights(toy):
     assert "[8 steps](toy.measured.jsonl)" in (toy.folder / "toy.md").read_text()
     assert toy("--no-training", spec=LOOKING, results="empty")[0] == 0  # quick again
     assert json.loads((toy.folder / "toy.json").read_text())["data"] == before
-    # A page says how many steps there are, whatever it said before.
+    # A page states the current number of steps.
     page = toy.folder / "toy.json"
     page.write_text(json.dumps(json.loads(page.read_text()) | {"measurements": 7}))
     assert toy("--from-records", spec=LOOKING)[0] == 0

@@ -1,4 +1,4 @@
-"""What a reproduction shows: in the terminal, as a page, as data; whatever names it is given."""
+"""A reproduction's output in the terminal, as a page and as data, with arbitrary names."""
 
 from __future__ import annotations
 

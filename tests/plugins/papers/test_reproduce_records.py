@@ -102,7 +102,7 @@ def test_a_number_that_the_records_do_not_give_is_found_and_mended(published, pa
     *others, last = problems(published)
     file = "csv" if part == "data" else "md"
     assert [line.endswith(f"toy.{file}: not what toy.json gives") for line in others] == [True]
-    assert "toy.json: not what its records and measurements give" in last
+    assert "toy.json: does not match its records and measurements" in last
     assert reproduce(protocol, "--from-records") == 0
     assert problems(published) == []
     assert (folder / "toy.csv").read_bytes() == before["toy.csv"]
@@ -120,7 +120,7 @@ def test_the_last_digits_of_another_processor_are_no_other_number(published, by,
         writer = csv.DictWriter(file, first)
         writer.writeheader()
         writer.writerows(data["data"])
-    said = "toy.json: not what its records and measurements give"
+    said = "toy.json: does not match its records and measurements"
     assert [said in line for line in problems(published)] == ([True] if found else [])
 
 
@@ -152,7 +152,7 @@ def test_a_page_of_a_protocol_that_has_changed_says_so(published):
     before = read_document(folder / "toy.json")
     protocol.write_text(TINY.format(2))
     (line,) = problems(published)
-    assert "toy.json: it is stale and does not say so" in line
+    assert "toy.json: it is stale but not marked as stale" in line
     assert reproduce(protocol, "--from-records") == 0
     assert problems(published) == []
     after = read_document(folder / "toy.json")
@@ -174,14 +174,14 @@ def test_a_page_of_which_nothing_was_kept_is_stale(published):
     (folder / "toy.records.jsonl").unlink()
     data = json.loads((folder / "toy.json").read_text()) | {"records": None}
     (folder / "toy.json").write_text(json.dumps(data))
-    assert any("it is stale and does not say so" in line for line in problems(published))
+    assert any("it is stale but not marked as stale" in line for line in problems(published))
 
 
 def test_an_experiment_that_has_changed_says_so(published, announce):
     root, protocol = published
     announce(replace(TOY, factory=other))
     (line,) = problems(published)
-    assert "it is stale and does not say so" in line
+    assert "it is stale but not marked as stale" in line
     assert reproduce(protocol, "--from-records") == 0
     (note,) = read_document(root / "leaderboard" / "reproductions" / "toy.json").notes
     assert note.startswith("The experiment has changed: none of these 2 runs")

@@ -1,4 +1,4 @@
-"""The published files of reproductions: whatever of them can be made again is compared."""
+"""The published files of reproductions are compared with regenerated ones."""
 
 from __future__ import annotations
 

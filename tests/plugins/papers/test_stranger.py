@@ -1,4 +1,4 @@
-"""A reproduction that somebody else's plugin announces: listed, measured, shown, checked."""
+"""A plugin's reproduction is listed, measured, shown and checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One session, told to all three libraries; each is asked what it kept, by its own reader."""
+"""One session with all three trackers, read back with each library's own reader."""
 
 from __future__ import annotations
 

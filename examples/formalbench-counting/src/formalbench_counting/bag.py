@@ -1,4 +1,4 @@
-"""The model ``bag-of-symbols``: all it can do is add up what it sees."""
+"""The model ``bag-of-symbols``: it only adds up embeddings."""
 
 from __future__ import annotations
 
