@@ -3,7 +3,7 @@
 import math
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 import torch
@@ -77,22 +77,26 @@ def numbers(trained):
     ]
 
 
+def kill_at(step):
+    """Return what kills a training from a step on."""
+
+    def kill(progress):
+        if progress.step >= step:
+            raise Killed
+
+    return kill
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", [PROTOCOL, PATIENT], ids=["plain", "patient"])
 @pytest.mark.parametrize("program", [OneByOne, Together])
 def test_a_killed_cohort_goes_on_to_the_same_numbers(host, monkeypatch, program, protocol):
     monkeypatch.setattr(run_state, "EVERY", 0.0)
-    heard = []
-
-    def kill(progress):
-        heard.append(progress.step)
-        if progress.step == 70:
-            raise Killed
-
+    killed = cohort(host, checkpointer(), program=program, report=kill_at(70), protocol=protocol)
     with pytest.raises(Killed):
-        train_cohort(cohort(host, checkpointer(), program=program, report=kill, protocol=protocol))
+        train_cohort(killed)
     assert checkpointer().path.exists()
-    heard.clear()
+    heard = []
 
     def hear(progress):
         heard.append(progress.step)
@@ -111,9 +115,17 @@ def test_a_killed_cohort_goes_on_to_the_same_numbers(host, monkeypatch, program,
 
 
 @pytest.mark.slow
-def test_nothing_is_saved_within_the_first_minute(host):
-    train_cohort(cohort(host, checkpointer()))
+def test_within_the_first_minute_a_cohort_is_saved_at_its_end_alone(host):
+    """Its records are written one by one: after a kill between two, none is trained without it."""
+    with pytest.raises(Killed):
+        train_cohort(cohort(host, checkpointer(), report=kill_at(70)))
     assert not checkpointer().path.exists()
+    whole = train_cohort(cohort(host, checkpointer()))
+    again = train_cohort(cohort(host, checkpointer(), report=kill_at(10)))
+    assert numbers(again) == numbers(whole)
+    alone = replace(cohort(host, checkpointer(RUNS[:1])), members=checkpointer(RUNS[:1]).members)
+    train_cohort(alone)
+    assert not alone.checkpointer.path.exists()
 
 
 def flipped(contents):

@@ -175,6 +175,9 @@ class _CohortTraining:
             done += every
             if checkpointer and checkpointer.due():
                 checkpointer.save(self.runs)
+        if checkpointer and len(self.runs) > 1:
+            # A kill between the records of a cohort must not train the others without it.
+            checkpointer.save(self.runs)
         return [self._result(i) for i in range(len(self.runs))]
 
     def _together(self, running: Sequence[int]) -> list[tuple[int, ...]]:
