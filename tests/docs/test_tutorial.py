@@ -34,7 +34,7 @@ def test_it_was_executed_from_top_to_bottom():
     assert [cell["execution_count"] for cell in CELLS] == list(range(1, len(CELLS) + 1))
     outputs = [output for cell in CELLS for output in cell["outputs"]]
     assert "error" not in {output["output_type"] for output in outputs}
-    assert sum("image/png" in output.get("data", {}) for output in outputs) == 2
+    assert sum("image/svg+xml" in output.get("data", {}) for output in outputs) == 2
     shown = json.dumps(outputs)
     assert "100.0% at 41\\u2013500" in shown
     assert str(Path.home()) not in shown

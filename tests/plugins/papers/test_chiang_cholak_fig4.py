@@ -7,6 +7,7 @@ from built_records import TO_ITS_END, build_record
 from formalbench.contracts.cells import Sums
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.record import Curve, History
+from formalbench.documents.figures import picture
 from formalbench.evaluation.cells import split_lengths
 from formalbench.host import PluginHost
 from formalbench.training.curriculum import Regime
@@ -168,5 +169,5 @@ def test_it_is_carried_out_and_drawn(installed, tmp_path):
     for row in found.rows:
         layers = [row[f"attention_on_1_layer_{layer}"] for layer in (1, 2)]
         assert row["attention_on_1"] == pytest.approx(sum(layers))
-    found.draw().savefig(tmp_path / "figure.svg")
+    assert b"</svg>" in picture(found.draw(), "svg")
     assert {claim.verdict for claim in claims({})} == {"not run at this scale"}

@@ -66,7 +66,7 @@ def test_while_a_seed_is_missing_nothing_is_told():
 def test_only_runs_of_one_seed_are_compared():
     found = {("baseline", LONG): {0: 50.0, 1: 10.0}, ("scaled", LONG): {1: 11.0, 2: 1.0}}
     first, second = claims(found, LEVEL, NONE_MISSING)
-    assert first.ours.startswith("+1.0 BLEU (on texts as short")
+    assert first.ours.startswith("+1.0 BLEU (on texts of the training lengths")
     assert first.verdict == "holds"
     assert second.verdict == "not run at this scale"
 

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from formalbench.documents.figures import picture
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.evaluation.cells import validation_set
 from formalbench.host import PluginHost
@@ -231,6 +232,6 @@ def test_learnability_is_carried_out_and_goes_on(built_in, monkeypatch, tmp_path
     ]
     assert len(findings.cells) == 24
     assert sum(cell.holds is not None for cell in findings.cells) == 4
-    findings.draw().savefig(tmp_path / "figure.svg")
+    assert b"</svg>" in picture(findings.draw(), "svg")
     monkeypatch.setattr(learnability, "_train", None)  # nothing is trained twice
     assert learnability.carry_out(bench).rows == findings.rows

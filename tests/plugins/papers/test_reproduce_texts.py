@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from formalbench import RequestError
+from formalbench.documents.figures import picture
 from formalbench.host import PluginHost
 from formalbench_papers.chi import figure4_text, table3
 from formalbench_papers.chi.figure4 import Field
@@ -209,7 +210,7 @@ def test_a_small_footnote_5_is_carried_out_and_drawn(host, tmp_path, monkeypatch
     found = gpt2.carry_out(Small(host, "quick", lambda line: None, results=tmp_path / "results"))
     assert len(found.rows) == 3 * 10
     assert "not run at this scale" not in verdicts(found.claims)
-    found.draw().savefig(tmp_path / "figure.svg")
+    assert b"</svg>" in picture(found.draw(), "svg")
 
 
 @pytest.mark.slow
@@ -227,7 +228,7 @@ def test_a_field_on_text_is_measured_drawn_and_kept(host, tmp_path, monkeypatch)
     assert shares[0] == pytest.approx(1, abs=1e-5)
     assert shares == sorted(shares, reverse=True)
     assert shares[-1] == 0  # the last token is asked for, not read
-    found.draw().savefig(tmp_path / "figure.svg")
+    assert b"</svg>" in picture(found.draw(), "svg")
     assert len(bench.measurements.used) == 1
 
 
