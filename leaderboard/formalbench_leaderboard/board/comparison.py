@@ -32,15 +32,15 @@ from rich.text import Text
 from formalbench_leaderboard.board.tables import CELL, cell
 
 Defaults = Callable[[str], Mapping[str, Value]]
-"""Of a model by its name, the default of every option; nothing where no plugin has it."""
+"""Maps a model's name to the default of each of its options; empty if no plugin has the model."""
 
 
 Settings = dict[str, str]
-"""By what it is, how it was set: text for people."""
+"""Maps the name of a setting to its value, as text."""
 
 
 _TOLD_APART = ("name", "version", "summary", "schema_version", "changed", "seeds")
-"""Of a protocol: its title has it, or it decides nothing that is not told besides."""
+"""Fields of a protocol that are not compared: its title contains them, or they change no result."""
 
 
 _OPTION = "option "
@@ -48,7 +48,7 @@ _OPTION = "option "
 
 @dataclass(frozen=True, slots=True)
 class Unlike:
-    """What two models were not run alike in; a dash for one that has no such thing."""
+    """A setting that differs between two models; a dash for a model without this setting."""
 
     name: str
     a: str
@@ -56,11 +56,11 @@ class Unlike:
 
 
 def settings_of(records: Sequence[Record], defaults: Defaults) -> Settings:
-    """Return how the runs of one row were made.
+    """Return the settings of the runs of one row.
 
     Args:
-        records: the runs of the row that count, at least one.
-        defaults: of the options that a run does not set.
+        records: the runs of the row that are counted; at least one.
+        defaults: returns the default of each option that a run does not set.
     """
     model, protocol = records[0].model, records[0].protocol
     found = {
@@ -85,10 +85,10 @@ def settings_of(records: Sequence[Record], defaults: Defaults) -> Settings:
 
 
 def differing(a: Settings, b: Settings) -> list[Unlike]:
-    """Return what two rows were not run alike in.
+    """Return the settings that differ between two rows.
 
-    An option that only one of them has is left out: another model has other options, and those
-    that are set are in its name.
+    An option that only one of the models has is left out: the models have different options, and
+    the name of a row contains the options that are set.
     """
     return [
         Unlike(name, a.get(name, MISSING), b.get(name, MISSING))
@@ -116,7 +116,7 @@ def _each(texts: Iterable[str]) -> str:
 
 
 MEAN = "mean, scaled"
-"""The name of the line below the tasks."""
+"""The label of the line below the tasks."""
 
 
 COMPARED = (
@@ -129,11 +129,11 @@ COMPARED = (
     f"{FAILED}: a run did not finish. "
     "Mean: the mean of (accuracy − chance) / (1 − chance)."
 )
-"""How the table of tasks is read."""
+"""How to read the table of tasks."""
 
 
 def _of_one(heading: str, read: Callable[[TaskDifference], Result]) -> Column[TaskDifference]:
-    """Return what one of the two reached on a task."""
+    """Return a column with the result of one of the two models on a task."""
     name = heading.lower()
     data: dict[str, Callable[[Result], Datum]] = {
         name: lambda result: share(result.mean),
@@ -166,11 +166,11 @@ _APART: tuple[Column[Difference], ...] = (
         "words",
     ),
 )
-"""How far two models are apart."""
+"""Columns with the difference between two models."""
 
 
 def compared_table(comparison: Comparison) -> Sheet[TaskDifference]:
-    """Return what two models reached on each task, how far they are apart, and the mean below."""
+    """Return the results of two models on each task, their differences, and the mean below."""
     columns: list[Column[TaskDifference]] = [
         words("task", "the task and its objective", lambda on: on.task, form="name"),
         _of_one("A", lambda on: on.a),
@@ -188,7 +188,7 @@ def compared_table(comparison: Comparison) -> Sheet[TaskDifference]:
 
 
 def mean_data(comparison: Comparison) -> dict[str, Datum] | None:
-    """Return the line below the tasks as data."""
+    """Return the line below the tasks, as data."""
     mean = comparison.mean
     if mean is None:
         return None
@@ -197,7 +197,7 @@ def mean_data(comparison: Comparison) -> dict[str, Datum] | None:
 
 
 def settings_table(settings: Sequence[Unlike]) -> Sheet[Unlike]:
-    """Return what two models were not run alike in."""
+    """Return the table of the settings that differ between two models."""
     columns: tuple[Column[Unlike], ...] = (
         words("differs", "", lambda one: one.name, "name", "name"),
         words("A", "", lambda one: one.a, "a"),
@@ -210,16 +210,16 @@ T = TypeVar("T")
 
 
 _NARROW = 28
-"""Columns of words; longer ones are folded."""
+"""Maximum width of a text column; longer texts are wrapped."""
 
 
 def print_comparison(comparison: Comparison, settings: Sequence[Unlike], console: Console) -> None:
-    """Print what two models reached, how far they are apart, and what they were not run alike in.
+    """Print the results of two models, their differences, and the settings that differ.
 
     Args:
-        comparison: of the two.
-        settings: how their runs differ.
-        console: where to.
+        comparison: the comparison of the two models.
+        settings: the settings that differ.
+        console: where to print.
     """
     for name, place in (("A", comparison.a), ("B", comparison.b)):
         line = f"{name}: {place.row.model}, protocol {place.board.name}"
@@ -234,12 +234,12 @@ def print_comparison(comparison: Comparison, settings: Sequence[Unlike], console
 
 
 def legend() -> Text:
-    """Return how the tables of tasks are read."""
+    """Return how to read the tables of tasks."""
     return Text(COMPARED, style="dim")
 
 
 def verdict(comparison: Comparison) -> str:
-    """Say in a sentence which of the two is better over their tasks, if it can be said."""
+    """Return a sentence on which of the two models is better, if the data show it."""
     mean = comparison.mean
     if mean is None:
         return "None of these tasks counts in a score."
@@ -257,7 +257,7 @@ def verdict(comparison: Comparison) -> str:
 
 
 def data_of(comparison: Comparison, settings: Sequence[Unlike]) -> dict[str, Any]:
-    """Return a comparison as data; shares are fractions of one."""
+    """Return a comparison as data; shares are between 0 and 1."""
     return {
         "a": _place(comparison.a),
         "b": _place(comparison.b),
@@ -274,7 +274,7 @@ def _place(place: Standing) -> dict[str, Any]:
 
 
 def _grid(shown: Sheet[T]) -> Table:
-    """Return a table; what stands below comes last, dim."""
+    """Return a rich table; the summary lines come last and are dim."""
     grid = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in shown.columns:
         wide = _NARROW if column.left else None

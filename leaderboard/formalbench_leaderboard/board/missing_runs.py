@@ -1,4 +1,4 @@
-"""The results that a suite lacks, and what they would cost."""
+"""The results that are missing from a suite, and their estimated training time."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from formalbench.statistics.result import Result
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """The tasks that a trained row lacks.
+    """The tasks for which a trained row has no result.
 
     Attributes:
-        row: which.
+        row: the row.
         tasks: titles, in the board's order.
-        least: seconds of training of as many seeds as the row has on the task that all learned and
-            that took the least; None if there is none.
-        most: seconds of training of all seeds on a task that none of them masters: the whole
-            budget, at the pace of the row's slowest task; None if none was timed.
+        least: lower estimate of the training time in seconds: that of the task that took the least
+            time among the tasks that all seeds learned, for the row's number of seeds; None if
+            there is no such task.
+        most: upper estimate of the training time in seconds: all seeds on a task that none of them
+            masters, so the whole budget, at the speed of the row's slowest task; None if no run
+            was timed.
     """
 
     row: Row
@@ -37,12 +39,13 @@ class Lacking:
 
 
 def lacking(board: Board, everywhere: Board | None = None) -> list[Lacking]:
-    """Return the trained rows that lack tasks of a board: its own first, in its order.
+    """Return the trained rows that lack results on tasks of a board: the board's own rows first.
 
     Args:
-        board: whose tasks are asked for.
-        everywhere: the results of the same protocol on all tasks: models that have none on the
-            board's follow, and what a task takes is seen from all of them. None: the board alone.
+        board: the board with the tasks.
+        everywhere: the results of the same protocol on all tasks. Models without a result on the
+            board are then listed after the board's own rows, and training times are estimated
+            from all tasks. None: only the board is used.
     """
     rows = {row.key: row for one in (board, everywhere or board) for row in one.rows}
     found = []
@@ -60,7 +63,7 @@ def lacking(board: Board, everywhere: Board | None = None) -> list[Lacking]:
 
 
 def _timed(result: Result) -> bool:
-    """Say whether all runs were trained to their end, and timed."""
+    """Whether all runs were timed and trained to their end."""
     whole = result.finished == result.seeds or result.learned == result.seeds
     return whole and all(run.seconds is not None and run.steps > 0 for run in result.runs)
 
@@ -70,7 +73,7 @@ def _seconds(result: Result) -> list[float]:
 
 
 def _pace(result: Result) -> float:
-    """Return the seconds of a step, the mean over the runs."""
+    """Return the mean number of seconds per step over the runs."""
     return sum(_seconds(result)) / sum(run.steps for run in result.runs)
 
 
@@ -105,5 +108,5 @@ LACKING: tuple[Column[Lacking], ...] = (
 
 
 def lacking_table(board: Board, everywhere: Board | None = None) -> Sheet[Lacking]:
-    """Return what trained models lack of a board's tasks, a line for each, as `lacking` does."""
+    """Return the missing results of trained models, a line for each, as `lacking` returns them."""
     return Sheet(LACKING, lacking(board, everywhere))

@@ -1,7 +1,7 @@
-"""Published numbers beside ours, and how the two settings differ.
+"""Published numbers compared with ours, and how the two settings differ.
 
-Which of our models and tasks a paper's row and column are about is data of the paper's file
-(`formalbench.contracts.published`); nothing is matched by the look of a name.
+The paper's file says which of our models and tasks correspond to a row and a column of the paper
+(`formalbench.contracts.published`). Nothing is matched by the similarity of names.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from formalbench.statistics.result import Result, SeedResult
 
 @dataclass(frozen=True, slots=True)
 class Premises:
-    """What a comparison needs to know beside a page.
+    """What a comparison needs besides a page.
 
     Attributes:
-        protocols: by the title and version of a board.
-        options: of a model by its name, the value that each option has unless it is set.
-        trained: the shortest and the longest length that a task, by its title, is trained on.
+        protocols: protocols by the title and version of a board.
+        options: returns the default value of each option of a model, by the model's name.
+        trained: returns the shortest and the longest training length of a task, by its title.
     """
 
     protocols: Mapping[ProtocolKey, Protocol]
@@ -47,17 +47,17 @@ class Premises:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A paper's number, and ours.
+    """A number from a paper, and our result.
 
     Attributes:
-        paper: the table.
-        theirs: the paper's row.
-        column: the table's, by its name.
+        paper: the paper's table.
+        theirs: the row of that table.
+        column: the name of the column of that table.
         published: the paper's numbers, in percent.
-        board, row, result: where ours is.
-        max, mean: ours, of the seeds, over the test lengths that are within the paper's, or of
-            all answers.
-        differs: what is not alike, the most telling first.
+        board, row, result: our result, and where it is.
+        max, mean: maximum and mean over our seeds, at the test lengths that are within the paper's,
+            or over all answers.
+        differs: the settings that differ, the most important first.
     """
 
     paper: PublishedTable
@@ -73,12 +73,12 @@ class Beside:
 
     @property
     def by(self) -> Literal["mean", "max"]:
-        """Which number the difference is of: the mean, where the paper has one."""
+        """The statistic that is compared: the mean, if the paper has one, else the maximum."""
         return "max" if self.published.mean is None else "mean"
 
     @property
     def difference(self) -> float:
-        """Ours less the paper's, as a share of one."""
+        """Our number minus the paper's, as a share of 1."""
         ours, theirs = self.mean, self.published.mean
         if theirs is None:
             ours, theirs = self.max, self.published.max
@@ -86,7 +86,7 @@ class Beside:
 
 
 def beside(page: Page, known: Premises) -> list[Beside]:
-    """Return the papers' numbers that a page has results beside, paper by paper."""
+    """Return the papers' numbers for which a page has results, paper by paper."""
     return [
         found
         for paper in page.published
@@ -101,13 +101,13 @@ def beside(page: Page, known: Premises) -> list[Beside]:
 
 
 def is_ours(theirs: PublishedRow, model: str) -> bool:
-    """Say whether a model of ours, options behind its name, is what a paper's row is about.
+    """Whether a row of a paper is about a model of ours, given by its name with options.
 
-    Options that the row has the paper's values of may be any: they are told as differences.
+    Options for which the row states the paper's value may differ: they are listed as differences.
     """
     try:
         name, options = parse_instance(model)
-    except RequestError:  # a stranger's, with signs in it that no option of ours has
+    except RequestError:  # another model's name, with characters that ours never have
         return False
     kept = {key: value for key, value in options.items() if key not in theirs.network}
     return (name, kept) in [parse_instance(one) for one in theirs.ours]
@@ -146,9 +146,9 @@ def _compared(
 
 
 def _within(run: SeedResult, tested: Window | None, chance: float | None) -> float | None:
-    """Return a run's accuracy at the paper's test lengths; None if it was tested at none.
+    """Return a run's mean accuracy at the paper's test lengths; None if it was tested at none.
 
-    One that did not finish is at chance, if that is known.
+    A run that did not finish counts as chance level, if that is known.
     """
     if run.cells is None:
         return chance
@@ -214,7 +214,7 @@ def _network(theirs: PublishedRow, row: Row, known: Premises) -> Iterator[str]:
 
 
 def published_table(paper: PublishedTable) -> Sheet[PublishedRow]:
-    """Return a paper's table: below each task the maximum and the mean over the seeds."""
+    """Return a paper's table: for each task, the maximum and the mean over the seeds."""
     model: Column[PublishedRow] = Column(
         "model", "the paper's name", lambda row: row.model, form="name"
     )
@@ -238,7 +238,7 @@ def _published_column(task: str) -> Column[PublishedRow]:
 
 
 def published_cell(result: PublishedResult | None) -> str:
-    """Return a paper's numbers: ``100.0 / 98.9``, the maximum and the mean."""
+    """Return a paper's numbers as text: ``100.0 / 98.9``, the maximum and the mean."""
     if result is None:
         return MISSING
     return " / ".join(
@@ -247,7 +247,7 @@ def published_cell(result: PublishedResult | None) -> str:
 
 
 def published_data(paper: PublishedTable) -> list[dict[str, Datum]]:
-    """Return a paper's numbers as data: an entry per model and task."""
+    """Return a paper's numbers as data: an entry for each model and task."""
     return [
         {"model": row.model, "task": task}
         | {"max": out_of_hundred(cell.max), "mean": out_of_hundred(cell.mean)}
@@ -257,7 +257,7 @@ def published_data(paper: PublishedTable) -> list[dict[str, Datum]]:
 
 
 def out_of_hundred(value: float | None) -> float | None:
-    """Return a number in percent as a share, as data has it."""
+    """Return a percentage as a share of 1, as in the data formats."""
     return None if value is None else share(value / 100.0)
 
 
@@ -314,20 +314,20 @@ BESIDE: tuple[Column[Beside], ...] = (
         "differs",
     ),
 )
-"""What is said of a published number beside ours."""
+"""Columns of a published number compared with ours."""
 
 
 def beside_table(found: Sequence[Beside]) -> Sheet[Beside]:
-    """Return the published numbers beside ours."""
+    """Return the published numbers compared with ours."""
     return Sheet(BESIDE, found)
 
 
 Group = Sequence[Beside]
-"""All numbers of one row of a paper's table, beside one row of ours."""
+"""All numbers of one row of a paper's table, compared with one row of ours."""
 
 
 _NEAR = 0.05
-"""Up to this difference numbers are about the same."""
+"""Numbers count as about the same up to this difference."""
 
 
 SUMMARY: tuple[Column[Group], ...] = (
@@ -355,11 +355,11 @@ SUMMARY: tuple[Column[Group], ...] = (
         ),
     ),
 )
-"""What is said of a row of a paper's table beside a row of ours."""
+"""Columns of a row of a paper's table compared with a row of ours."""
 
 
 def beside_summary(found: Sequence[Beside]) -> Sheet[Group]:
-    """Return the published numbers beside ours, a line for each pair of models and protocol."""
+    """Return published numbers compared with ours, a line for each pair of models and protocol."""
     groups = grouped_by(lambda one: (one.theirs.model, one.row.key, one.board.name), found)
     return Sheet(SUMMARY, list(groups.values()))
 

@@ -1,4 +1,4 @@
-"""What installed plugins say of models and tasks, for the map and for evidence."""
+"""What installed plugins know about models and tasks, for the map and for the evidence pages."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def known_here(
 
     Args:
         host: the plugins.
-        theory: of a task by its full name, if it is not what `host` knows; of a task that it does
-            not know nothing is said.
-        counts: of which models and tasks something is said.
+        theory: returns theoretical properties of a task by its full name, or None if unknown; by
+            default those that `host` knows.
+        counts: whether a model or task is included, by the code that defines it.
     """
     known = theory or cache(partial(theory_here, host))
     predictions = Predictions(host, known)
@@ -83,8 +83,8 @@ def known_here(
 def map_here(page: Page, host: PluginHost, suite: str, records: Sequence[AnyRecord]) -> LanguageMap:
     """Return the map of a suite's page, with what the plugins know.
 
-    The page that everybody sees, of the default suite and of published records alone, has the
-    complete part of the core board, as README has; somebody's own records are all on the map.
+    The public page, which has the default suite and only published records, shows the complete part
+    of the core board, as in the README. A page with the user's own records shows all of them.
     """
     if suite == DEFAULT_SUITE:
         published = {record.test_id for record in read_published().records}
@@ -94,7 +94,7 @@ def map_here(page: Page, host: PluginHost, suite: str, records: Sequence[AnyReco
 
 
 def model_here(host: PluginHost, model: str) -> Entry[ModelSpec] | None:
-    """Return a model by its name, options behind it; None if no installed plugin has it."""
+    """Return a model by its name with options; None if no installed plugin has it."""
     try:
         return host.models.get(model.partition("[")[0])[0]
     except RequestError:
@@ -111,15 +111,15 @@ def task_here(host: PluginHost, task: str) -> Entry[TaskSpec] | None:
 
 
 def state_here(host: PluginHost, row: Row, task: str) -> int | None:
-    """Return how many numbers a built-in model keeps of a string in order to read on.
+    """Return the size of a built-in model's state, in numbers.
 
     Args:
         host: the plugins.
         row: the model.
-        task: gives its alphabet.
+        task: determines the alphabet.
 
     Returns:
-        The number after `STATE_LENGTH` symbols; None if the network does not say.
+        The size after `STATE_LENGTH` symbols; None if the network does not report it.
     """
     entry = model_here(host, row.model)
     if entry is None or not is_built_in(entry.plugin.source):
@@ -133,7 +133,7 @@ def state_here(host: PluginHost, row: Row, task: str) -> int | None:
 
 
 def defaults_here(host: PluginHost, model: str) -> Mapping[str, Value]:
-    """Return the value that each option of a model has unless it is set; none if it is not here."""
+    """Return the default of each option of a model; empty if the model is not installed."""
     try:
         facts = option_facts(host.models.get(model)[0].spec)
     except FormalbenchError:
@@ -142,7 +142,7 @@ def defaults_here(host: PluginHost, model: str) -> Mapping[str, Value]:
 
 
 def trained_on(host: PluginHost, task: str) -> Window | None:
-    """Return the lengths that a task is trained on; None if it is not here."""
+    """Return the shortest and longest training length of a task; None if it is not installed."""
     try:
         return host.task(task).splits.train
     except FormalbenchError:

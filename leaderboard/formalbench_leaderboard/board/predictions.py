@@ -1,13 +1,14 @@
-"""Predictions of theory beside what was measured, and what was expected to be learned.
+"""Predictions of theory compared with measurements, and results that were expected to be learned.
 
-Two kinds of predictions, never one number: a *theorem* says what a network can do at all, and none
-speaks of training; an *experiment* says what training was seen to find, where nothing is proved.
-What did not learn its training lengths says nothing of either (`formalbench.statistics.records`).
+There are two kinds of predictions, which are never merged into one number. A *theorem* states what
+a network can express; no theorem is about training. An *experiment* states what training found in a
+publication, where nothing is proved. A model that did not learn its training lengths says nothing
+about either kind (`formalbench.statistics.records`).
 
-A theorem that a network can express a language leaves open whether training finds it, and a paper's
-setting is never quite ours. One whose proof takes a larger network says nothing of this one. So a
-result that was to be learned and was not is no contradiction: it is where more steps, another rate
-or a fault of ours must be looked for.
+If a theorem says that a network can express a language, training may still not find the solution,
+and a paper's setting always differs from ours. A theorem whose proof needs a larger network says
+nothing about the tested one. So a result that was expected to be learned and was not is no
+contradiction. It shows where to try more steps or another learning rate, or to look for a bug.
 """
 
 from __future__ import annotations
@@ -27,26 +28,32 @@ from formalbench.theory.theorems import Theorem, theorem_called
 from formalbench_leaderboard.board.paper_comparison import Beside
 
 Found = Literal["as predicted", "not beyond", "against", "not learned", "no prediction"]
-"""``as predicted``; ``not beyond``: it can by a theorem, and what was trained learned its training
-lengths and no longer ones; ``against`` the prediction; ``not learned``: within the budget no run
-learned its training lengths, so that nothing was asked of the prediction."""
+"""Agreement of a prediction and a result.
+
+- ``as predicted``
+- ``not beyond``: a theorem says that the network can, but the trained model learned its training
+  lengths and no longer ones.
+- ``against``: the result contradicts the prediction.
+- ``not learned``: within the budget no run learned its training lengths, so the prediction was not
+  tested.
+"""
 
 
 FOUND: tuple[Found, ...] = ("as predicted", "not beyond", "against", "not learned")
-"""What can be found where there is a prediction."""
+"""The outcomes that are possible if there is a prediction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Foretold:
-    """A prediction, or that there is none, beside what a model reached on a task.
+    """A prediction (or None), compared with a model's result on a task.
 
     Attributes:
-        board: which has the result.
-        row: the model's.
-        result: what it reached.
-        language_class: the smallest class that the task's language is known to be in, if any.
+        board: the board with the result.
+        row: the model's row.
+        result: the result.
+        language_class: the smallest class that is known to contain the task's language, if any.
         prediction: None if no theorem and no experiment decides.
-        found: how the two agree.
+        found: the agreement of prediction and result.
     """
 
     board: Board
@@ -58,12 +65,12 @@ class Foretold:
 
     @property
     def theorem(self) -> Theorem | None:
-        """What says so."""
+        """The theorem or experiment that the prediction is from."""
         return None if self.prediction is None else theorem_called(self.prediction.theorem)
 
     @property
     def kind(self) -> str:
-        """What is predicted, in words."""
+        """The kind of the prediction, in words."""
         said = self.prediction
         if said is None:
             return "nothing"
@@ -77,7 +84,7 @@ CAN = {
     "a larger one of its family": "a larger one can",
     "unknown": "can",
 }
-"""What a theorem says that a network can, by the instance that it speaks of."""
+"""Kinds of predictions of a theorem that a network can, by the instance that it is about."""
 
 
 KINDS = {
@@ -85,13 +92,13 @@ KINDS = {
     ("experiment", "can"): "extrapolates once learned",
     ("experiment", "cannot"): "does not extrapolate",
 }
-"""The other predictions there are, by evidence and verdict."""
+"""The other kinds of predictions, by evidence and verdict."""
 
 
 def compared(page: Page) -> list[Foretold]:
-    """Return every prediction of a page's learned results, and each result that has none.
+    """Return the predictions for a page's learned results, and each result that has no prediction.
 
-    In the order of the boards, then of their tasks, then of their rows.
+    The order is that of the boards, then of their tasks, then of their rows.
     """
     return [
         Foretold(board, row, result, facts.language_class, prediction, found(prediction, result))
@@ -105,11 +112,11 @@ def compared(page: Page) -> list[Foretold]:
 
 
 def found(prediction: Prediction | None, result: Result) -> Found:
-    """Say how a prediction and a result agree.
+    """Return how a prediction and a result agree.
 
     One run that solves the test (`SeedResult.solved`) shows that a network can, at these lengths,
-    and contradicts that none does. What training finds is predicted of every run that learned its
-    training lengths. A run whose test did not finish did not solve it.
+    and contradicts a theorem that says that no network can. A prediction about training applies to
+    every run that learned its training lengths. A run whose test did not finish did not solve it.
     """
     if prediction is None:
         return "no prediction"
@@ -126,12 +133,12 @@ def found(prediction: Prediction | None, result: Result) -> Found:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How often something was found of one kind of predictions.
+    """Number of each outcome for one kind of predictions.
 
     Attributes:
-        board: under which protocol.
-        kind: of `CAN` or `KINDS`.
-        times: by what was found.
+        board: the board of the protocol.
+        kind: one of `CAN` or `KINDS`.
+        times: number of results by outcome.
     """
 
     board: Board
@@ -140,7 +147,7 @@ class Agreement:
 
 
 def counts(cells: Iterable[Foretold]) -> list[Agreement]:
-    """Count what was found, protocol by protocol, a line for each kind of predictions."""
+    """Count the outcomes by protocol, a line for each kind of predictions."""
     found = []
     for held in grouped_by(lambda cell: cell.board.name, cells).values():
         of_kind = grouped_by(lambda cell: cell.kind, held)
@@ -154,11 +161,11 @@ def counts(cells: Iterable[Foretold]) -> list[Agreement]:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A result on training lengths that were to be learned.
+    """A result whose training lengths were expected to be learned.
 
     Attributes:
-        board, row, result: which.
-        said_by: the theorems, experiments and papers that say so.
+        board, row, result: the result, and where it is.
+        said_by: the theorems, experiments and papers that predict it.
     """
 
     board: Board
@@ -168,17 +175,17 @@ class Expected:
 
     @property
     def taught(self) -> bool:
-        """Whether two thirds of the seeds, or more, learned the training lengths."""
+        """Whether at least two thirds of the seeds learned the training lengths."""
         return 3 * self.result.learned >= 2 * self.result.seeds
 
 
 @dataclass(frozen=True, slots=True)
 class Taught:
-    """How much of what was to be learned was learned, under one protocol.
+    """How many of the expected results were learned, under one protocol.
 
     Attributes:
-        board: the protocol's.
-        cells: the results that were to be learned.
+        board: the board of the protocol.
+        cells: the results that were expected to be learned.
     """
 
     board: Board
@@ -186,25 +193,25 @@ class Taught:
 
     @property
     def taught(self) -> int:
-        """The number of them that two thirds of the seeds learned."""
+        """Number of results that at least two thirds of the seeds learned."""
         return sum(cell.taught for cell in self.cells)
 
     @property
     def partly(self) -> int:
-        """The number of them that fewer seeds learned, but one at least."""
+        """Number of results that some seeds learned, but fewer than two thirds of them."""
         return sum(not cell.taught and cell.result.learned > 0 for cell in self.cells)
 
     @property
     def untaught(self) -> int:
-        """The number of them that no seed learned."""
+        """Number of results that no seed learned."""
         return len(self.cells) - self.taught - self.partly
 
 
 def expected(predictions: Iterable[Foretold], papers: Iterable[Beside]) -> list[Expected]:
     """Return every result that a theorem, an experiment or a paper says can be learned.
 
-    Of a paper a number says so that is at least 99 %, the mean or the best: what is right on longer
-    strings was learned on shorter ones.
+    A paper says so with a number of at least 99 %, the mean or the maximum: a model that is right
+    on longer strings has learned shorter ones.
     """
     said: list[tuple[Board, Row, Result, str]] = [
         (cell.board, cell.row, cell.result, cell.prediction.theorem)
@@ -224,7 +231,7 @@ def expected(predictions: Iterable[Foretold], papers: Iterable[Beside]) -> list[
 
 
 def by_protocol(cells: Iterable[Expected]) -> list[Taught]:
-    """Count what was learned, protocol by protocol, that with the most cells first."""
+    """Count the learned results by protocol, the protocol with the most results first."""
     held = grouped_by(lambda cell: cell.board.name, cells).values()
     return sorted((Taught(part[0].board, part) for part in held), key=lambda one: -len(one.cells))
 
@@ -291,7 +298,7 @@ CELLS: tuple[Column[Foretold], ...] = (
         {"mean": lambda cell: share(cell.result.mean), "max": lambda cell: share(cell.result.max)},
     ),
 )
-"""What is said of a prediction."""
+"""Columns of a prediction."""
 
 
 def _test(result: Result) -> str:
@@ -301,12 +308,12 @@ def _test(result: Result) -> str:
 
 
 def predicted_table(cells: Sequence[Foretold]) -> Sheet[Foretold]:
-    """Return every prediction beside the measurement."""
+    """Return every prediction, compared with the measurement."""
     return Sheet(CELLS, cells)
 
 
 def agreement_table(cells: Sequence[Foretold]) -> Sheet[Agreement]:
-    """Return how often each kind of predictions was found to hold."""
+    """Return how often each kind of predictions was confirmed."""
     protocol: Column[Agreement] = words(
         "protocol", "how it was trained and tested", lambda count: count.board.name
     )
@@ -332,7 +339,7 @@ MEANINGS: dict[Found, str] = {
     "not tested",
     "no prediction": "neither a theorem nor an experiment applies",
 }
-"""What each finding means."""
+"""The meaning of each outcome."""
 
 
 TAUGHT: tuple[Column[Taught], ...] = (
@@ -350,5 +357,5 @@ TAUGHT: tuple[Column[Taught], ...] = (
 
 
 def taught_table(cells: Iterable[Expected]) -> Sheet[Taught]:
-    """Return how much was learned of what was to be learned, a line for each protocol."""
+    """Return how many of the expected results were learned, a line for each protocol."""
     return Sheet(TAUGHT, by_protocol(cells))

@@ -1,6 +1,6 @@
-"""Where records come from, where published ones lie, and which of them a command asks for.
+"""Where records are found, where published ones are stored, and which ones a command selects.
 
-A file of records, rendered by `publish` like every page.
+The snapshot is a file of records that `publish` renders, like every page.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 FILE = Path("leaderboard", "formalbench_leaderboard", "snapshot.jsonl")
-"""Below the repository's root."""
+"""Path below the repository's root."""
 
 
 def read_snapshot(file: Path | None = None) -> list[AnyRecord]:
-    """Read the records that came with the package; none if it has no snapshot.
+    """Return the records that came with the package; none if it has no snapshot.
 
-    Each is checked as if it stood in a file of its own.
+    Each record is checked as if it were in a file of its own.
 
     Raises:
         RequestError: one line, if the file is damaged.
@@ -62,12 +62,12 @@ BOARD = "formalbench leaderboard"
 
 
 class Held(NamedTuple):
-    """What folders hold.
+    """The contents of folders of records.
 
     Attributes:
-        records: of runs.
-        verifications: of exact models.
-        invalid: what is wrong with every other file, a line each.
+        records: records of runs.
+        verifications: verifications of exact models.
+        invalid: an error message for every file that is not a record.
     """
 
     records: list[Record]
@@ -75,14 +75,14 @@ class Held(NamedTuple):
     invalid: list[str]
 
     def only(self, wanted: Callable[[AnyRecord], bool]) -> Held:
-        """Leave out all records but some."""
+        """Return a copy with only the selected records."""
         return self._replace(
             records=[record for record in self.records if wanted(record)],
             verifications=[record for record in self.verifications if wanted(record)],
         )
 
     def beside(self, others: Held) -> Held:
-        """Return these and others."""
+        """Return the union with other records."""
         return Held(
             [*self.records, *others.records],
             [*self.verifications, *others.verifications],
@@ -91,15 +91,15 @@ class Held(NamedTuple):
 
 
 def read_with_published(own: Path | None = None) -> Held:
-    """Read the records of a folder, or of the user's own results, and the published ones."""
+    """Read the records of a folder, or of the user's own results, and the published records."""
     return read_published(own or default_results())
 
 
 def read_published(*besides: Path) -> Held:
-    """Read the published records, and those of some folders.
+    """Read the published records and those of some folders.
 
-    Published are those of the repository that the user is in; outside of one, those that came
-    with the package.
+    Published records are those of the repository that contains the working directory. Outside of a
+    repository, they are those that came with the package.
     """
     repository = repository_above(Path.cwd())
     if repository is not None:
@@ -108,9 +108,9 @@ def read_published(*besides: Path) -> Held:
 
 
 def read_all(folders: Iterable[Path]) -> Held:
-    """Read the records of several folders; a folder named twice is read once.
+    """Read the records of several folders; a folder that is named twice is read once.
 
-    A folder that is not there has no records.
+    A folder that does not exist has no records.
     """
     once = {folder.resolve(): folder for folder in folders}
     read = [Store(folder).valid() for folder in once.values()]
@@ -119,7 +119,7 @@ def read_all(folders: Iterable[Path]) -> Held:
 
 
 def parted(records: Iterable[AnyRecord]) -> tuple[list[Record], list[VerificationRecord]]:
-    """Return the records of runs, and those of verifications."""
+    """Return the records of runs and those of verifications."""
     held = list(records)
     return (
         [record for record in held if isinstance(record, Record)],
@@ -128,10 +128,10 @@ def parted(records: Iterable[AnyRecord]) -> tuple[list[Record], list[Verificatio
 
 
 def check_folders(folders: Iterable[Path]) -> None:
-    """Refuse a folder that somebody named and that is not there: a slip of the pen.
+    """Check that the folders that the user named exist.
 
     Raises:
-        RequestError: one line.
+        RequestError: one line, if a folder does not exist.
     """
     for folder in folders:
         if not folder.is_dir():
@@ -139,7 +139,7 @@ def check_folders(folders: Iterable[Path]) -> None:
 
 
 def suite_view(host: PluginHost, suite: str) -> View:
-    """Return the view that ranks by a suite, with the published tables beside it.
+    """Return the view that ranks by a suite and includes the published tables.
 
     Raises:
         RequestError: for an unknown suite.
@@ -158,7 +158,7 @@ def suite_view(host: PluginHost, suite: str) -> View:
 
 
 def among_published(own: Held, published: Held) -> Held:
-    """Return somebody's records among the published ones of the same protocols and tasks."""
+    """Return the user's records together with published ones of the same protocols and tasks."""
     asked = {(protocol_key(record), title_of(record)) for record in own.records}
     beside = [
         record for record in published.records if (protocol_key(record), title_of(record)) in asked
@@ -167,10 +167,10 @@ def among_published(own: Held, published: Held) -> Held:
 
 
 def standing(view: View, own: Held, published: Held) -> View:
-    """Return the view of where somebody's records stand: their tasks, and their rows marked.
+    """Return a view that shows the rank of the user's records: on their tasks, with rows marked.
 
-    They are ranked on those of the view's tasks that they have, and on their own ones if there is
-    none of them.
+    The ranking is over those tasks of the view that the records have, or over all tasks of the
+    records if the view has none of them.
     """
     mine = dict.fromkeys(map(title_of, own.records))
     asked = [task for task in view.tasks if task in mine]
@@ -180,16 +180,16 @@ def standing(view: View, own: Held, published: Held) -> View:
 
 
 def marked(view: View, own: Held, published: Held) -> View:
-    """Return the view with somebody's rows marked, but for what is published already."""
+    """Return the view with the user's rows marked, except for records that are published."""
     known = {record.test_id for record in published.records}
     return replace(view, new={record.test_id for record in own.records} - known)
 
 
 def on_tasks(held: Held, view: View, wanted: Sequence[str]) -> tuple[Held, View]:
-    """Leave out all but some tasks, which are ranked by.
+    """Return the records and the view of only the named tasks, which are ranked by.
 
     Raises:
-        RequestError: if there is no record on one of them.
+        RequestError: if one of the tasks has no record.
     """
     titles = [title.removesuffix(":classify") for title in wanted]
     known = {*map(title_of, held.records), *map(title_of, held.verifications), *view.tasks}
@@ -204,12 +204,12 @@ def on_tasks(held: Held, view: View, wanted: Sequence[str]) -> tuple[Held, View]
 
 
 def in_class(held: Held, view: View, name: str) -> tuple[Held, View]:
-    """Leave out all tasks that are not known to be in a class of languages.
+    """Leave out all tasks that are not known to be in a language class.
 
     Args:
         held: all records.
-        view: of all tasks.
-        name: of the class, one of `formalbench.contracts.theory.CLASSES`.
+        view: the view of all tasks.
+        name: the class, one of `formalbench.contracts.theory.CLASSES`.
     """
 
     def inside(task: str) -> bool:
@@ -225,9 +225,9 @@ def in_class(held: Held, view: View, name: str) -> tuple[Held, View]:
 
 
 def pages_by_class(held: Held, view: View) -> dict[str, Page]:
-    """Return what each class of languages with a task of the suite has as a page of its own.
+    """Return, for each language class with a task of the suite, the page of these tasks.
 
-    A class has the tasks of the smaller classes in it, too.
+    A class includes the tasks of its subclasses.
     """
     pages = {}
     for name in CLASSES:
@@ -238,7 +238,7 @@ def pages_by_class(held: Held, view: View) -> dict[str, Page]:
 
 
 def pages_by_keyword(host: PluginHost, held: Held, view: View) -> dict[str, Page]:
-    """Return a page for each keyword of some, but not all, of the view's tasks: two or more."""
+    """Return a page for each keyword that at least two, but not all, of the view's tasks have."""
     found: dict[str, list[str]] = {}
     for task in view.tasks:
         for keyword in host.task_entry(task.partition("[")[0])[0].spec.keywords:
@@ -252,14 +252,14 @@ def pages_by_keyword(host: PluginHost, held: Held, view: View) -> dict[str, Page
 
 
 def of_models(page: Page, wanted: Collection[str]) -> Page:
-    """Leave out all rows but those of some models; ranks stay as they are among all.
+    """Return the page with only the rows of some models; ranks remain those among all models.
 
     Args:
-        page: of all models.
-        wanted: their names, of all that share one, or with the options set.
+        page: the page of all models.
+        wanted: names of models. A name without options selects all models of that name.
 
     Raises:
-        RequestError: if there is no row of one of them.
+        RequestError: if one of them has no row.
     """
     shown = [row.model for board in page.boards for row in board.rows]
     shown += [row.model for row in page.exact.rows]

@@ -1,4 +1,4 @@
-"""What records say of a model in sentences: what it learned, how far it extrapolates, is right."""
+"""A model's results in sentences: what it learned, how far it extrapolates, where it is exact."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from formalbench.statistics.board import Board, ExactModel, Row
 from formalbench.statistics.result import Result, TaskFacts
 
 MOST_NAMED = 6
-"""Tasks in a sentence."""
+"""Maximum number of tasks that a sentence names."""
 
 
 def verdict_of(board: Board, row: Row) -> str:
-    """Say what a row learned of what it was tried on, and up to which length it extrapolates.
+    """Return sentences on the tasks that a row learned and the lengths to which it extrapolates.
 
-    Tasks of language models and those that chance always solves are left out: of these it cannot
-    be said.
+    Language-modelling tasks, and tasks that chance always solves, are left out: there, learning and
+    extrapolation are not defined.
     """
     told = [
         (facts, result)
@@ -56,10 +56,10 @@ def verdict_of(board: Board, row: Row) -> str:
 
 
 def verdict_of_verified(rows: Sequence[ExactModel]) -> str:
-    """Say on which tasks a model is right whose weights are written by hand, and how far.
+    """Return sentences on the tasks on which a hand-written exact model is right, and how far.
 
     Args:
-        rows: what verifications say of it, at least one.
+        rows: the verifications of the model, at least one.
     """
     reached: dict[str, list[str]] = defaultdict(list)
     for row in rows:
@@ -83,7 +83,7 @@ def _verified_to(row: ExactModel) -> str:
 
 
 def _reach(learned: Sequence[tuple[TaskFacts, Result]]) -> str:
-    """Say how far accuracy stays at 99 %, over the tasks that every seed learned and finished."""
+    """Return how far accuracy stays at 99 %, over the tasks that all seeds learned and finished."""
     whole = [facts.title for facts, result in learned if result.longest_99 == facts.last_telling]
     part = sorted(
         (result.longest_99, facts.title)
@@ -102,7 +102,7 @@ def _reach(learned: Sequence[tuple[TaskFacts, Result]]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names as a list in words, the last ones counted where there are many."""
+    """Return names as a list in words; if there are many, the last ones are only counted."""
     shown = list(names[:MOST_NAMED])
     if len(names) > MOST_NAMED:
         shown.append(f"{len(names) - MOST_NAMED} more")

@@ -32,14 +32,14 @@ from formalbench.statistics.board import (
 from formalbench.statistics.result import ACCURACY, Result, ShownBy, TaskFacts
 
 TRAINING_COST = "seconds of training of one run"
-"""What every face calls it."""
+"""The label of this column in every output."""
 
 
 def training_seconds(row: Row, board: Board) -> float | None:
-    """Return the mean over a board's tasks of the mean over the seeds; wall time.
+    """Return the mean training time of the board's tasks, each averaged over its seeds (wall time).
 
-    None unless every task of the board has a timed run: of tasks that take longer some models
-    would have fewer.
+    None if a task of the board has no timed run: otherwise, models that lack the tasks that take
+    longest would seem faster.
     """
     if not board.tasks:
         return None
@@ -55,12 +55,12 @@ def training_seconds(row: Row, board: Board) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a row reached on one task.
+    """A row's result on one task.
 
     Attributes:
-        row: of the board.
-        result: its result there.
-        facts: of the task; None if no run finished.
+        row: a row of the board.
+        result: its result.
+        facts: properties of the task; None if no run finished.
     """
 
     row: Row
@@ -69,7 +69,7 @@ class Outcome:
 
     @property
     def measure(self) -> ShownBy:
-        """By what the task is shown."""
+        """The measure by which the task is shown."""
         return self.facts.measure if self.facts else ACCURACY
 
     @property
@@ -83,17 +83,17 @@ INFORMATION = "information"
 
 
 _MOST_SEEDS = 8
-"""Of which a cell shows each."""
+"""The accuracy of each seed is listed up to this number of seeds."""
 
 
 def _accuracies(result: Result) -> str:
-    """Return the accuracy of each run that finished, by seed, with blanks between."""
+    """Return the accuracies of the runs that finished, in the order of the seeds, as one text."""
     known = (share(run.accuracy) for run in result.runs if run.accuracy is not None)
     return " ".join(f"{accuracy:g}" for accuracy in known if accuracy is not None)
 
 
 def _each_seed(outcome: Outcome) -> str:
-    """Return how the runs ended and, of several, the accuracy of each."""
+    """Return how the runs ended and, for several seeds, the accuracy of each."""
     result = outcome.result
     if not outcome.measure.accuracy or not 2 <= result.finished <= _MOST_SEEDS:
         return result.outcome
@@ -134,7 +134,7 @@ _LONGEST: tuple[Column[Result], ...] = (
     ),
     number("≥ 90 % to", "the same for 90 %", lambda result: result.longest_90, "longest_90"),
 )
-"""What is said of a task that is shown by accuracy."""
+"""Columns of a task that is shown by accuracy."""
 
 
 OUTCOME: tuple[Column[Outcome], ...] = (
@@ -201,17 +201,17 @@ OUTCOME: tuple[Column[Outcome], ...] = (
     ),
     words("command", "repeats the runs", lambda on: on.result.command, form="command"),
 )
-"""What a result on a task says."""
+"""Columns of a result on a task."""
 
 
 def tried(result: Result) -> str:
-    """Return for how long the runs were trained that did not learn: ``5,600 steps, 3 capped``."""
+    """Return how long the unsuccessful runs were trained: ``5,600 steps, 3 capped``."""
     capped = f", {result.capped} capped" if result.capped else ""
     return f"{grouped(result.tried)} steps{capped}"
 
 
 def validation(result: Result) -> str:
-    """Return a validation accuracy, with the steps within which not every run learned."""
+    """Return the validation accuracy and the number of steps in which not every run learned."""
     shown, within = percent(result.validation), f"in {tried(result)}"
     if result.unlearned:
         return f"{shown} (not learned {within})"
@@ -223,24 +223,24 @@ def validation(result: Result) -> str:
 
 
 def outcomes(board: Board, title: str) -> list[Outcome]:
-    """Return what the rows of a board reached on a task, of those that have a result there."""
+    """Return the results of a board's rows on a task, for the rows that have one."""
     facts = board.facts_of(title)
     results = ((row, row.on(title)) for row in board.rows)
     return [Outcome(row, result, facts) for row, result in results if result is not None]
 
 
 def of_task(board: Board, title: str) -> Sheet[Outcome]:
-    """Return what every row of a board reached on a task, the best first."""
+    """Return the result of every row of a board on a task, the best first."""
 
     def order(on: Outcome) -> tuple[float, str]:
-        mean = on.result.mean  # rounded, so that no last bit decides between equal ones
+        mean = on.result.mean  # rounded, so that the last bit does not decide the order
         return (1.0 if mean is None else -round(mean, 12), on.row.model)
 
     return _sheet(sorted(outcomes(board, title), key=order))
 
 
 def of_row(board: Board, row: Row) -> Sheet[Outcome]:
-    """Return what a row of a board reached on each of its tasks."""
+    """Return the results of a board's row on each of its tasks."""
     found = [Outcome(row, result, board.facts_of(result.task)) for result in row.results]
     return _sheet(found)
 
@@ -257,12 +257,12 @@ def _sheet(found: list[Outcome]) -> Sheet[Outcome]:
 
 
 def plugin_metrics(found: Sequence[Outcome]) -> list[str]:
-    """Return the names of the metrics that plugins added to any of some outcomes."""
+    """Return the names of the metrics that plugins added to any of these outcomes."""
     return list(dict.fromkeys(name for on in found for name in on.result.metrics))
 
 
 def _metric_column(name: str) -> Column[Outcome]:
-    """Return the column of a metric that a plugin adds to the objective's."""
+    """Return the column of a metric that a plugin adds to those of the objective."""
     meaning = (
         "a plugin's metric: the mean over seeds and test lengths; one that is no mean is computed "
         "once over all lengths"
@@ -291,7 +291,7 @@ PROFILE: tuple[Column[Profile], ...] = (
         lambda of: of.horizon,
     ),
 )
-"""What became of a row's languages."""
+"""Columns with how many of a row's tasks were learned."""
 
 
 STANDING: tuple[Column[Row], ...] = (
@@ -344,22 +344,22 @@ STANDING: tuple[Column[Row], ...] = (
         "iqm_high",
     ),
 )
-"""What a row says of itself on a board."""
+"""Columns of a row of the ranking."""
 
 
 def standing(board: Board) -> Sheet[Row]:
-    """Return what each row of a board says of itself."""
+    """Return the columns of each row of a board, without the tasks."""
     return Sheet(STANDING, board.rows)
 
 
 def ranking(board: Board, *, best_seed: bool = False, other_tasks: bool = False) -> Sheet[Row]:
-    """Return the ranking of a board: a row per model, and behind its standing a column per task.
+    """Return the ranking of a board: a row for each model, and a column for each task.
 
-    A task that is not shown by accuracy has a table of its own besides (`by_place`).
+    A task that is not shown by accuracy also has its own table (`by_place`).
 
     Args:
-        board: what is ranked.
-        best_seed: whether a task's cell has the best seed's accuracy in parentheses.
+        board: the board.
+        best_seed: whether a task's cell shows the best seed's accuracy in parentheses.
         other_tasks: whether tasks that are measured but not ranked by have columns, too.
     """
     titles = (*board.tasks, *(board.other_tasks if other_tasks else ()))
@@ -375,7 +375,7 @@ CELL = (
     f"{DOUBTFUL}: weak evidence, because a predictor that is wrong on some test strings is right "
     "on more than 95 %. The score still uses test accuracy"
 )
-"""How a task's cell is read."""
+"""How to read the cell of a task."""
 
 
 def _task_column(board: Board, title: str, *, best_seed: bool) -> Column[Row]:
@@ -398,7 +398,7 @@ def _task_column(board: Board, title: str, *, best_seed: bool) -> Column[Row]:
 
 
 def _measured_column(title: str, facts: TaskFacts) -> Column[Row]:
-    """Return the column of a task that is not shown by accuracy: nothing of chance is below it."""
+    """Return the column of a task that is not shown by accuracy; it has no chance level."""
     measure = facts.measure
 
     def text(row: Row) -> str:
@@ -418,7 +418,7 @@ def _measured_column(title: str, facts: TaskFacts) -> Column[Row]:
 
 
 def cell(result: Result | None, *, best_seed: bool = False) -> str:
-    """Return what a model reached on a task: in brackets its validation, if it did not learn it."""
+    """Return a model's result on a task; if it was not learned, with the validation in brackets."""
     if result is None:
         return MISSING
     failed = f" {FAILED}" if result.marked else ""
@@ -440,11 +440,11 @@ LEGEND = (
     "precision; mixed: sums, softmax and norms in fp32. Depth: number of layers, for the longest "
     "string if it grows. Width: numbers per position."
 )
-"""How the table of exact models is read."""
+"""How to read the table of exact models."""
 
 
 _DIGITS = "{:.3g}".format
-"""Writes a margin or a cross-entropy with three digits, as in ``0.00144``."""
+"""Formats a margin or a cross-entropy with three significant digits, as in ``0.00144``."""
 
 
 def _bits(place: int) -> Column[ExactModel]:
@@ -515,7 +515,7 @@ EXACT: tuple[Column[ExactModel], ...] = (
     number("depth", "in layers", lambda row: row.depth, told=grouped),
     number("width", "in numbers per position", lambda row: row.width, told=grouped),
 )
-"""What a verification says of an exact model."""
+"""Columns of a verification of an exact model."""
 
 
 def exact_table(exact: ExactModels) -> Sheet[ExactModel]:
@@ -527,7 +527,7 @@ _HOW = ("seeds", "rate", "command")
 
 
 def by_place(board: Board, title: str) -> Sheet[Outcome]:
-    """Return what every row reached on a task, the best first, at each length or named part."""
+    """Return every row's result on a task at each length or named part, the best first."""
     facts = board.facts_of(title)
     measure = facts.measure if facts else ACCURACY
     found = outcomes(board, title)

@@ -1,4 +1,4 @@
-"""What theory says of the tasks on a board, and of which of them a model can do at all."""
+"""What theory says about the tasks on a board, and which tasks a model can express at all."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def theory_here(host: PluginHost, task: str) -> Theory | None:
-    """Return what theory says of a task, by its full name; None if nobody here knows."""
+    """Return the theoretical properties of a task by its full name; None if unknown here."""
     try:
         return theory_of_task(host, task)
-    except FormalbenchError:  # of a plugin that is not at hand, or broken
+    except FormalbenchError:  # of a plugin that is not installed or is broken
         return None
 
 
@@ -33,19 +33,19 @@ def shortcut_here(host: PluginHost, title: str) -> float | None:
     """Return the accuracy of the best shortcut on a task by its title; None if none is known."""
     try:
         task = host.select_task(title)
-    except RequestError:  # with options, or of a plugin that is not at hand
+    except RequestError:  # with options, or of a plugin that is not installed
         return None
     return task.spec.shortcuts.get(title) if task.objective == "classify" else None
 
 
 class Predictions:
-    """What theorems say of models on tasks.
+    """The predictions of theorems for models on tasks.
 
-    What a model is built of is looked at once for each objective: languages do not change it.
+    A model's components are inspected once for each objective: they do not depend on the language.
 
     Args:
         host: the plugins.
-        theory: of a task by its full name.
+        theory: returns the theoretical properties of a task by its full name.
     """
 
     def __init__(self, host: PluginHost, theory: Callable[[str], Theory | None]) -> None:
@@ -54,22 +54,23 @@ class Predictions:
         self._known: dict[tuple[str, str], tuple[Prediction, ...]] = {}
 
     def of(self, model: str, task: str) -> Prediction | None:
-        """Return what theorems say of a model, its options behind its name, on a task.
+        """Return the prediction for a model, given by its name with options, on a task.
 
-        None if none decides it; then what was seen in experiments, if that does.
+        It is that of a theorem or, if no theorem decides, that of an experiment. None if neither
+        decides.
         """
         return next(iter(self.each(model, task)), None)
 
     def each(self, model: str, task: str) -> tuple[Prediction, ...]:
-        """Return what theorems say, and what was seen in experiments, where they decide.
+        """Return the predictions of all theorems and experiments that decide.
 
-        Nothing of functions from strings to strings, and of a stranger's model: no code of theirs
-        runs to show a page.
+        There are none for functions from strings to strings, and none for models of local plugins:
+        third-party code is not run to show a page.
         """
         if (model, task) not in self._known:
             try:
                 self._known[model, task] = self._decided(model, task)
-            except FormalbenchError:  # it is not here, or does not take this task any more
+            except FormalbenchError:  # it is not installed, or does not support this task any more
                 self._known[model, task] = ()
         return self._known[model, task]
 
@@ -83,7 +84,7 @@ class Predictions:
             return ()
         language = task.partition(":")[0]
         if self._host.objective(self._host.select_task(task).objective).only_viable:
-            # Counting may do on strings that some member begins with, and not on all.
+            # Counting may suffice on prefixes of members, but not on all strings.
             theory = replace(
                 theory, c_rasp=theory.c_rasp or None, c_rasp_last=theory.c_rasp_last or None
             )
@@ -104,11 +105,11 @@ class Predictions:
         )
 
     def _traits(self, entry: Entry[ModelSpec], model: str, task: str) -> Traits:
-        """Return what a model is built of, and its size as notes, kept between calls."""
+        """Return the components of a model, with its sizes as notes; cached between calls."""
         from formalbench.contracts.network import Traits, traits_of
         from formalbench.theory.sizes import sizes_of
 
-        # A construction's network is made for its language.
+        # The network of a construction depends on its language.
         about = task if entry.spec.kind == "exact" else self._host.select_task(task).objective
 
         def built() -> tuple[list[str], str, dict[str, int]]:
@@ -118,7 +119,7 @@ class Predictions:
         if (model, about) not in self._kinds:
             plugin = [entry.plugin.distribution, entry.plugin.version, entry.spec.version]
             home = entry.plugin.module.__name__.partition(".")[0]
-            # What a network is can change without any version.
+            # A network can change while all versions stay the same.
             code = [package_digest(home), package_digest("formalbench")]
             key = ["built of", VERSION, __version__, plugin, code, model, about]
             mechanisms, eigenvalues, sizes = cached(key, built)
@@ -128,7 +129,7 @@ class Predictions:
 
 
 def _decidable(host: PluginHost, task: str) -> bool:
-    """Say whether theorems speak of a task; what has to be built to tell is kept."""
+    """Whether theorems apply to a task; cached, because the task has to be built to find out."""
     from formalbench.theory.theorems import decidable
 
     asked = host.select_task(task)
