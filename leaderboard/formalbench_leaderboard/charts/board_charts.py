@@ -1,4 +1,4 @@
-"""The figures of a board, as files, and scores beside training time, parameters and state."""
+"""The figures of a board as files: scores against training time, parameters and state size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from formalbench_leaderboard.charts.length_charts import MOST_LINES, label
 
 @dataclass(frozen=True, slots=True)
 class ScorePoint:
-    """A model: its place on a figure's axis, and its score in percent."""
+    """A model's position on a figure's axis, and its score in percent."""
 
     row: Row
     x: float
@@ -31,11 +31,11 @@ class ScorePoint:
 
 
 def points(board: Board, x: Callable[[Row], float | None]) -> list[ScorePoint]:
-    """Return the models that have a score and a place on an axis, best first.
+    """Return the models that have a score and a position on an axis, best first.
 
     Args:
-        board: what is shown.
-        x: gives the place of a row, greater than 0; None if it has none.
+        board: the board.
+        x: returns the position of a row, greater than 0; None if it has none.
     """
     found = []
     for row in board.rows:
@@ -46,10 +46,11 @@ def points(board: Board, x: Callable[[Row], float | None]) -> list[ScorePoint]:
 
 
 def score_chart(panels: Mapping[str, Sequence[ScorePoint]]) -> Figure:
-    """Draw a line for each model: its score, and beside it a panel for each measure, log scale.
+    """Draw a line for each model with its score, and a panel for each measure on a log scale.
 
     Args:
-        panels: the models with a measure, by its label. A model without one has no point there.
+        panels: the models with a measure, by its label. A model without a value has no point in
+            that panel.
     """
     first = {point.row.model: point for shown in panels.values() for point in shown}
     points = sorted(first.values(), key=lambda point: point.score)
@@ -58,7 +59,7 @@ def score_chart(panels: Mapping[str, Sequence[ScorePoint]]) -> Figure:
     ends = -0.6, len(points) - 0.4
 
     def dots(shown: Sequence[ScorePoint], x: Callable[[ScorePoint], float]) -> list[Series]:
-        """One for each model; those that differ in their width alone have one colour."""
+        """Return a mark for each model; models that differ only in their width share a colour."""
         return [
             Series(
                 [x(point)],
@@ -118,7 +119,7 @@ COST_CAPTION = (
 
 
 STATE_LENGTH = 40
-"""Symbols of the string after which a model's state is counted."""
+"""String length in symbols after which the size of a model's state is measured."""
 
 
 SIZE_CAPTION = (
@@ -134,7 +135,7 @@ class Drawing:
     """A figure to be drawn.
 
     Attributes:
-        name: its file's name without the suffix.
+        name: the file name without the suffix.
         title: what it shows, in a few words.
         caption: how to read it.
         draw: draws it.
@@ -149,12 +150,12 @@ class Drawing:
 def drawings(
     board: Board, title: str, state: Callable[[Row], int | None] = lambda row: None
 ) -> list[Drawing]:
-    """Return the figures that a board has the data for.
+    """Return the figures that a board has data for.
 
     Args:
-        board: what is shown.
-        title: what is ranked, as a suite; part of the file names.
-        state: gives the size of a row's state after `STATE_LENGTH` symbols, where it is known.
+        board: the board.
+        title: the ranked tasks, such as a suite's name; part of the file names.
+        state: returns the size of a row's state after `STATE_LENGTH` symbols, if known.
     """
     from formalbench_leaderboard.charts import length_charts
 
@@ -203,9 +204,9 @@ _MADE_BY = re.compile(rb"<!-- vl-convert ([\w.]+) -->")
 
 
 def rendered(drawing: Drawing, kind: Kind) -> bytes:
-    """Draw a figure: the same bytes each time, with one version of the library.
+    """Draw a figure; the same version of the library always gives the same bytes.
 
-    An SVG names the version, see `drawn_by`.
+    An SVG contains the version, see `drawn_by`.
 
     Args:
         drawing: the figure.
@@ -223,12 +224,12 @@ def rendered(drawing: Drawing, kind: Kind) -> bytes:
 
 
 def shows_the_same(one: bytes, other: bytes) -> bool:
-    """Say whether two figures differ in nothing but the version of the library that drew them."""
+    """Whether two figures differ in nothing but the version of the library that drew them."""
     return _MADE_BY.sub(b"", one) == _MADE_BY.sub(b"", other)
 
 
 def installed_version() -> str | None:
-    """Return the version of the library that draws; None if it is not installed."""
+    """Return the version of the drawing library; None if it is not installed."""
     try:
         metadata.version("altair")
         return metadata.version("vl-convert-python")
@@ -237,7 +238,7 @@ def installed_version() -> str | None:
 
 
 def drawn_by(svg: bytes) -> str | None:
-    """Return the version of the library that drew a figure; None if it does not say."""
+    """Return the version of the library that drew a figure; None if the file does not name it."""
     found = _MADE_BY.search(svg)
     return None if found is None else found[1].decode()
 

@@ -1,10 +1,11 @@
-"""The map of languages and models: its data, its cells and its sentences.
+"""The map of languages and models: its data, cells and sentences.
 
-Columns are languages by their class, rows are models by their family; a cell is how one model did
-on one language under one protocol. A family is headed by what theory says of it and by what was
-built by hand. Every face of the map is a function of `LanguageMap`.
+Columns are languages, grouped by their class. Rows are models, grouped by family. A cell shows the
+result of one model on one language under one protocol. The head of a family shows what theory says
+about it, and its hand-written constructions. Every output format of the map is a function of
+`LanguageMap`.
 
-Each has its numbers and what must not be read into them.
+Every sentence states its numbers, and what they do not show.
 """
 
 from __future__ import annotations
@@ -31,14 +32,15 @@ Verdict = Literal["can", "cannot", "some"]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of models and tasks beside their records, each by its name.
+    """Properties of models and tasks that are not in their records; all are functions of a name.
 
     Attributes:
-        family: of a model, options behind its name.
-        theory: of a task by its full name.
-        modulus: what a task's language counts modulo (`formalbench.theory.transition_monoid`).
+        family: the family of a model, by its name with options.
+        theory: the theoretical properties of a task, by its full name.
+        modulus: the number modulo which a task's language counts
+            (`formalbench.theory.transition_monoid`).
         trained_to: the longest training length of a task.
-        predicted: what theorems say of a model on a task.
+        predicted: the prediction of theorems for a model on a task.
     """
 
     family: Callable[[str], str] = lambda model: model.partition("[")[0]
@@ -54,10 +56,11 @@ class MapColumn:
 
     Attributes:
         task: the task's title.
-        group: the class that it is shown under.
-        trained_to: the longest string of training; None if that is not known.
-        first, last: shortest and longest test length; None if nothing was tested.
-        last_telling: the longest at which chance is not always right; None if there is none.
+        group: the class under which it is shown.
+        trained_to: the longest training length; None if unknown.
+        first, last: the shortest and longest test length; None if nothing was tested.
+        last_telling: the longest test length at which chance is not always right; None if there is
+            none.
     """
 
     task: str
@@ -70,24 +73,24 @@ class MapColumn:
 
 @dataclass(frozen=True, slots=True)
 class MapCell:
-    """A model on a language.
+    """A model's result on a language.
 
     Attributes:
         task: the task's title.
-        state: ``learned`` if a run that finished had learned the training lengths, ``unlearned`` if
-            none did, ``failed`` if none finished, or none of those that learned.
-        strip: of one that was learned: how it did at each length.
-        learned, seeds: how many runs mastered the training lengths, and how many there are.
-        validation: accuracy on held-out strings of the training lengths, the mean over the runs.
-        budget: the most optimiser steps of a run that did not learn; of one that all learned, the
-            most that a run was given.
-        capped: how many runs that did not learn ended before their budget.
-        solved: number of runs that learned, and are right on 99 % of the strings at every length.
-        solved_to: the length up to which the runs, on average, are right on 99 % of the strings,
-            all that finished having learned (see `Result`).
-        command: repeats it or, where it was not run, runs it.
-        prediction: what theory says, if anything.
-        weak: whether its test is weak evidence of the language (see `Result`).
+        state: ``learned`` if a finished run learned the training lengths, ``unlearned`` if no run
+            did, ``failed`` if no run finished, or none of those that learned.
+        strip: if it was learned, the accuracy at each length.
+        learned, seeds: number of runs that mastered the training lengths, and of all runs.
+        validation: mean accuracy over the runs on held-out strings of the training lengths.
+        budget: the largest number of optimiser steps of a run that did not learn; if all runs
+            learned, the largest budget of a run.
+        capped: number of runs that did not learn and ended before their budget.
+        solved: number of runs that learned and are right on 99 % of the strings at every length.
+        solved_to: the length up to which the runs' mean accuracy is at least 99 %, if all finished
+            runs learned (see `Result`).
+        command: repeats the runs, or runs them if there are none.
+        prediction: the prediction of theory, if there is one.
+        weak: whether its test is weak evidence for the language (see `Result`).
         unfinished: number of runs that did not finish, or diverged at some test lengths.
     """
 
@@ -109,12 +112,12 @@ class MapCell:
 
 @dataclass(frozen=True, slots=True)
 class MapRow:
-    """A model.
+    """A model's row.
 
     Attributes:
-        model: its name, with the options set.
-        cells: one for every column.
-        missing: the command that runs it where it was not run; empty if it was everywhere.
+        model: its name with the options set.
+        cells: a cell for every column.
+        missing: the command that runs it on the languages without a result; empty if none.
     """
 
     model: str
@@ -124,11 +127,11 @@ class MapRow:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What theory says of a family on a language.
+    """The prediction of theory for a family on a language.
 
     Attributes:
-        verdict: ``some`` if it differs within the family, or is unknown.
-        proved: whether theorems say so, and not experiments.
+        verdict: ``some`` if it differs within the family or is unknown.
+        proved: whether it follows from theorems, rather than experiments.
     """
 
     verdict: Verdict
@@ -140,9 +143,9 @@ class HandBuilt:
     """The best construction of a family for a language.
 
     Attributes:
-        model: its name, with the options set.
-        exhaustive: every string up to this length was right, if so.
-        tested_to: random and adversarial strings were, too, up to this one.
+        model: its name with the options set.
+        exhaustive: the length up to which it is right on every string, if any.
+        tested_to: the length up to which it is also right on random and adversarial strings.
     """
 
     model: str
@@ -151,13 +154,13 @@ class HandBuilt:
 
     @property
     def verified_to(self) -> int:
-        """The greatest length that it was verified at."""
+        """The greatest length at which it was verified."""
         return max(self.exhaustive or 0, self.tested_to or 0)
 
 
 @dataclass(frozen=True, slots=True)
 class FamilyRows:
-    """The models of a family, with what heads them: an entry for every column each."""
+    """The models of a family and its head; each has an entry for every column."""
 
     name: str
     theory: tuple[Said | None, ...]
@@ -171,7 +174,7 @@ class LanguageMap:
 
     Attributes:
         protocol: its name and version; empty if nothing was run.
-        columns: by class, from the smallest.
+        columns: grouped by class, the smallest class first.
         families: in the order of their best models on the board.
     """
 
@@ -181,7 +184,7 @@ class LanguageMap:
 
     @property
     def cells(self) -> list[tuple[MapColumn, MapRow, MapCell]]:
-        """Every cell with its column and its row."""
+        """Return every cell with its column and its row."""
         rows = [row for family in self.families for row in family.rows]
         return [
             (column, row, cell)
@@ -207,14 +210,14 @@ _CLASSES = {
     "context-free": "context-free",
     "context-sensitive": "context-sensitive",
 }
-"""The classes as a map heads them, from the smallest to the largest."""
+"""The headings of the classes, from the smallest class to the largest."""
 
 
 def language_map(page: Page, known: Known) -> LanguageMap:
-    """Make the map of a page: of the protocol under which the most was learned.
+    """Return the map of a page, for the protocol under which the most results were learned.
 
-    Texts are no languages and have no column; nor have tasks on which chance is always right, or
-    which no model was tested on.
+    Text tasks are not languages and have no column. Tasks on which chance is always right, or which
+    no model was tested on, have none either.
     """
     board = max(page.boards, key=lambda board: board.learned, default=None)
     columns = _columns(board, page.exact.rows, known)
@@ -228,8 +231,9 @@ def language_map(page: Page, known: Known) -> LanguageMap:
 def complete_part(page: Page, tasks: Sequence[str]) -> Page:
     """Return the largest part of a page without an empty cell.
 
-    Rows that were all tested on the same of the tasks, as many cells as there can be, and of two
-    parts of one size that with more tasks; of the board of which that part is largest.
+    It is a set of rows and a set of tasks such that every row was tested on every task, with as
+    many cells as possible. Among parts of equal size, the one with more tasks is chosen. The result
+    is for the board with the largest such part.
     """
     parts = [_complete(board, tasks) for board in page.boards]
     largest = max(parts, key=lambda board: len(board.rows) * len(board.tasks), default=None)
@@ -253,7 +257,7 @@ def _complete(board: Board, tasks: Sequence[str]) -> Board:
 
 
 def full_name(title: str) -> str:
-    """Return the full name of a task by its title: without options, with its objective."""
+    """Return the full name of a task, with its objective and without options, by its title."""
     name = title.partition("[")[0]
     return name if ":" in name else f"{name}:classify"
 
@@ -289,7 +293,7 @@ def _column(title: str, heading: str, facts: TaskFacts | None, known: Known) -> 
 
 
 def _class_of(title: str, known: Known) -> tuple[str, int]:
-    """Return the class that a task is shown under, and what it counts modulo; 0 for nothing."""
+    """Return the class under which a task is shown, and its modulus; 0 if it has none."""
     theory = known.theory(full_name(title))
     if theory is None:
         return "", 0
@@ -328,7 +332,7 @@ def _by_column(rows: Sequence[MapRow], columns: Sequence[MapColumn]) -> list[lis
 
 
 def _said(cells: Sequence[MapCell]) -> Said | None:
-    """Put together what theory says of the models of a family on a language."""
+    """Combine the predictions for the models of a family on a language."""
     known = [cell.prediction for cell in cells if cell.prediction is not None]
     if not known:
         return None
@@ -382,7 +386,7 @@ def _cell(row: Row, board: Board, task: str, known: Known) -> MapCell:
 
 
 def filling(row: Row, tasks: str) -> str:
-    """Return the command that runs a model on more tasks, as it was run on another."""
+    """Return the command that runs a model on more tasks, with the settings of another result."""
     if not row.results:
         return ""
     words = shlex.split(row.results[0].command)
@@ -410,11 +414,11 @@ _SAID = (
     ("a model of its family can, at a size that theory does not state,", "can", "unknown"),
     ("no size can", "cannot", ""),
 )
-"""What a theorem says of a cell, its verdict and the instance that it speaks of."""
+"""A theorem's prediction for a cell: its verdict and the instance that it is about."""
 
 
 def sentences(shown: LanguageMap) -> tuple[str, ...]:
-    """Return the sentences above a map; one if nothing was measured."""
+    """Return the sentences above a map; a single one if nothing was measured."""
     cells = [(column, cell) for column, _, cell in shown.cells]
     measured = [(column, cell) for column, cell in cells if cell.state != "not run"]
     if not measured:
@@ -489,7 +493,7 @@ def _unknown(cells: list[Placed]) -> str:
 
 
 def _learned_first(cells: list[Placed]) -> str:
-    """Return how many of the cells that did not finish were learned all the same."""
+    """Return a sentence with the number of unfinished cells that were learned nevertheless."""
     failed = [cell for _, cell in cells if cell.state == "failed"]
     learned = sum(cell.learned > 0 for cell in failed)
     if learned == len(failed):
@@ -502,7 +506,7 @@ def _is_theorem(cell: MapCell) -> bool:
 
 
 def _says(cell: MapCell) -> tuple[str, str]:
-    """Return what a theorem says of a cell, and of which networks."""
+    """Return the prediction of a theorem for a cell, and the networks that it is about."""
     said = cell.prediction
     assert said is not None
     return said.verdict, "" if said.verdict == "cannot" else said.instance
@@ -513,7 +517,7 @@ def _to_the_end(column: MapColumn, cell: MapCell) -> bool:
 
 
 def _times(columns: list[MapColumn]) -> str:
-    """Return how many times the training length the longest tested ones are, if known of all."""
+    """Return the longest tested lengths as multiples of the training length, if known for all."""
     times = {
         column.last / column.trained_to for column in columns if column.last and column.trained_to
     }
@@ -534,7 +538,7 @@ def _stay(times: int) -> str:
 
 
 def told(cell: MapCell) -> str:
-    """Return what a cell says, in words; of one that was not run the command that runs it."""
+    """Return the content of a cell in words; if it was not run, the command that runs it."""
     if cell.state == "not run":
         return f"not run: {cell.command}"
     if cell.state == "failed":
@@ -564,7 +568,7 @@ def told(cell: MapCell) -> str:
 
 
 def brief(cell: MapCell) -> str:
-    """Return what a cell says, in a few signs: for a table beside the map."""
+    """Return the content of a cell as a few symbols, for a table beside the map."""
     if cell.state != "learned":
         if cell.state != "unlearned":
             return cell.state
@@ -580,5 +584,5 @@ def brief(cell: MapCell) -> str:
 
 
 def steps(budget: int) -> str:
-    """Return a budget as it is told."""
+    """Return a budget as text."""
     return f"{grouped(budget)} step{'' if budget == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Accuracy and text measures against length.
+"""Accuracy, and measures of text models, against length.
 
 Legend: L windows of lengths.
 """
@@ -21,22 +21,22 @@ from formalbench.statistics.length_profile import TextLine, curve_of, text_line
 from formalbench.statistics.result import Result, ShownBy, TaskFacts, telling_cells
 
 MOST_LINES = 8
-"""Of a panel: the models that stand highest on the board."""
+"""Maximum number of models in a panel; those with the best rank are shown."""
 
 _MARKERS = "osD^v<>P"
 
 _LONGEST = 48
 
 _POINTS = 46
-"""Of a line, at most; of more lengths, neighbours share one."""
+"""Maximum number of points of a line; with more lengths, neighbouring ones share a point."""
 
 _PANEL = (245, 150)
 
 
 def style_of(model: str) -> str:
-    """Return the marker and the line of a model, the same in every figure.
+    """Return the marker and the line style of a model; they are the same in every figure.
 
-    A model with options set may have a dashed line.
+    The line of a model with options set may be dashed.
     """
     marker, line = sha256(model.encode()).digest()[3:5]
     dashed = "[" in model and line % 2
@@ -44,14 +44,14 @@ def style_of(model: str) -> str:
 
 
 def label(text: str) -> str:
-    """Return a name as a figure shows it."""
+    """Return a name as figures show it."""
     clean = harmless(text)
     return clean if len(clean) <= _LONGEST else f"{clean[: _LONGEST - 1]}…"
 
 
 @dataclass(frozen=True, slots=True)
 class MeanLine:
-    """How a model did at each length; shares in percent, (L,) each."""
+    """A model's accuracy at each length, in percent; arrays of shape (L,)."""
 
     length: Draws
     mean: Draws
@@ -60,7 +60,7 @@ class MeanLine:
 
 
 def panels(board: Board) -> list[TaskFacts]:
-    """Return the tasks shown by accuracy, of several lengths, on which a model has a line."""
+    """Return the tasks shown by accuracy, with several lengths, on which a model has a line."""
     return [
         facts
         for facts in board.facts
@@ -69,17 +69,17 @@ def panels(board: Board) -> list[TaskFacts]:
 
 
 def lines(board: Board, facts: TaskFacts) -> dict[str, MeanLine]:
-    """Return the line of each model that has one on a task, in the order of the board."""
+    """Return the lines of the models that have one on a task, in the order of the board."""
     results = ((row.model, row.on(facts.title)) for row in board.rows)
     found = {model: line(result, facts) for model, result in results if result is not None}
     return {model: one for model, one in found.items() if one is not None}
 
 
 def line(result: Result, facts: TaskFacts) -> MeanLine | None:
-    """Return how a model did; None if none that learned its training lengths finished.
+    """Return a model's line; None if no run that learned its training lengths finished.
 
-    A run that did not finish is at chance everywhere, as in the score. Lengths at which chance is
-    always right tell nothing, and are left out.
+    A run that did not finish counts as chance level at every length, as in the score. Lengths at
+    which chance is always right are left out.
     """
     tested = telling_cells(result, facts) if result.reaches else []
     if not tested:
@@ -115,7 +115,7 @@ def length_chart(board: Board) -> Figure:
 
 
 def _columns(panels: int) -> int:
-    """Return how many panels stand beside each other."""
+    """Return the number of panels in a row."""
     return min(panels, 4 if panels > 9 else 3)
 
 
@@ -125,14 +125,14 @@ def _grid(panels: Sequence[Panel]) -> list[Sequence[Panel]]:
 
 
 def _bottom(tasks: Sequence[tuple[TaskFacts, Mapping[str, MeanLine]]]) -> float:
-    """Return where the axis begins: a little below every line."""
+    """Return the lower end of the axis: a little below every line."""
     least = min(100 * min(facts.chance_by_cell) for facts, _ in tasks)
     least = min([least, *(float(one.mean.min()) for _, found in tasks for one in found.values())])
     return max(-3.0, 10 * math.floor((least - 5) / 10))
 
 
 def _legend(rows: Sequence[Row], *, scores: bool) -> list[Series]:
-    """Return a series without points for each model, in the order of the board."""
+    """Return a series without points for each model, for the legend, in the order of the board."""
     return [
         Series((), (), colour_of(row.model), _name(row) if scores else label(row.model),
                style_of(row.model))
@@ -141,14 +141,14 @@ def _legend(rows: Sequence[Row], *, scores: bool) -> list[Series]:
 
 
 def _name(row: Row) -> str:
-    """Return a model with its rank and score, if it has these."""
+    """Return a model's name with its rank and score, if it has these."""
     if row.score is None:
         return label(row.model)
     return f"{label(row.model)} ({ranks(row.rank_low, row.rank_high)}, {percent(row.score)})"
 
 
 def _series(found: Mapping[str, MeanLine], rows: Sequence[Row]) -> list[Series]:
-    """Return the lines of models, the best last and so on top, their markers apart."""
+    """Return the lines of models with separate markers; the best is last and so drawn on top."""
     drawn = []
     for place, row in reversed([*enumerate(rows)]):
         if (one := found.get(row.model)) is not None:
@@ -169,26 +169,26 @@ def _series(found: Mapping[str, MeanLine], rows: Sequence[Row]) -> list[Series]:
 
 
 def _chance(facts: TaskFacts) -> list[Series]:
-    """Return the chance level at the lengths that tell, or at 1."""
+    """Return the chance level at each length where it is below 1; if none, 1 at all lengths."""
     known = facts.telling or [(length, 1.0) for length in facts.lengths]
     x, y = zip(*known, strict=True)
     return [Series(x, [100 * chance for chance in y], GREY, style="--", width=1.0)]
 
 
 _MOST = 1e4
-"""Times the least perplexity of a panel: what is worse leaves it, and does not squash the rest."""
+"""The axis ends at this multiple of the panel's lowest perplexity; larger values are cut off."""
 
 _PART = 14
-"""Letters of the name of a part; the rest is cut off."""
+"""Maximum number of characters of a part's name; longer names are cut off."""
 
 _MOST_PARTS = 8
-"""Or lengths, whose names stand below a panel."""
+"""Maximum number of parts, or lengths, with their names below a panel."""
 
 Lines = dict[str, TextLine]
 
 
 def measures(board: Board) -> list[ShownBy]:
-    """Return the measures of texts that there is a figure of."""
+    """Return the measures of texts that have a figure."""
     found = dict.fromkeys(facts.measure for facts in board.facts if not facts.measure.accuracy)
     return [measure for measure in found if text_panels(board, measure)]
 
@@ -196,7 +196,7 @@ def measures(board: Board) -> list[ShownBy]:
 def text_panels(board: Board, measure: ShownBy) -> list[tuple[TaskFacts, Lines]]:
     """Return the tasks that are shown by a measure, each with the lines of models.
 
-    A task whose test has one place has none.
+    A task whose test has only one length or part has none.
     """
     found = []
     for facts in board.facts:
@@ -210,7 +210,7 @@ def text_panels(board: Board, measure: ShownBy) -> list[tuple[TaskFacts, Lines]]
 
 
 def text_chart(board: Board, measure: ShownBy) -> Figure:
-    """Draw a measure of texts against length, or for each part, a panel for each task."""
+    """Draw a measure of texts against length, or for each part; there is a panel for each task."""
     tasks = text_panels(board, measure)
     rows = [row for row in board.rows if any(row.model in lines for _, lines in tasks)]
     rows = rows[:MOST_LINES]
@@ -223,7 +223,7 @@ def text_chart(board: Board, measure: ShownBy) -> Figure:
 
 
 def axis_label(measure: ShownBy) -> str:
-    """Return what an axis of values says: the measure, its unit and its direction."""
+    """Return the title of an axis of values: the measure, its unit and its direction."""
     unit = "%" if measure.share else "log scale"
     return f"{measure.heading} ({unit}), {'less' if measure.less else 'more'} is better"
 
@@ -261,7 +261,7 @@ def _text_panel(
 
 
 def grows_by_factors(lengths: Sequence[int]) -> bool:
-    """Say whether lengths are like 32, 64, 128: they then stand as far apart as each other."""
+    """Whether lengths grow like 32, 64, 128, so that they are spaced evenly."""
     return len(lengths) > 2 and all(0 < 1.5 * a <= b for a, b in pairwise(lengths))
 
 

@@ -1,8 +1,9 @@
 """The map's files, with its legend.
 
-Of the files that lie in the repository a page shows the one for its reader's screen.
+There are several variants for screens of different widths and themes; a page shows the one that
+fits the reader's screen.
 
-The same map gives the same bytes on every machine: nothing is measured or solved for.
+The same map gives the same bytes on every machine: nothing depends on measured fonts or a solver.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _VERDICTS: dict[Verdict, str] = {
 
 
 def add_legend(sheet: Canvas, shown: LanguageMap) -> None:
-    """Write the legend where the sheet is filled to: below a map, or above it."""
+    """Write the legend at the current position of the sheet: below a map, or above it."""
     sheet.y += GROUP_GAP / 2
     flow(sheet, list(_entries(shown)))
 
@@ -153,7 +154,7 @@ _IN_THE_DARK = "(prefers-color-scheme: dark)"
 
 
 FEW = 1500
-"""Cells up to which a map is also told one by one, and drawn for a phone."""
+"""Larger maps have no tooltip for each cell and no variant for phones."""
 
 
 TITLE = "What each family of models can express, learns and extrapolates on"
@@ -163,8 +164,8 @@ TITLE = "What each family of models can express, learns and extrapolates on"
 class Look:
     """The colours of a theme; `ramp` goes from chance to perfect.
 
-    Along the ramp lightness only falls (in the dark only rises), so that eyes that see fewer
-    colours, and printers, keep its order; the height of a bar says the same.
+    Lightness changes in one direction along the ramp, so that its order remains visible to readers
+    with colour blindness and in grey print. The height of a bar shows the same value.
     """
 
     paper: str
@@ -206,7 +207,7 @@ DARK = Look(
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A file of the map: what of, and for which screens it is (a media query; empty for all)."""
+    """A file of the map: its theme and frame, and a media query for its screens (empty for all)."""
 
     name: str
     theme: Theme
@@ -220,7 +221,7 @@ VARIANTS = (
     Variant("map-dark", "dark", WIDE, _IN_THE_DARK),
     Variant("map", "light", WIDE, ""),
 )
-"""The files that pages show one of: the first whose screens it is."""
+"""Variants of the map; a page shows the first one whose media query matches."""
 
 
 def _both() -> Look:
@@ -237,11 +238,11 @@ def _both() -> Look:
 
 
 README_VARIANTS = tuple(replace(one, name=f"readme-{one.name}") for one in VARIANTS)
-"""The files that the README of the repository shows one of."""
+"""Variants of the map for the README of the repository."""
 
 
 README_HEIGHTS = {WIDE: 500.0, NARROW: 640.0}
-"""How tall a map in the README may be: 500 pixels at 960 and, on a phone, at 360 of a width."""
+"""Maximum height of a map in the README: 500 pixels when it is 960 or, on a phone, 360 wide."""
 
 
 _LOOKS: dict[Theme, Look] = {"light": LIGHT, "dark": DARK, "page": _both()}
@@ -258,10 +259,10 @@ def render(
 
     Args:
         shown: the map.
-        theme: of its colours.
-        frame: how wide it is.
-        to: where models and tasks are told.
-        name: begins the identifiers in it, of which a page has each once.
+        theme: its colours.
+        frame: its width.
+        to: addresses of the pages of models and tasks.
+        name: prefix of the identifiers in the SVG, which must be unique on a page.
     """
     sheet = draw(shown, frame, to or Addresses(), targets=len(shown.cells) <= FEW)
     add_legend(sheet, shown)
@@ -269,15 +270,15 @@ def render(
 
 
 def render_compact(shown: LanguageMap, theme: Theme, frame: Frame, tallest: float) -> str:
-    """Return the map as SVG with its legend on top, and with as many rows as there is room for.
+    """Return the map as SVG with the legend on top, with as many rows as fit.
 
-    Rows are left out one by one: the last one of the family that has the most.
+    Rows are left out one by one: the last row of the family with the most rows.
 
     Args:
         shown: the map.
-        theme: of its colours.
-        frame: how wide it is.
-        tallest: how tall it may be; each family keeps one row, however tall that is.
+        theme: its colours.
+        frame: its width.
+        tallest: its maximum height; each family keeps one row even if that is higher.
     """
     while True:
         sheet = draw(shown, frame, Addresses(), targets=False, legend=add_legend)
@@ -308,7 +309,7 @@ def _svg(shown: LanguageMap, sheet: Canvas, theme: Theme, name: str, height: flo
 
 
 def variants(shown: LanguageMap) -> list[tuple[Variant, Path]]:
-    """Return the files of a map, and where they lie; none of one without columns."""
+    """Return the variants of a map with their paths; none for a map without columns."""
     if not shown.columns:
         return []
     narrow = len(shown.cells) <= FEW
@@ -317,7 +318,7 @@ def variants(shown: LanguageMap) -> list[tuple[Variant, Path]]:
 
 
 def map_files(shown: LanguageMap) -> dict[Path, str]:
-    """Return every file of a map, those of README too, by its path below the repository's root."""
+    """Return every file of a map, including those of the README, by its path below the root."""
     if not shown.columns:
         return {}
     files = {path: render(shown, one.theme, one.frame) for one, path in variants(shown)}
@@ -328,7 +329,7 @@ def map_files(shown: LanguageMap) -> dict[Path, str]:
 
 
 def map_fields(shown: LanguageMap) -> Mapping[str, object]:
-    """Return what `map.md.j2` shows."""
+    """Return the fields of the template `map.md.j2`."""
     return {
         "sentences": sentences(shown),
         "variants": variants(shown),

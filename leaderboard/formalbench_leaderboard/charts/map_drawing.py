@@ -1,6 +1,6 @@
-"""The map as SVG: its layout, its cells and its texts.
+"""The map as SVG: its layout, cells and texts.
 
-The columns of a wide map are divided among bands, one below the other, with all rows in each.
+The columns of a wide map are divided into bands, one below the other. Each band has all rows.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ NARROWEST, WIDEST = 34, 116
 
 
 SMALL, TEXT = 10.0, 11.0
-"""Sizes of type."""
+"""Font sizes."""
 
 
 _EM = 0.56
-"""Average width of a letter, of its size: nobody here knows the reader's fonts."""
+"""Average width of a letter as a multiple of the font size; the reader's font is unknown."""
 
 
 _LONGEST_NAME = 24
@@ -56,7 +56,7 @@ _LONGEST_NAME = 24
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A column and where it is."""
+    """A column and its position."""
 
     column: MapColumn
     index: int
@@ -66,7 +66,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The class above some columns: its lines of text, and from where to where it reaches."""
+    """The heading of a class: its lines of text, and the columns that it spans."""
 
     lines: tuple[str, ...]
     x: float
@@ -78,10 +78,10 @@ class Band:
     """Columns that share one set of rows.
 
     Attributes:
-        headings: the classes above the columns.
-        columns: each with its place.
-        names: the lines of each column's name; one line where names are upright.
-        upright: whether names are turned, for want of room.
+        headings: the headings of the classes.
+        columns: the columns with their positions.
+        names: the lines of each column's name; one line if names are upright.
+        upright: whether names are rotated, because there is too little room.
     """
 
     headings: tuple[Heading, ...]
@@ -91,7 +91,7 @@ class Band:
 
     @property
     def names_height(self) -> float:
-        """How much room the names take."""
+        """Height of the names."""
         if self.upright:
             return max(width_of(name[0], SMALL) for name in self.names)
         return SMALL * 1.2 * max(map(len, self.names))
@@ -99,7 +99,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The measures of a drawing: its width, and how much of it is for the names of rows."""
+    """The measures of a drawing: its width, and the width of the row names."""
 
     width: float
     label: float
@@ -111,12 +111,12 @@ class Frame:
 
     @property
     def room(self) -> float:
-        """How much room there is for columns."""
+        """Width that is available for columns."""
         return self.width - MARGIN - self.left
 
 
 WIDE = Frame(960.0, 172.0)
-"""For a page, or across both columns of a paper."""
+"""For a web page, or both columns of a paper."""
 
 
 NARROW = Frame(460.0, 118.0)
@@ -124,18 +124,18 @@ NARROW = Frame(460.0, 118.0)
 
 
 def width_of(text: str, size: float) -> float:
-    """Return about how wide a text is."""
+    """Return the approximate width of a text."""
     return len(text) * size * _EM
 
 
 def shortened(text: str, room: float, size: float) -> str:
-    """Return a name as far as there is room for it."""
+    """Return a name, cut off if it is too long."""
     clean, most = harmless(text), max(4, int(room / (size * _EM)))
     return clean if len(clean) <= most else f"{clean[: most - 1]}…"
 
 
 def bands(shown: LanguageMap, frame: Frame) -> list[Band]:
-    """Divide the columns among as few bands as they fit in."""
+    """Divide the columns into as few bands as possible."""
     columns = list(enumerate(shown.columns))
     for count in range(1, len(columns) + 1):
         parts = _parts(columns, count)
@@ -159,7 +159,7 @@ def _groups(columns: Sequence[Numbered]) -> list[tuple[str, list[Numbered]]]:
 
 
 def _cell_width(columns: Sequence[Numbered], frame: Frame) -> int:
-    """Return the greatest width of a cell at which these columns fit; 0 if there is none."""
+    """Return the greatest cell width at which these columns fit; 0 if there is none."""
     groups = _groups(columns)
 
     def total(cell: int) -> float:
@@ -178,7 +178,7 @@ def _heading_width(name: str) -> float:
 
 
 def _heading_lines(name: str, room: float) -> tuple[str, ...]:
-    """Return a class in two lines, unless there is room for it in one."""
+    """Return the name of a class in one line if it fits, else in two."""
     name = shortened(name, _LONGEST_NAME, 1 / _EM)
     if width_of(name, TEXT) <= room:
         return (name,)
@@ -214,14 +214,14 @@ def _wrapped(name: str, room: float) -> tuple[str, ...] | None:
 
 
 SHADES = 5
-"""Of the ramp from chance to perfect; the last is for what counts as right."""
+"""Number of shades from chance to perfect; the last one is for accuracies that count as right."""
 
 
 RIGHT = 0.99
 
 
 _LEAST = 0.06
-"""Of a bar's height, so that chance is seen, too."""
+"""Minimum height of a bar, as a share, so that chance level is visible, too."""
 
 
 _FEW = 60.0
@@ -230,11 +230,11 @@ _FEW = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A path.
+    """An SVG path.
 
     Attributes:
-        kind: how it looks, a class of the drawing's style.
-        path: its commands.
+        kind: a class of the drawing's style sheet.
+        path: the path's commands.
     """
 
     kind: str
@@ -242,23 +242,23 @@ class Shape:
 
 
 def number(value: float) -> str:
-    """Return a number as a path has it: to a tenth, without what is not needed."""
+    """Return a number as text for a path: one decimal, without superfluous zeros."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def shade_of(share: float) -> int:
-    """Return which shade of the ramp a scaled accuracy has."""
+    """Return the index of the shade for a scaled accuracy."""
     return SHADES - 1 if share >= RIGHT else min(SHADES - 2, int(share * (SHADES - 1)))
 
 
 def bars(strip: Strip, x: float, y: float, width: float) -> list[Shape]:
-    """Return a strip as bars: height and shade both tell the accuracy, the place the length.
+    """Return a strip as bars: height and shade show the accuracy, the position shows the length.
 
     Args:
-        strip: shortest strings first.
-        x: where it begins.
-        y: its upper edge.
-        width: of all bars together.
+        strip: accuracies, the shortest length first.
+        x: left edge.
+        y: upper edge.
+        width: width of all bars together.
     """
     shares = [step.share for step in strip]
     shares = _paired(shares) if width < _FEW else shares
@@ -276,12 +276,12 @@ def bars(strip: Strip, x: float, y: float, width: float) -> list[Shape]:
 
 
 def _height(share: float) -> float:
-    """Return how high a bar is, to a half."""
+    """Return the height of a bar, rounded to a half."""
     return round(2 * CELL_HEIGHT * max(_LEAST, share)) / 2
 
 
 def _paired(shares: list[float]) -> list[float]:
-    """Let neighbours share a bar."""
+    """Merge neighbouring values, so that they share a bar."""
     pairs = [shares[place : place + 2] for place in range(0, len(shares), 2)]
     return [sum(pair) / len(pair) for pair in pairs]
 
@@ -297,12 +297,12 @@ def tick(x: float, y: float) -> Shape:
 
 
 def dot(x: float, y: float) -> Shape:
-    """Return the dot of what was not run."""
+    """Return the dot of a cell that was not run."""
     return Shape("dot", f"M{number(x)} {number(y)}h0")
 
 
 def ring(x: float, y: float) -> Shape:
-    """Return the sign of what not every seed learned."""
+    """Return the sign of a cell that not every seed learned."""
     return Shape("part", _disc(x, y, 1.8))
 
 
@@ -324,9 +324,9 @@ def hatching(x: float, y: float, width: float) -> Shape:
 
 
 def verdict(said: Said, x: float, y: float) -> list[Shape]:
-    """Return what theory says: a disc for can, a cross for cannot, half a disc for some models.
+    """Return the sign of a prediction: a disc for can, a cross for cannot, half a disc for some.
 
-    What was seen in experiments only is in parentheses.
+    Predictions of experiments are in parentheses.
     """
     around = [] if said.proved else [Shape("line", _PARENTHESES.format(number(x - 6), number(y)))]
     if said.verdict == "cannot":
@@ -342,7 +342,7 @@ _PARENTHESES = "M{} {}m-.5-5.5q-3.5 5.5 0 11m13-11q3.5 5.5 0 11"
 
 
 def solved(cell: MapCell) -> bool:
-    """Say whether a cell is right as far as it was tested, on average over the seeds."""
+    """Whether the mean accuracy over the seeds is at least 99 % at every tested length."""
     return bool(cell.strip) and cell.solved_to == cell.strip[-1].last
 
 
@@ -353,7 +353,7 @@ def _disc(x: float, y: float, radius: float) -> str:
 
 
 def gathered(shapes: Iterable[Shape]) -> Iterator[Shape]:
-    """Put shapes that look alike into one path, in the order of their first."""
+    """Merge shapes of the same kind into one path; kinds keep the order of their first shape."""
     found: dict[str, list[str]] = {}
     for shape in shapes:
         found.setdefault(shape.kind, []).append(shape.path)
@@ -375,11 +375,11 @@ class Lettering:
     """A text.
 
     Attributes:
-        x: where it begins, lies in the middle or ends, as its kind is.
+        x: its start, middle or end, depending on its kind.
         y: its baseline.
-        content: what it says.
-        kind: how it looks, a class of the drawing's style.
-        href: what it leads to, if anything.
+        content: the text.
+        kind: a class of the drawing's style sheet.
+        href: the address of its link, if it has one.
     """
 
     x: float
@@ -391,7 +391,7 @@ class Lettering:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A cell to be pointed at, and what it says."""
+    """The area of a cell, with the text of its tooltip."""
 
     x: float
     y: float
@@ -401,7 +401,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where models and tasks are told; nowhere in a file of its own."""
+    """The addresses of models and tasks; a separate file has none."""
 
     model: Address = lambda name: ""
     task: Address = lambda name: ""
@@ -409,12 +409,12 @@ class Addresses:
 
 @dataclass(slots=True)
 class Canvas:
-    """A sheet that is being filled from above.
+    """A sheet that is filled from top to bottom.
 
     Attributes:
         frame: its measures.
-        to: what is linked to.
-        y: down to where it is filled.
+        to: addresses of links.
+        y: the position down to which it is filled.
     """
 
     frame: Frame
@@ -431,7 +431,7 @@ class Canvas:
         self.texts.append(Lettering(at, self.y + 12, shown, kind, href))
 
     def write(self, x: float, text: str, kind: str) -> None:
-        """Write on the row that is being filled."""
+        """Write a text on the current row."""
         self.texts.append(Lettering(x, self.y + 12, text, kind))
 
 
@@ -447,10 +447,10 @@ def draw(
 
     Args:
         shown: the map.
-        frame: how wide it is.
-        to: where models and tasks are told.
-        targets: whether cells are told one by one where they are pointed at.
-        legend: writes the legend above the map; without it there is none.
+        frame: its measures.
+        to: addresses of models and tasks.
+        targets: whether cells have tooltips.
+        legend: writes the legend above the map; None for no legend.
     """
     labels = [_label(row.model, f.name) for f in shown.families for row in f.rows]
     longest = max((width_of(label, TEXT) for label in labels), default=0.0)
@@ -471,7 +471,7 @@ def draw(
 
 
 def _seen(family: FamilyRows, band: Band) -> FamilyRows:
-    """Leave out the rows of which nothing was run in a band."""
+    """Leave out the rows that have no result in a band."""
     shown = [one.index for one in band.columns]
     rows = [row for row in family.rows if any(row.cells[i].state != "not run" for i in shown)]
     built = [one if place in shown else None for place, one in enumerate(family.built)]
@@ -533,7 +533,7 @@ def _headed(sheet: Canvas, family: FamilyRows, label: str, index: int, middle: f
 
 
 def length(built: HandBuilt) -> str:
-    """Return a length in few signs: ``10k``."""
+    """Return a length as a short text: ``10k``."""
     to = built.verified_to
     return f"{to / 1000:.3g}k" if to >= 1000 else str(to)
 
@@ -547,25 +547,25 @@ def _row(sheet: Canvas, row: MapRow, family: str, band: Band, *, targets: bool) 
         if targets:
             title = f"{_short(row.model)} on {_short(cell.task)}: {_short(told(cell))}"
             sheet.targets.append(Target(one.x, sheet.y, one.width, title))
-    # Signs come last, so that no bar of another cell, put into one path with theirs, covers them.
+    # Signs come last, so that they are drawn above the bars of all cells, which share a path.
     order = {"hatch": 1, "tick": 2, "part": 2}
     sheet.shapes += gathered(sorted(shapes, key=lambda shape: order.get(shape.kind, 0)))
     sheet.y += ROW
 
 
 def _label(model: str, family: str) -> str:
-    """Return a model as its row is named: the options alone where the family says the rest."""
+    """Return a model's name in its row: only the options, if the family's name says the rest."""
     options = model.removeprefix(f"{family}[")
     return model if options == model else options.removesuffix("]")
 
 
 def _short(text: str) -> str:
-    """Return a text as far as anybody reads it."""
+    """Return a text, cut off after a maximum length."""
     return shortened(text, _LONGEST_TITLE, 1.0)
 
 
 def _cell(sheet: Canvas, cell: MapCell, x: float, width: float) -> Sequence[Shape]:
-    """Return the shapes of a cell, and write what it says in letters."""
+    """Return the shapes of a cell, and write its texts."""
     middle, y = x + width / 2, sheet.y
     whole = rectangle(x, y, width, CELL_HEIGHT)
     if cell.state == "not run":
@@ -592,11 +592,11 @@ Sign = Callable[[Canvas, float], None]
 
 
 Entry = tuple[float, str, Sign]
-"""What a legend tells: how wide its sign is, the text beside it, and what draws the sign."""
+"""An entry of a legend: the width of its sign, its text, and the function that draws the sign."""
 
 
 def flow(sheet: Canvas, entries: Sequence[Entry]) -> None:
-    """Put the entries of a legend side by side, in as many lines as it takes."""
+    """Place the entries of a legend side by side, in as many lines as needed."""
     x = MARGIN
     for wide, text, sign in entries:
         for place, line in enumerate(_lines(text, sheet.frame.width - 2 * MARGIN - wide - 6)):
