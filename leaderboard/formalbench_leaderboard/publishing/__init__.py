@@ -1,1 +1,1 @@
-"""Taking records in: what is refused, where the others go, and what is rendered of them."""
+"""Publishing records: checks of new records, their paths, and the pages rendered from them."""

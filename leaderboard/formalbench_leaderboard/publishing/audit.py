@@ -1,9 +1,9 @@
 """Audit a random sample of published records.
 
-A record is taken in on trust as to what its network got right. Whoever has its weights can ask
-again: a number that was made up, or weights of something else, show as a mismatch. Where they are
-not at hand a run is trained again, and what was verified is verified again, as many as an auditor
-draws; of any other nothing is said.
+When a record is published, its accuracy is not checked. Anybody who has the weights can test them
+again: invented numbers, or the weights of another network, show as a mismatch. Without weights, a
+random sample of runs is trained again, and a random sample of verifications is repeated. The
+other records are not audited.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def parse_count(text: str, option: str) -> int | None:
-    """Return how many records ``N`` or ``all`` asks for; None for all.
+    """Return the number of records that ``N`` or ``all`` stands for; None for all.
 
     Raises:
         RequestError: for anything else.
@@ -51,13 +51,13 @@ def parse_count(text: str, option: str) -> int | None:
 def draw_sample(
     files: Iterable[Path], seed: int, runs: int | None, verifications: int | None
 ) -> frozenset[Path]:
-    """Draw the records to do again: each set of as many is as likely.
+    """Choose the records to repeat; all samples of the same size are equally likely.
 
     Args:
-        files: of records; what is none is left out.
-        seed: the same one, the same draw.
-        runs: how many learned models to train again; None for all.
-        verifications: how many to carry out again; None for all.
+        files: files of records; others are ignored.
+        seed: the same seed gives the same sample.
+        runs: number of learned models to train again; None for all.
+        verifications: number of verifications to repeat; None for all.
     """
     learned, verified = [], []
     for file, record in read_records(sorted(files)).items():
@@ -79,7 +79,7 @@ def _some(files: Sequence[Path], wanted: int | None, seed: tuple[int, int]) -> l
 
 
 def read_records(files: Iterable[Path]) -> dict[Path, AnyRecord]:
-    """Read records that may be drawn; of what is none the audit itself says why."""
+    """Return the records that can be chosen; the audit itself reports invalid files."""
     found = {}
     for file in files:
         with contextlib.suppress(RequestError):
@@ -100,16 +100,17 @@ NO_WEIGHTS = "no weights found: --weights names their archive, --retrain N train
 
 
 class Auditor:
-    """Audits records; those of one task in a row share its strings.
+    """Audits records; consecutive records of one task share their strings.
 
-    A context: plugins' code is asked in processes that end with it.
+    This is a context manager: processes with plugins' code end with it.
 
     Args:
         host: the plugins.
-        seed: of the fresh strings.
+        seed: seed of the fresh strings.
         device: ``cpu`` or ``cuda:i``.
-        weights: where weights are, besides beside their records. What an archive should have, by
-            the rule of `keeps_weights`, it must: such a run is refused, not passed over.
+        weights: where to look for weights, apart from the records' own folders. If any place is
+            given, weights that an archive must contain (`keeps_weights`) are required: without
+            them, the run is refused and not passed over.
     """
 
     def __init__(
@@ -132,11 +133,10 @@ class Auditor:
         """Audit one record.
 
         Args:
-            path: of its file.
-            asked: whether it was named, and not only its folder: then having no weights is a
-                reason to refuse it, not to pass over it, and a verification is done again.
-            again: whether to do what it tells of again: to train a learned model, to verify an
-                exact one.
+            path: the record's file.
+            asked: whether the user named the file itself, not only its folder. Then missing weights
+                are an error and not a reason to skip the record; a verification is repeated.
+            again: whether to repeat the work: train a learned model, or verify an exact one.
         """
         found = Audit(path)
         with refusing(found):
@@ -157,16 +157,16 @@ class Auditor:
         return found
 
     def has_weights(self, path: Path, record: Record) -> bool:
-        """Say whether a run's weights are at hand, beside its record or elsewhere.
+        """Whether a run's weights can be found, beside its record or elsewhere.
 
         Args:
-            path: of the record's file.
-            record: its contents.
+            path: the record's file.
+            record: the record.
         """
         return weights_path(path).exists() or record in self._weights
 
     def can_be_trained(self, record: AnyRecord) -> bool:
-        """Say whether a record is of a run that trained, and would train here as it did."""
+        """Whether the record's run was trained, and would be trained in the same way here."""
         learned = isinstance(record, Record) and record.model.kind == "learned"
         return learned and self._processes.standing(record) == "current"
 
@@ -193,16 +193,16 @@ class Auditor:
 
 
 LONGEST = 600.0
-"""Seconds that a run may take which nobody asked to train again."""
+"""Maximum seconds of a run that is retrained although the user did not request it."""
 
 
 def default_sample(files: Iterable[Path], seed: int, auditor: Auditor) -> frozenset[Path]:
-    """Draw a run to train again, if of none there are weights: else nothing would be asked.
+    """Choose a run to train again if no run has weights; otherwise nothing would be tested.
 
     Args:
-        files: of records.
-        seed: of the draw.
-        auditor: says of which runs there are weights.
+        files: files of records.
+        seed: seed of the sample.
+        auditor: knows which runs have weights.
     """
     runs = {
         file: record
@@ -215,12 +215,12 @@ def default_sample(files: Iterable[Path], seed: int, auditor: Auditor) -> frozen
 
 
 def seconds_of(records: Mapping[Path, AnyRecord]) -> tuple[int, float]:
-    """Return how many runs train again, and the seconds that their records tell.
+    """Return the number of runs to train again, and the total of their recorded seconds.
 
-    Runs that trained as one program train together, and once.
+    Runs that were trained as one program are trained together, so their time counts once.
 
     Args:
-        records: those drawn, by their files.
+        records: the chosen records, by their files.
     """
     programs: dict[object, float] = {}
     runs = [(file, one) for file, one in records.items() if isinstance(one, Record)]
@@ -232,7 +232,7 @@ def seconds_of(records: Mapping[Path, AnyRecord]) -> tuple[int, float]:
 
 
 def sentence(runs: int, seconds: float) -> str:
-    """Say what is trained again, and how long that took whoever did it first."""
+    """Return a sentence with the number of runs to train again and their recorded time."""
     by = "its record" if runs == 1 else "their records"
     for unit, size in (("hour", 3600), ("minute", 60), ("second", 1)):
         if seconds >= 2 * size or size == 1:

@@ -1,7 +1,7 @@
-"""Check a repository: its records, their places, plugins, weights and rendered files.
+"""Check a repository: its records, their paths, plugins, weights and rendered files.
 
-A network that sees the future, or whose strings of one batch affect each other, gives numbers that
-mean nothing.
+The models are checked, too: the results of a network that sees future symbols, or in which the
+strings of a batch affect each other, mean nothing.
 """
 
 from __future__ import annotations
@@ -73,15 +73,15 @@ CAN_BE_TRIED = "can be tried"
 def broken_promises(
     records: Iterable[AnyRecord], host: PluginHost, processes: PluginProcesses
 ) -> list[str]:
-    """Say which models and tasks of records break the contract: a line for each promise broken.
+    """Return the contract violations of the records' models and tasks, a line for each.
 
     Models and tasks that come with formalbench are checked by its own tests. Any other model is
-    tried on each of the tasks that it has records of, with the options that they have.
+    checked on each task of its records, with the options of those records.
 
     Args:
-        records: that `Admission` takes.
+        records: records that `Admission` accepts.
         host: the plugins.
-        processes: say which records run code of plugins.
+        processes: know which records run code of plugins.
     """
     tried: dict[tuple[str, str, str], AnyRecord] = {}
     for record in records:
@@ -115,14 +115,15 @@ def untrue(
     host: PluginHost,
     processes: PluginProcesses,
 ) -> Iterator[str]:
-    """Say which records of plugins' networks do not agree with their weights: a line each.
+    """Return the records of plugins' networks that contradict their weights, a line for each.
 
-    Whoever trained such a network ran its code together with the test. Networks of formalbench's
-    own code are left to `audit`.
+    The author of such a network ran its code together with the test. Networks of formalbench's own
+    code are tested by `audit`.
 
     Args:
-        records: that `Admission` takes, by their files.
-        weights: where weights are, besides beside the records; of runs without, nothing is said.
+        records: records that `Admission` accepts, by their files.
+        weights: where to look for weights, apart from the records' own folders. Runs without
+            weights are skipped.
         host: the plugins.
         processes: where plugins' code runs.
     """
@@ -145,7 +146,7 @@ def untrue(
 def _try(record: AnyRecord, host: PluginHost, subject: str) -> list[Check]:
     import torch
 
-    threads = torch.get_num_threads()  # the promises of a model are tried with one
+    threads = torch.get_num_threads()  # a model's checks run with one thread
     try:
         return _checks(record, host, subject)
     except PLUGIN_FAILURES as error:
@@ -169,16 +170,16 @@ def _checks(record: AnyRecord, host: PluginHost, subject: str) -> list[Check]:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check found; the fields are the keys of ``check --json``.
+    """The result of a check; the fields are the keys of ``check --json``.
 
     Attributes:
-        problems: in the records and the weights, one line each.
-        stale_files: the rendered files that are not what the records give.
-        stale_records: how many were made with another version of a task, a model or a protocol:
-            they stay, and do not count.
-        unchecked_records: those of plugins that are not at hand; `problems` has a line of each.
-        uncompared_figures: the figures, if nothing here draws them.
-        weightless_records: the runs whose weights should be somewhere, and are not at hand.
+        problems: errors in the records and the weights, one line each.
+        stale_files: rendered files that do not match the records.
+        stale_records: number of records of another version of a task, a model or a protocol. They
+            stay and do not count.
+        unchecked_records: records whose plugins are not installed; `problems` has a line for each.
+        uncompared_figures: the figures, if the drawing library is not installed.
+        weightless_records: runs whose weights are required but were not found.
     """
 
     problems: list[str]
@@ -196,17 +197,18 @@ def check_published(
     *,
     rendered: bool = False,
 ) -> Checked:
-    """Hold what a repository publishes against the rules of publishing; write nothing.
+    """Check the published files of a repository against the rules of publishing; change none.
 
-    Files that a writer left unfinished when it was killed are deleted first.
+    Partial files of a writer that was killed are deleted first.
 
     Args:
         repository: its root.
-        host: the plugins; what they do not provide cannot be checked, which is a problem. Pages
-            are then not compared: what they should say is not known.
-        weights: where weights are, besides beside the records. Given any place, they must be there.
-        rendered: whether to compare the rendered files. They follow the records on the main
-            branch, and lag behind them on any other.
+        host: the plugins. Records of other plugins cannot be checked, which is a problem. The
+            pages are then not compared, because their correct content is unknown.
+        weights: where to look for weights, apart from the records' own folders. If any place is
+            given, required weights must be there.
+        rendered: whether to compare the rendered files. They are up to date on the main branch
+            only.
     """
     given = weights or WeightLookup()
     sweep((repository / PUBLISHED_RESULTS).parent)
@@ -265,7 +267,7 @@ def _checked(
 
 
 def _problems_of_plugins(repository: Path, host: PluginHost) -> Iterator[str]:
-    """Say what plugins find wrong with the files that they keep in the repository."""
+    """Return the errors that plugins find in their files in the repository."""
     for plugin in host.plugins:
         try:
             with host.blaming(plugin):
@@ -277,7 +279,7 @@ def _problems_of_plugins(repository: Path, host: PluginHost) -> Iterator[str]:
 
 
 def _refused(records: Mapping[Path, AnyRecord], admission: Admission) -> Iterator[tuple[Path, str]]:
-    """Say which records could not be published as they are: a line each."""
+    """Return the records that could not be published as they are, a line for each."""
     for file, record in records.items():
         try:
             admission.admit(record)
@@ -288,15 +290,15 @@ def _refused(records: Mapping[Path, AnyRecord], admission: Admission) -> Iterato
 def _weights_problems(
     results: Path, records: Mapping[Path, AnyRecord], given: WeightLookup
 ) -> Iterator[str]:
-    """Say which weights are others than a record names, or of none: a line each.
+    """Return the weights that do not match their record or belong to none, a line for each.
 
-    Given any archive or folder, also which are missing that by the rule of `keeps_weights` should
-    be in one.
+    If any archive or folder is given, also return the required weights (`keeps_weights`) that are
+    missing.
 
     Args:
-        results: the folder of the published records; weights that lie in it are looked at, too.
-        records: of every kind, by their files.
-        given: where weights are besides.
+        results: the folder of the published records, which may contain weights, too.
+        records: records of every kind, by their files.
+        given: other places with weights.
     """
     runs = {file: one for file, one in records.items() if isinstance(one, Record)}
     beside = {weights_path(file): file for file, run in runs.items() if run.weights is not None}
@@ -318,7 +320,7 @@ def _weights_problems(
 
 
 def _not_at_hand(records: Mapping[Path, AnyRecord], given: WeightLookup) -> int:
-    """Return of how many runs whose weights should be somewhere there are none at hand."""
+    """Return the number of runs whose weights are required but were not found."""
     return sum(
         keeps_weights(record)
         and isinstance(record, Record)
@@ -329,7 +331,7 @@ def _not_at_hand(records: Mapping[Path, AnyRecord], given: WeightLookup) -> int:
 
 
 def _strays(repository: Path) -> Iterator[str]:
-    """Say which files are none that publishing writes: a line each."""
+    """Return the files that publishing does not write, a line for each."""
     for path in sorted((repository / PUBLISHED_RESULTS).rglob("*")):
         known = path.suffix in (".json", ".safetensors") or path.name.startswith(UNFINISHED)
         if not known and (path.is_symlink() or not path.is_dir()):
@@ -339,9 +341,9 @@ def _strays(repository: Path) -> Iterator[str]:
 
 
 def _stray_pages(repository: Path, records: Iterable[AnyRecord], host: PluginHost) -> Iterator[str]:
-    """Say which files in the folders of rendered ones no suite or model can have: a line each.
+    """Return the files in the folders of rendered files that belong to no suite or model.
 
-    Those that it can have may lag behind the records (see `stale_files`).
+    Files that do belong to one may be older than the records (see `stale_files`).
     """
     suites = [*(spec.name for spec in built_in(host.suites.all())), REST]
     models = {safe_name(model_key(record)[0]) or "model" for record in records}
@@ -359,5 +361,5 @@ def _stray_pages(repository: Path, records: Iterable[AnyRecord], host: PluginHos
 
 
 def _below(repository: Path, line: str) -> str:
-    """Return a line in which paths begin at the repository's root."""
+    """Return a line with paths relative to the repository's root."""
     return harmless(line.replace(f"{repository}/", ""))

@@ -1,7 +1,7 @@
-"""Published weights tested again, and compared with their records.
+"""Test published weights again, and compare the results with their records.
 
-Code of plugins runs elsewhere: a network is given strings and gives logits, a task gives strings
-and labels (`untrusted_plugins`). All that is compared is compared here.
+Plugins' code runs in other processes: a network receives strings and returns logits, a task returns
+strings and labels (`untrusted_plugins`). All comparisons are made here.
 """
 
 from __future__ import annotations
@@ -61,19 +61,19 @@ Verdict = Literal["ok", "MISMATCH", "not judged", "refused", "skipped"]
 
 @dataclass(slots=True)
 class Audit:
-    """What came of a record's audit.
+    """The result of a record's audit.
 
     Attributes:
-        path: of the record.
+        path: the record's file.
         record: None if it could not be read.
-        verdict: ``refused`` if it could not be tested as what it says it is; ``not judged`` if
-            training again under other conditions than it names gives other counts.
-        reasons: why, if it is not ok; one line each.
+        verdict: ``refused`` if the record could not be tested as it is; ``not judged`` if training
+            again under other conditions than the recorded ones gives other counts.
+        reasons: the reasons for a verdict other than ok, one line each.
         recorded, fresh: accuracy as recorded, and on fresh strings.
-        p: how likely one network gives both (`p_value`).
-        changed: of the record's own test strings, how many are answered otherwise now, at least.
-        retrained: the run, done again, if that was asked for.
-        reverified: the verification, done again.
+        p: the probability that one network gives both (`p_value`).
+        changed: lower bound of the number of the record's own test strings with another answer.
+        retrained: the repeated run, if it was requested.
+        reverified: the repeated verification, if it was requested.
     """
 
     path: Path
@@ -88,19 +88,19 @@ class Audit:
     reverified: Reverified | None = None
 
     def mismatch(self, reason: str) -> None:
-        """Note what does not agree."""
+        """Add a mismatch."""
         self.verdict = "MISMATCH"
         self.reasons.append(reason)
 
     def not_judged(self, reason: str) -> None:
-        """Note why nothing follows."""
+        """Add a reason why the result is not judged."""
         self.verdict = "not judged"
         self.reasons.append(reason)
 
 
 @dataclass(frozen=True, slots=True)
 class _Strings:
-    """A task, and the sets of strings that its records are tested on; fresh ones, if it has any."""
+    """A task with the strings of its records and fresh strings, if it has any."""
 
     key: tuple[object, ...]
     task: Task
@@ -110,20 +110,20 @@ class _Strings:
 
 
 OWN_WORD = "what is right is for a plugin's own code to say"
-"""Why nothing of a plugin's own objective, or of verifications on its own task, is judged."""
+"""Why results of a plugin's own objective, and verifications on its own task, are not judged."""
 
 
 BORDER = 1
-"""Cells that rounding may tip over: logits that grow with the length end as infinite somewhere."""
+"""Number of cells that may become infinite by rounding, because logits grow with the length."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkScore:
-    """What a network got right: cell by cell as a record counts, and in all.
+    """The result of a network's test: in each cell, as in a record, and in total.
 
     Attributes:
-        counts: of the primary metric, cell by cell.
-        measures: every metric over all cells that are finite, by name.
+        counts: right answers by the primary metric, cell by cell.
+        measures: every metric over all finite cells, by name.
     """
 
     counts: CellCounts
@@ -132,14 +132,14 @@ class NetworkScore:
 
 @dataclass(frozen=True, slots=True)
 class NetworkTest:
-    """A network, ready to be tested.
+    """A network that is ready to be tested.
 
     Attributes:
-        network: on the CPU.
-        task: what it answers.
+        network: the network, on the CPU.
+        task: its task.
         device: where to test it.
-        precision: of the protocol.
-        how: answers that are said step by step are searched for; None for the likeliest symbols.
+        precision: the protocol's precision.
+        how: the search for the most likely answer of several symbols; None for greedy decoding.
     """
 
     network: nn.Module
@@ -168,11 +168,11 @@ class NetworkTest:
 
 
 class WeightsTest:
-    """Tests the networks of runs again; those of one task in a row share its strings.
+    """Tests the networks of runs again; consecutive records of one task share their strings.
 
     Args:
         host: the plugins.
-        seed: of the fresh strings.
+        seed: seed of the fresh strings.
         device: ``cpu`` or ``cuda:i``.
         processes: where plugins' code runs.
     """
@@ -187,19 +187,19 @@ class WeightsTest:
         self._strings: _Strings | None = None
 
     def test(self, found: Audit, record: Record, packed: bytes | None) -> None:
-        """Test a record's network again, and note in `found` what does not agree.
+        """Test a record's network again, and add what does not agree to `found`.
 
         Args:
-            found: what is noted.
-            record: of a run that `Admission` takes.
-            packed: its weights, those that it names; None if they are not at hand.
+            found: the audit.
+            record: a run's record that `Admission` accepts.
+            packed: the weights that the record names; None if they were not found.
 
         Raises:
-            RequestError: one line, if it is of a learned model and they are not.
+            RequestError: one line, if a learned model has no weights.
         """
         assert record.test is not None
         check_precision(record.protocol, self._device)
-        learned = record.model.kind == "learned"  # a construction is its own weights
+        learned = record.model.kind == "learned"  # a construction needs no weights
         if learned and packed is None:
             kept = "its weights were not found (--weights names their archive or folder, {})"
             why = kept if record.weights else "it kept no weights ({})"
@@ -224,7 +224,7 @@ class WeightsTest:
             found.mismatch("fresh strings give other counts")
 
     def _own(self, found: Audit, record: Record, retester: NetworkTest, strings: _Strings) -> None:
-        """Compare the answers on the strings that the record is about."""
+        """Compare the answers on the record's own test strings."""
         assert record.test is not None
         cells = record.test.cells
         recorded, own = CellCounts.of(cells), retester.test(strings.own)
@@ -234,19 +234,19 @@ class WeightsTest:
         differ = {*recorded.not_finite} ^ {*own.counts.not_finite}
         if len(differ) > BORDER:
             found.mismatch("its logits are not finite at other lengths")
-        if not differ:  # else the other metrics are over other cells
+        if not differ:  # otherwise the other metrics cover different cells
             sums = {name: whole for name in cells.metrics if (whole := cells.whole(name))}
-            if entropy := sums.get(CROSS_ENTROPY):  # a record has it in thousandths of a bit
+            if entropy := sums.get(CROSS_ENTROPY):  # records store thousandths of a bit
                 sums[CROSS_ENTROPY] = Measure(entropy.total / 1000, entropy.count)
             _compare(found, sums, own.measures, "test", partial(retester.test, strings.own, True))
         if record.selected is not None:
-            said = replace(retester, how=None)  # nothing is searched for there
+            said = replace(retester, how=None)  # validation does not search
             self._validation(found, record.selected, said, strings.validation)
 
     def _validation(
         self, found: Audit, selected: Selected, retester: NetworkTest, drawn: TestSet
     ) -> None:
-        """Compare the answers on the strings that the checkpoint was chosen by."""
+        """Compare the answers on the validation strings that selected the checkpoint."""
         now = retester.test(drawn)
         whole = now.measures[retester.task.primary.name]
         told = selected.strings, selected.asked
@@ -264,11 +264,11 @@ class WeightsTest:
     def _could_be(
         retester: NetworkTest, cells: TestSet, recorded: CellCounts, now: CellCounts
     ) -> bool:
-        """Say whether one network's arithmetic can give both counts on the same strings."""
+        """Whether the arithmetic of one network can give both counts on the same strings."""
         answers, difference = sum(recorded.asked), changed(recorded, now)
         if difference <= allowed(answers):
             return True
-        if p_value(recorded, now) < ALARM:  # too much even for other strings
+        if p_value(recorded, now) < ALARM:  # too large a difference even for other strings
             return False
         double = retester.test(cells, double=True).counts
         return difference <= allowed(answers, changed(now, double))
@@ -284,11 +284,11 @@ class WeightsTest:
         return network
 
     def _strings_of(self, record: Record, foreign: frozenset[str]) -> _Strings:
-        """Return the strings of a record's task; those of the last one are at hand."""
+        """Return the strings of a record's task; those of the last task are cached."""
         used, protocol, seed = record.task, record.protocol, self._seed
         objective = self._host.objective(used.name.partition(":")[2])
         if foreign and objective.layout == "decoded":
-            seed ^= int(record.test_id, 16)  # its network was shown the answers to the last ones
+            seed ^= int(record.test_id, 16)  # its last process has seen the right answers
         key = (used.name, tuple(sorted(used.options.items())), protocol_contents(protocol), seed)
         if self._strings is not None and self._strings.key == key:
             return self._strings
@@ -312,14 +312,14 @@ def _compare(
     which: str,
     double: Callable[[], NetworkScore],
 ) -> None:
-    """Compare the other metrics; a cross-entropy by how much it rounds, its mean in bits.
+    """Compare the other metrics; the tolerance of a cross-entropy depends on rounding, in bits.
 
     Args:
-        found: what is noted.
-        recorded: the sums of the record, those in bits as such.
-        now: those of the network.
-        which: the strings that they are of.
-        double: tests them in double precision.
+        found: the audit.
+        recorded: the sums of the record; those of cross-entropies are in bits.
+        now: the sums of the network.
+        which: the set of strings, for messages.
+        double: tests the strings in double precision.
     """
     for name, measure in sorted(recorded.items()):
         again = now.get(name)
@@ -334,7 +334,7 @@ def _compare(
                 found.mismatch(f"{name} on {which} strings is {bits:.3g} bits, not {then:.3g}")
             continue
         most = float(allowed(measure.count))
-        if name == MUTUAL_INFORMATION:  # an answer moves it by no more than its logarithm
+        if name == MUTUAL_INFORMATION:  # an answer changes it by at most log2(n)
             most *= math.log2(measure.count + 2)
         if measure.count != again.count or abs(measure.total - again.total) > most:
             found.mismatch(
@@ -344,12 +344,12 @@ def _compare(
 
 
 _LONGEST = 500
-"""Characters of what a plugin's code says when it fails."""
+"""Maximum number of characters of an error message from a plugin's code."""
 
 
 @contextlib.contextmanager
 def refusing(found: Audit) -> Iterator[None]:
-    """Take what fails inside for a reason to refuse a record: it can be a plugin's code."""
+    """Turn any error inside into a reason to refuse a record: plugins' code may have raised it."""
     try:
         with as_failures():
             yield
@@ -366,11 +366,11 @@ def test_verification(
     device: str,
     processes: PluginProcesses,
 ) -> None:
-    """Verify a model again, and note in `found` what does not agree.
+    """Verify a model again, and add what does not agree to `found`.
 
     Args:
-        found: what is noted.
-        record: of a verification that `Admission` takes.
+        found: the audit.
+        record: a verification that `Admission` accepts.
         host: the plugins.
         device: ``cpu`` or ``cuda:i``.
         processes: where plugins' code runs.

@@ -1,4 +1,4 @@
-"""Where a record lies in a repository, and how files are written there."""
+"""Paths of records in a repository, and writing files there."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES = 64 << 20
-"""No file of the leaderboard is as large: weights have at most half as many."""
+"""Maximum size of a file of the leaderboard; weights have at most half of it."""
 
 
 Contents = bytes | Callable[[], bytes] | None
-"""Of a file; what is large is read when its turn comes, and None goes."""
+"""Contents of a file: bytes, a function that reads a large file later, or None to delete it."""
 
 
 def write_all(repository: Path, contents: Mapping[Path, Contents]) -> None:
-    """Write files below a repository; if one cannot be written, take the others back.
+    """Write files below a repository; if one cannot be written, restore the others.
 
     Args:
         repository: its root.
-        contents: of each file, by its path below the root.
+        contents: the contents of each file, by its path below the root.
 
     Raises:
-        RequestError: one line, also where a link or a device is in the place of a file; then
-            everything is as it was.
+        RequestError: one line, also if a link or a device is in the place of a file. Then nothing
+            has changed.
     """
     for path in contents:
         _check_inside(repository, path)
@@ -75,24 +75,24 @@ def _put(file: Path, contents: bytes | None) -> None:
 
 
 VERIFIED, REST = "exact", "other"
-"""The folders of verifications, which are of no suite, and of tasks that are in none."""
+"""The folders of verifications, which belong to no suite, and of tasks that are in no suite."""
 
 
 def published_path(record: AnyRecord, host: PluginHost) -> Path:
-    """Return the path, below the repository's root, that a record is published at.
+    """Return the path, below the repository's root, where a record is published.
 
-    A task can be in several suites. Its records lie in the default suite if that has it, else
-    in the smallest that has it.
+    A task can be in several suites. Its records are stored under the default suite if that contains
+    the task, otherwise under the smallest suite that does.
     """
     return path_among(record, lambda task: home_suite(task, host))
 
 
 def path_among(record: AnyRecord, home: Callable[[str], str]) -> Path:
-    """Return the same path, given the suite of each task, which thousands of records share.
+    """Return the path of a record, with a function for the suite, so that callers can cache it.
 
     Args:
-        record: of either kind.
-        home: `home_suite` of a task.
+        record: a run or a verification.
+        home: returns the suite of a task, see `home_suite`.
     """
     verified = isinstance(record, VerificationRecord)
     folder = VERIFIED if verified else home(record.task.name)
@@ -100,16 +100,16 @@ def path_among(record: AnyRecord, home: Callable[[str], str]) -> Path:
 
 
 def built_in(entries: Iterable[Entry[S]]) -> list[S]:
-    """Return what comes with formalbench itself.
+    """Return a host with only the plugins that come with formalbench.
 
-    What somebody has installed besides, or named with --plugin, must change no page, or it would
-    be stale wherever that is missing.
+    Other installed plugins, and those named with --plugin, must not change a page: it would be
+    stale wherever they are not installed.
     """
     return [entry.spec for entry in entries if is_built_in(entry.plugin.source)]
 
 
 def is_built_in(source: Origin) -> bool:
-    """Say whether code comes with formalbench itself: a local file can be called the same."""
+    """Whether code comes with formalbench itself; a local file may have the same name."""
     return source.distribution == PROJECT and not source.sha256
 
 

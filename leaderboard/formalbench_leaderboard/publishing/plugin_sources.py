@@ -1,8 +1,9 @@
 """The sources of local plugins, published with the records that they made.
 
-A record names a local plugin by the SHA-256 of its contents. Without these nobody can test its
-network again, so they lie in ``leaderboard/plugins/<sha256>/<name>``. They are data here: held to
-their hash and to a size, and run by nobody who does not name them with ``--plugin``.
+A record names a local plugin by the SHA-256 of its contents. Nobody can test its network again
+without the sources, so they are stored in ``leaderboard/plugins/<sha256>/<name>``. Here they are
+only data: their hash and size are checked, and they run only if the user names them with
+``--plugin``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ FOLDER = Path("leaderboard", "plugins")
 
 
 MAX_BYTES = 1_000_000
-"""Of all files of a plugin together."""
+"""Maximum total size of a plugin's files."""
 
 
 MAX_FILES = 100
@@ -45,7 +46,7 @@ def kept_path(source: Origin) -> Path:
     """Return where the source of a local plugin is published, below the repository's root.
 
     Raises:
-        RequestError: one line, if its name is no name of a file.
+        RequestError: one line, if its name is not a valid file name.
     """
     if not _NAME.fullmatch(source.distribution):
         raise RequestError(f"{source.distribution!r:.100} is no name for a published plugin")
@@ -59,11 +60,12 @@ def named_by(record: AnyRecord, host: PluginHost) -> list[LocalPlugin]:
 
 
 def plugin_contents(local: LocalPlugin) -> dict[Path, bytes]:
-    """Return the files to publish of a local plugin, by their paths below the repository's root.
+    """Return the files of a local plugin to publish, by their paths below the repository's root.
 
     Raises:
-        RequestError: one line, if it is too large, has other files than plain ones, or changed, or
-            reads data: that is never published, and without it nobody can test again.
+        RequestError: one line, if it is too large, has files that are not plain files, has changed,
+            or reads data files. Data files are never published, and nobody could test the network
+            without them.
     """
     if not local.is_code and data_files(local.path):
         raise RequestError(f"{local.path}: its data is not published, so no record of it can be")
@@ -75,11 +77,14 @@ def plugin_contents(local: LocalPlugin) -> dict[Path, bytes]:
 
 
 def kept_problems(repository: Path, records: Mapping[Path, AnyRecord]) -> Iterator[str]:
-    """Say which sources are missing, or not what their place says, or of no record: a line each.
+    """Return the sources that are missing, do not match their path or belong to no record.
 
     Args:
         repository: its root.
-        records: all that are published, by their files.
+        records: all published records, by their files.
+
+    Returns:
+        A line for each.
     """
     folder, held = repository / FOLDER, set()
     named = {name for one in records.values() for name in plugin_files(one.command)}
@@ -108,7 +113,7 @@ def _hashes(record: AnyRecord) -> set[str]:
 
 
 def _check_kept(place: Path) -> str:
-    """Refuse a folder that does not hold the one plugin that it is named after; return its name."""
+    """Check that a folder contains exactly the plugin of its name; return the plugin's name."""
     if place.is_symlink() or not place.is_dir() or not _SHA256.fullmatch(place.name):
         raise RequestError(f"{place}: not the folder of a plugin's source")
     inside = sorted(place.iterdir())
@@ -120,7 +125,7 @@ def _check_kept(place: Path) -> str:
 
 
 def _read(path: Path) -> dict[Path, bytes]:
-    """Return a plugin's files by their paths from its folder on, its own name first."""
+    """Return a plugin's files by their paths relative to its folder, starting with its own name."""
     if path.is_symlink() or not path.is_dir():
         return {Path(path.name): read_plain(path, MAX_BYTES, "a plugin to publish")}
     files = [one for one in sorted(path.rglob("*")) if one.is_symlink() or not one.is_dir()]
@@ -138,8 +143,8 @@ def _read(path: Path) -> dict[Path, bytes]:
 
 
 def _hash(files: Mapping[Path, bytes]) -> str:
-    """Return the SHA-256 of a plugin as `formalbench.host.plugin.content_hash` has it."""
+    """Return the SHA-256 of a plugin, computed as by `formalbench.host.plugin.content_hash`."""
     below = {Path(*path.parts[1:]): contents for path, contents in files.items()}
-    if [*below] == [Path()]:  # it is one file
+    if [*below] == [Path()]:  # a plugin of one file
         return hashlib.sha256(below[Path()]).hexdigest()
     return package_hash(below)

@@ -1,4 +1,4 @@
-"""Publishing: records go into ``leaderboard/results``, all or none, and weights into an archive."""
+"""Publishing: copy records to ``leaderboard/results``, all or none, and weights to an archive."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ if TYPE_CHECKING:
 
 
 Pairs = dict[tuple[str, str], int]
-"""How many records there are of each (model, task)."""
+"""Number of records of each (model, task)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What publishing did.
+    """The result of publishing.
 
     Attributes:
-        added: records that are new.
-        completed: those that brought the weights of a run published already.
-        differing: those of runs published already with other counts, which stay.
-        already: how many others were published already.
-        changes: new rows and moved ranks of the default suite, one line each.
-        archive: of the weights of what is new; None if nothing new has any.
+        added: new records.
+        completed: records that add the weights of a published run.
+        differing: records of published runs with other counts; the published records stay.
+        already: number of other records that were published before.
+        changes: new rows and changed ranks of the default suite, one line each.
+        archive: the archive of the new weights; None if there are none.
     """
 
     added: Pairs
@@ -70,7 +70,7 @@ class Published:
 
 
 def find_repository() -> Path:
-    """Return the repository that the working directory is in.
+    """Return the repository that contains the working directory.
 
     Raises:
         RequestError: if there is none.
@@ -87,17 +87,17 @@ def find_repository() -> Path:
 def publish(
     results: Path, repository: Path, host: PluginHost, archive: Path | None = None
 ) -> Published:
-    """Copy the records of a folder into a repository, and their weights into an archive.
+    """Copy the records of a folder to a repository, and their weights to an archive.
 
-    A finished run that is published already is kept as it is, unless the new record names
-    weights, it does not, and they agree (`completes`); one that failed gives way. Every other
-    record must be one that the plugins at hand would make (see `Admission`). No page is rendered.
+    The record of a finished, published run is kept, unless it names no weights and the new record
+    does, and both agree (`completes`). A record of a failed run is replaced. Every new record must
+    be one that the installed plugins would produce (see `Admission`). No page is rendered.
 
     Args:
         results: the folder.
         repository: the root of a clone.
         host: the plugins.
-        archive: of the weights; None for `archive_path`.
+        archive: the file for the weights; None for `archive_path`.
 
     Raises:
         RefusedError: if any record cannot be published; then nothing was written.
@@ -148,7 +148,7 @@ def publish(
 
 
 def _by_identity(found: Iterable[Found]) -> dict[str, Found]:
-    """Return one record per run, and one per verification."""
+    """Return one record for each run and for each verification."""
     every = list(found)
     counting = set(map(id, distinct(parted(one.record for one in every)[0])))
     return {
@@ -159,7 +159,7 @@ def _by_identity(found: Iterable[Found]) -> dict[str, Found]:
 
 
 def _sorted(candidates: Iterable[Found], held: Mapping[str, Found]) -> dict[str, list[Found]]:
-    """Sort records by what publishing does with them, by the names that `Published` has for it."""
+    """Group records by what publishing does with them; the keys are field names of `Published`."""
     sorting = defaultdict(list)
     for name, new in _by_identity(candidates).items():
         old = held.get(name)
@@ -173,7 +173,7 @@ def _sorted(candidates: Iterable[Found], held: Mapping[str, Found]) -> dict[str,
 
 
 def _check_complete(admission: Admission, fresh: list[Found], held: Mapping[str, Found]) -> None:
-    """Refuse records without the seeds, the rates and the weights that belong to them.
+    """Check that records have all required seeds, learning rates and weights.
 
     Raises:
         RefusedError: one line for each that is missing.
@@ -192,7 +192,7 @@ def _check_complete(admission: Admission, fresh: list[Found], held: Mapping[str,
 
 
 def _sources(fresh: list[Found], processes: PluginProcesses) -> dict[Path, Contents]:
-    """Return the files of the local plugins that records need, to be published with them.
+    """Return the files of the records' local plugins, to be published with them.
 
     Raises:
         RefusedError: one line for each plugin that cannot be published.
@@ -214,7 +214,7 @@ def _sources(fresh: list[Found], processes: PluginProcesses) -> dict[Path, Conte
 
 
 def archive_path(repository: Path, records: Iterable[Record]) -> Path:
-    """Return where the weights of records go: beside what git has, a name for each lot of runs."""
+    """Return the default path of the weights' archive; its name depends on the runs."""
     names = sorted(record.test_id for record in records)
     return repository / f"weights-{sha256(' '.join(names).encode()).hexdigest()[:12]}.tar"
 
@@ -222,10 +222,10 @@ def archive_path(repository: Path, records: Iterable[Record]) -> Path:
 def _packed(
     fresh: Iterable[Found], results: Path, archive: Path | None, repository: Path
 ) -> tuple[Path | None, bool]:
-    """Write the archive of the weights that new records name and that are beside them.
+    """Write the archive of the weights that are named by new records and stored beside them.
 
-    One that a killed `publish` left is kept if it has all of them: it also has those of the
-    records that were published before the kill.
+    An archive that a killed `publish` left is kept if it contains all of these weights. It then
+    also contains those of the records that were published before the kill.
 
     Returns:
         The archive, if there are any weights, and whether it was written now.
@@ -244,7 +244,7 @@ def _packed(
 
 
 def _has_all(path: Path, runs: Iterable[Record]) -> bool:
-    """Return whether a file is an archive that has the weights of some runs."""
+    """Whether a file is an archive that contains the weights of some runs."""
     try:
         index = Archive(path).index
     except RequestError:
@@ -260,7 +260,7 @@ def _counted(found: Iterable[Found]) -> Pairs:
 def _changes(
     before: Mapping[Path, AnyRecord], after: Mapping[Path, AnyRecord], host: PluginHost
 ) -> list[str]:
-    """Say which rows of the default suite are new and which have another rank: one line each."""
+    """Return the rows of the default suite that are new or have another rank, a line for each."""
     view = suite_view(host, DEFAULT_SUITE)
     was, now = (
         {

@@ -1,6 +1,6 @@
-"""Whether a record may be published: it is planned again, and its test is drawn again.
+"""Whether a record may be published: its run is planned again, and its test strings are redrawn.
 
-What a network got right is its author's word until its weights are tested or it is trained again.
+The recorded accuracy is not checked until the weights are tested or the run is trained again.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _FILE = re.compile(r"[A-Za-z0-9_./+=:-]{1,300}")
 
 
 def check_texts(record: AnyRecord) -> None:
-    """Refuse what pages or people who copy a command would take for something else.
+    """Refuse fields that pages, or people who copy a command, could misinterpret.
 
     Raises:
         RequestError: one line that says why.
@@ -83,7 +83,7 @@ def check_texts(record: AnyRecord) -> None:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield every text of a record, keys of mappings included."""
+    """Yield every text of a record, including the keys of mappings."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -95,9 +95,9 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _is_its_command(record: AnyRecord) -> bool:
-    """Say whether a command is the one of the record's parts, with any plugins by their files."""
+    """Whether the recorded command matches the record; the paths of plugins may be any."""
     if isinstance(record, Record) and record.command == run_of(record).command:
-        return True  # as thousands are: no need to take it apart
+        return True  # true for most records; parsing the command would be slower
     try:
         words = shlex.split(record.command)
     except ValueError:
@@ -113,14 +113,15 @@ def _is_its_command(record: AnyRecord) -> bool:
 
 
 _DIFFERENT_SUMS = 3
-"""Sums of a cross-entropy that are neither 0 nor equal: with as many, no two runs agree in all."""
+"""With this many different, nonzero sums of cross-entropies, two runs never agree in all."""
 
 
 def copied(records: Iterable[Record]) -> list[str]:
-    """Say which runs have the very weights or the very sums of another one: one line each.
+    """Return the runs with the same weights or the same sums as another run, one line each.
 
-    Two trainings end in other last digits, and a cross-entropy shows them. Networks that answer
-    everything right, or that say the same of every string, may agree: their sums are left out.
+    Two trainings differ in their last digits, which is visible in a cross-entropy. Networks that
+    answer everything right, or give the same answer to every string, may agree; their sums are not
+    compared.
     """
     groups: dict[object, dict[str, Record]] = defaultdict(dict)
     for record in records:
@@ -137,7 +138,7 @@ def copied(records: Iterable[Record]) -> list[str]:
 
 
 def _marks(record: Record) -> list[object]:
-    """Return what no other training gives."""
+    """Return the values that identify a training: no other training has the same."""
     marks: list[object] = [] if record.weights is None else [record.weights]
     sums = record.test.cells.metrics.get(CROSS_ENTROPY) if record.test else None
     if record.test and record.selected and sums and len({*sums.total} - {0}) >= _DIFFERENT_SUMS:
@@ -155,21 +156,21 @@ def _named(record: Record) -> str:
 
 
 FEWEST_SEEDS = 3
-"""That a model's runs on a task are published with, if its protocol has no fewer."""
+"""Minimum number of seeds of a model on a task, unless the protocol has fewer."""
 
 
 class Admission:
-    """Decides which records a repository takes in.
+    """Decides which records a repository accepts.
 
     Args:
         host: the plugins.
-        processes: where their code is asked; None if this is the process of a record's plugins,
+        processes: where their code runs; None if this is the process of a record's plugins,
             or all code is formalbench's own.
     """
 
     def __init__(self, host: PluginHost, processes: PluginProcesses | None = None) -> None:
         self._host, self._processes = host, processes
-        # Thousands of records are of few models, tasks and protocols: each is looked up once.
+        # Thousands of records share few models, tasks and protocols, so each is looked up once.
         self._tasks: dict[tuple[str, str, Contents], Task] = {}
         self._tests: dict[tuple[int, str], ExpectedTest] = {}
         self._protocols: dict[Contents, Protocol] = {}
@@ -177,7 +178,7 @@ class Admission:
         self._networks: dict[tuple[str, int], tuple[int, bool]] = {}
 
     def admit(self, record: AnyRecord) -> None:
-        """Refuse a record, of either kind, that would not be made here.
+        """Refuse a record of a run or a verification that this installation would not produce.
 
         Raises:
             RequestError: one line that says why.
@@ -188,7 +189,7 @@ class Admission:
             self.check(record)
 
     def check(self, record: Record) -> None:
-        """Refuse the record of a run that would not be planned and tested so here.
+        """Refuse the record of a run with another plan or other test strings than here.
 
         Raises:
             RequestError: one line that says why.
@@ -208,7 +209,7 @@ class Admission:
             self._check_drawn(record, foreign)
 
     def check_verification(self, record: VerificationRecord) -> None:
-        """Refuse a verification that would not be planned so here.
+        """Refuse a verification with another plan than here.
 
         Raises:
             RequestError: one line that says why.
@@ -227,16 +228,16 @@ class Admission:
         check_verified(record, self._host, self._processes if foreign else None)
 
     def incomplete(self, new: Sequence[Record], held: Iterable[Record]) -> list[str]:
-        """Say which seeds and learning rates are missing: one line each.
+        """Return the seeds and learning rates that are missing, one line each.
 
-        A model's runs on a task go in together, or somebody could leave out the bad
-        ones: every rate of the protocol's grid (with `fallback`, those that were to be
-        tried), and of each the seeds 0 to n - 1, where n is the number of seeds at any rate, and
-        at least three, if the protocol has no fewer.
+        The runs of a model on a task are published together, so that nobody can leave out the bad
+        ones. All learning rates of the protocol's grid are required (with `fallback`, those that
+        had to be tried), each with the seeds 0 to n - 1. Here n is the largest number of
+        seeds at any rate, and at least three unless the protocol has fewer.
 
         Args:
             new: the records to publish.
-            held: those published already.
+            held: the published records.
         """
         groups = grouped_by(cell_of, [*new, *held])
         with_new = dict.fromkeys(map(cell_of, new))
@@ -253,7 +254,7 @@ class Admission:
         return frozenset() if self._processes is None else self._processes.foreign(record)
 
     def _registered(self, record: Record) -> Protocol:
-        """Return the registered protocol of a record's name, version and changes."""
+        """Return the registered protocol of a record, by its name, version and changes."""
         key = protocol_contents(record.protocol)
         if key not in self._protocols:
             self._protocols[key] = (
@@ -264,7 +265,7 @@ class Admission:
         return self._protocols[key]
 
     def _plan(self, record: Record) -> Run:
-        """Return the run that is planned here for what a record says was asked for."""
+        """Return the run that this installation plans for a record's request."""
         used = record.model.model_dump_json(), record.task.model_dump_json()
         key = _as_json([*used, protocol_contents(record.protocol), record.code])
         if key not in self._planned:
@@ -273,7 +274,7 @@ class Admission:
             self._planned[key] = run_for(self._host, record, self._registered(record), model)
         planned = self._planned[key]
         if planned.model.kind == "exact":
-            return replace(planned, learning_rate=None, seed=0)  # there is one run
+            return replace(planned, learning_rate=None, seed=0)  # exactly one run
         known = record.learning_rate in planned.protocol.learning_rates
         rate = record.learning_rate if known else planned.protocol.learning_rates[0]
         return replace(planned, learning_rate=rate, seed=record.seed)
@@ -299,8 +300,8 @@ class Admission:
         return ModelUsed.model_validate({**told, "source": source})
 
     def _check_drawn(self, record: Record, foreign: frozenset[str]) -> None:
-        """Refuse a test on other strings than are drawn here, or of another network."""
-        if record.test is None:  # it may have failed before there was a network
+        """Refuse a test on other strings than here, or of another network."""
+        if record.test is None:  # None if it failed before it had a network
             return
         task = self._task(record.task, record.protocol)
         expected = self._expected(record, task)
@@ -316,10 +317,10 @@ class Admission:
                 )
 
     def _network(self, record: Record, task: Task, foreign: frozenset[str]) -> tuple[int, bool]:
-        """Return how many parameters a network has, and whether its weights are kept.
+        """Return the number of parameters of a network, and whether its weights are kept.
 
         Raises:
-            RequestError: one line, if it is far larger than any that could be tested again.
+            RequestError: one line, if it is far too large to be tested again.
         """
         import torch
         from formalbench.store.weights import bounded, pack
@@ -342,9 +343,9 @@ class Admission:
         return found
 
     def _expected(self, record: Record, task: Task) -> ExpectedTest:
-        """Draw the test set of a record's task again; each is drawn once."""
+        """Return the test set of a record's task; each is drawn once."""
         extra = (record.test and record.test.extra_metrics) or {}
-        key = (id(task), _as_json(extra))  # the tasks are kept, so each keeps its id
+        key = (id(task), _as_json(extra))  # the cache keeps the tasks, so their ids stay unique
         if key not in self._tests:
             entry, _, _ = self._host.task_entry(record.task.name)
             with self._host.blaming(entry.plugin):
@@ -365,7 +366,7 @@ class Admission:
 
 
 def _check_code(record: AnyRecord, here: AnyRecord | Run) -> None:
-    """Refuse a record whose model or task came from code with other contents than here."""
+    """Refuse a record whose model or task comes from code with other contents than here."""
     for kind in ("model", "task"):
         then, now = getattr(record, kind).source, getattr(here, kind).source
         if contents(0, then) != contents(0, now):
@@ -376,7 +377,7 @@ def _check_code(record: AnyRecord, here: AnyRecord | Run) -> None:
 
 
 def _facts(run: Record | Run) -> dict[str, object]:
-    """Return what decides the numbers of a run, and its ids."""
+    """Return the fields that decide the numbers of a run, and its ids."""
     return {
         "model": _used(run.model),
         "task": _used(run.task),
@@ -390,7 +391,7 @@ def _facts(run: Record | Run) -> dict[str, object]:
 
 
 def _verification_facts(record: VerificationRecord) -> dict[str, object]:
-    """Return what decides the strings of a verification, and its id."""
+    """Return the fields that decide the strings of a verification, and its id."""
     return {
         "model": _used(record.model),
         "task": _used(record.task),
@@ -400,16 +401,16 @@ def _verification_facts(record: VerificationRecord) -> dict[str, object]:
 
 
 def _used(used: ModelUsed | TaskUsed) -> dict[str, object]:
-    """Return what was used, but for its source (`_check_code`)."""
+    """Return the model or task that was used, without its source (see `_check_code`)."""
     return used.model_dump(mode="json", exclude={"parameters", "source"})
 
 
 def missing_runs(records: Sequence[Record], protocol: Protocol) -> list[str]:
-    """Say which seeds and learning rates of a model on a task are missing: one line each rate.
+    """Return the missing seeds of a model on a task, one line for each learning rate.
 
     Args:
-        records: all there are of the model on the task.
-        protocol: under which they were made.
+        records: all records of the model on the task.
+        protocol: their protocol.
     """
     first = records[0]
     learned = first.model.kind == "learned"
@@ -430,12 +431,12 @@ def missing_runs(records: Sequence[Record], protocol: Protocol) -> list[str]:
 
 
 def cell_of(record: Record) -> str:
-    """Return what all rates and seeds of a model on a task have in common."""
+    """Return a key that all learning rates and seeds of a model on a task share."""
     return identity(record.model_copy(update={"learning_rate": None, "seed": 0}))
 
 
 def _unpublished(records: Sequence[Record]) -> list[str]:
-    """Say which runs trained as one program with these, by their own word, and are not there."""
+    """Return the runs that were trained together with these, by the records, but are missing."""
     held = {(record.learning_rate, record.seed) for record in records}
     cohorts = (record.training.cohort for record in records if record.training)
     told = {(one.learning_rate, one.seed) for cohort in cohorts for one in cohort or ()}
@@ -457,7 +458,7 @@ def _as_json(value: object) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-# What follows runs in a sandbox.
+# The following functions run in a sandbox.
 
 
 def _admit(question: Question[None], report: Report) -> None:

@@ -1,6 +1,6 @@
 """The strings and labels of a plugin's task, drawn in the process that runs its code.
 
-Only arrays and plain facts come back; formalbench's own objective judges answers by them.
+Only arrays and plain data come back; formalbench's own objective uses them to judge answers.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 
 FACTS = ("alphabet", "num_classes", "outputs", "closes", "tokenised")
-"""Of a source, what objectives must know of it to judge answers."""
+"""Attributes of a source that objectives need to judge answers."""
 
 
 class RemoteSource(Source):
-    """What is known of a source whose code is elsewhere.
+    """The known attributes of a source whose code runs in another process.
 
     Args:
-        facts: those of `FACTS` that it has.
+        facts: the values of those `FACTS` that it has.
     """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
@@ -48,13 +48,13 @@ class RemoteSource(Source):
             setattr(self, name, tuple(value) if isinstance(value, list) else value)
 
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Raise: strings are drawn elsewhere."""
+        """Raise an error: strings are drawn in the other process."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
 class RemoteTask(Task):
-    """A task whose strings were drawn elsewhere.
+    """A task whose strings were drawn in another process.
 
     Attributes:
         levels: the chance levels of its test and its validation, by their lengths.
@@ -75,11 +75,11 @@ def remote_strings(
     Args:
         processes: where plugins' code runs.
         host: has the objective.
-        record: of a run.
-        seed: of the fresh strings.
+        record: the record of a run.
+        seed: seed of the fresh strings.
 
     Raises:
-        RequestError: one line, if its plugin sends something else.
+        RequestError: one line, if the plugin returns something else.
     """
     told = processes.ask(record, _facts, None)
     sets: dict[str, TestSet] = {}
@@ -103,7 +103,7 @@ def remote_strings(
     return task, sets
 
 
-# What follows runs in a sandbox.
+# The following functions run in a sandbox.
 
 
 def _task(question: Question[Any], report: Report) -> tuple[Task, Record]:

@@ -1,4 +1,4 @@
-"""A run trained again, a verification done again, and compared with its record."""
+"""Train a run again or repeat a verification, and compare the result with its record."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
 
 
 _CHANCE = ("timeout", "out-of-memory")
-"""Ends that hang on what else a machine did."""
+"""Final states that depend on the load of the machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retrained:
-    """A run, done again.
+    """A run that was trained again.
 
     Attributes:
-        recorded: how it ended, as its record says.
-        status: how it ended now.
-        alike: whether it trained as the record says: on that kind of device of that name, by all
-            those versions, with as many threads and in that cohort.
-        accuracy: on the record's test strings; None if it did not finish.
-        changed: how many of them are answered otherwise, at least.
-        p: how likely one network gives both counts.
-        same_weights: whether it has the weights that the record names; None if there is nothing
-            to compare, or another machine, or a GPU, may have rounded otherwise.
-        same_start: whether the first point of its learning curve is the record's; None if there is
-            nothing to compare.
-        metric: one that the same weights do not give again, if there is any.
+        recorded: the recorded status.
+        status: the new status.
+        alike: whether the conditions were those of the record: the same kind and name of device,
+            versions, number of threads, and cohort.
+        accuracy: accuracy on the record's test strings; None if the run did not finish.
+        changed: lower bound of the number of these strings with another answer.
+        p: the probability that one network gives both counts.
+        same_weights: whether the weights are those that the record names; None if there is nothing
+            to compare, or if another machine or a GPU may have rounded differently.
+        same_start: whether the first point of the learning curve is the recorded one; None if there
+            is nothing to compare.
+        metric: a metric that the same weights do not reproduce, if there is one.
     """
 
     recorded: str
@@ -63,10 +63,11 @@ class Retrained:
 
     @property
     def mismatch(self) -> str | None:
-        """Why the record cannot be of this run; None if it can.
+        """The reason why the record cannot belong to this run; None if it can.
 
-        Trained alike on a CPU, a run gives the same weights. Trained otherwise it begins alike, and
-        then a little rounding can grow, so that it may end anywhere that a seed can.
+        Under the same conditions on a CPU, a run gives the same weights. Under other conditions it
+        starts in the same way, but small rounding differences can grow, so its result can be that
+        of any seed.
         """
         again = "trained again on the same kind of machine"
         by_chance = {self.recorded, self.status} & {*_CHANCE}
@@ -84,9 +85,9 @@ class Retrained:
 
     @property
     def unlike(self) -> bool:
-        """Whether it ends elsewhere, and nothing follows: conditions are others, or can be.
+        """Whether the result differs but is not judged, as the conditions differ or may differ.
 
-        What memory or time was left to a run, nobody can say afterwards.
+        The memory and time that were available to the recorded run are unknown.
         """
         return self._ends_elsewhere and self.mismatch is None
 
@@ -98,7 +99,7 @@ class Retrained:
 
 
 class Retrainer:
-    """Trains runs again. A cohort trains once for those of its records that come in a row.
+    """Trains runs again. A cohort is trained once for those of its records that are consecutive.
 
     Args:
         host: the plugins.
@@ -112,13 +113,13 @@ class Retrainer:
         self._records: dict[str, Record] = {}
 
     def retrain(self, record: Record) -> Retrained:
-        """Train and test a run again, with its cohort, in a folder that is gone afterwards.
+        """Train and test a run again with its cohort, in a temporary folder.
 
         Args:
-            record: of a run that `Admission` takes.
+            record: a run's record that `Admission` accepts.
 
         Raises:
-            RequestError: if the protocol's precision is not to be had on the device.
+            RequestError: if the device does not support the protocol's precision.
         """
         threads = max(1, min(record.environment.threads, usable_cores()))
         plugins = tuple(one.named.name for one in plugins_needed(record, self._host))
@@ -133,7 +134,7 @@ class Retrainer:
 
 
 def retrained(record: Record, again: Record) -> Retrained:
-    """Compare a run that was done again with its record."""
+    """Compare a run that was trained again with its record."""
     alike = _conditions(again) == _conditions(record)
     comparable = alike and again.environment.device == "cpu" and record.weights and again.weights
     now = CellCounts.of(again.test.cells) if again.test else None
@@ -152,7 +153,7 @@ def retrained(record: Record, again: Record) -> Retrained:
 
 
 def _other_metric(record: Record, again: Record) -> str | None:
-    """Return a metric of a record's test that the same weights do not give again, if any."""
+    """Return a metric of a record's test that the same weights do not reproduce, if any."""
     then, now = _metrics(record), _metrics(again)
     for name, (total, count) in sorted(then.items()):
         other, asked = now.get(name, (math.nan, 0))
@@ -162,7 +163,7 @@ def _other_metric(record: Record, again: Record) -> str | None:
 
 
 def _metrics(record: Record) -> dict[str, tuple[float, float]]:
-    """Return the total and the count of every metric over a whole test, plugins' included."""
+    """Return the total and count of every metric over a whole test, including plugins' metrics."""
     if record.test is None:
         return {}
     cells = record.test.cells
@@ -172,13 +173,14 @@ def _metrics(record: Record) -> dict[str, tuple[float, float]]:
 
 
 START = 0.005
-"""By how much, and by how much of itself, the loss at the first point of a learning curve may
-differ on another machine, and the share of wrong answers. Of 285 pairs of seeds of published runs
-17 % are as near. Other vector instructions changed none of the three digits (measured)."""
+"""Absolute and relative tolerance of the loss at the first point of a learning curve on another
+machine, and absolute tolerance of the error. Among 285 pairs of seeds of published runs, 17 % are
+within it. Other vector instructions changed none of the three digits (measured).
+"""
 
 
 def _begins_alike(record: Record, again: Record) -> bool | None:
-    """Say whether two learning curves have the same first point; None if there is none."""
+    """Whether two learning curves have the same first point; None if they share none."""
     curves = [one.training.curve if one.training else None for one in (record, again)]
     points = [
         dict(zip(curve.steps, zip(curve.loss, curve.error, strict=True), strict=True))
@@ -193,7 +195,7 @@ def _begins_alike(record: Record, again: Record) -> bool | None:
 
 
 def _cohort(record: Record) -> tuple[Run, ...]:
-    """Return the runs that trained as one program, in their order."""
+    """Return the runs that were trained as one program, in their order."""
     own = run_of(record)
     cohort = record.training.cohort if record.training else None
     if cohort is None:
@@ -202,26 +204,26 @@ def _cohort(record: Record) -> tuple[Run, ...]:
 
 
 def _conditions(record: Record) -> tuple[object, ...]:
-    """Return what a run's last digits hang on, beside the run."""
+    """Return the conditions that affect a run's last digits, apart from the run itself."""
     where, cohort = record.environment, record.training and record.training.cohort
     threads = where.threads if where.device == "cpu" else None
     return where.device, where.hardware, where.versions, threads, cohort
 
 
 _SHARE, _LEAST = 1e-3, 1e-9
-"""By how much of itself, or by how much, a margin or a cross-entropy may change elsewhere."""
+"""Relative and absolute tolerance of a margin or a cross-entropy on another machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reverified:
-    """A verification, done again.
+    """A verification that was repeated.
 
     Attributes:
-        errors: how many strings were answered wrong.
-        otherwise: what came out otherwise, one line each.
-        judged: whether that speaks against the record. In double precision nothing hangs on the
-            machine; how far a lower one goes does, unless device, hardware and versions are those
-            that the record names.
+        errors: number of strings with a wrong answer.
+        otherwise: the results that differ, one line each.
+        judged: whether a difference contradicts the record. This is so in double precision, where
+            results do not depend on the machine; in lower precision only if device, hardware and
+            versions are those of the record.
     """
 
     errors: int
@@ -238,7 +240,7 @@ def verify_again(
     """Judge every string of a verification again.
 
     Args:
-        record: one that `Admission` takes.
+        record: a verification that `Admission` accepts.
         host: the plugins.
         device: ``cpu`` or ``cuda:i``.
         processes: where the model's code runs; None if it may run here.
@@ -254,7 +256,7 @@ def verify_again(
 
 
 def compared(recorded: VerificationRecord, now: VerificationRecord) -> Reverified:
-    """Compare a verification that was done again with its record."""
+    """Compare a verification that was repeated with its record."""
 
     def machine(record: VerificationRecord) -> tuple[object, ...]:
         where = record.environment

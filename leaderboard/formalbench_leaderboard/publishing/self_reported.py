@@ -1,7 +1,7 @@
-"""Scores of answers from elsewhere: published in a place of their own, as nobody can check them.
+"""Self-reported scores: answers that were computed elsewhere, published in a separate place.
 
-Labels are public, so 100 % is free. Such a score is never ranked; beside it stand trained models on
-the same strings.
+Nobody can check them, and the labels are public, so anybody can reach 100 %. Such a score is never
+ranked. The page shows trained models on the same strings for comparison.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from formalbench.host import PluginHost
 
 FOLDER = Path("leaderboard", "self-reported")
-"""The records, below the repository's root."""
+"""Path of the records below the repository's root."""
 
 PAGE = Path("leaderboard", "self-reported.md")
-"""The page that is rendered from them, below the repository's root."""
+"""Path of the page that is rendered from them, below the repository's root."""
 
 BEST = 5
-"""Trained models that stand beside the answers to a task."""
+"""Number of trained models that are shown with the answers to a task."""
 
 HEAD = """# Self-reported, not verified
 
@@ -47,7 +47,7 @@ on the same strings.
 
 
 def publish_reports(results: Path, repository: Path, host: PluginHost) -> list[Path]:
-    """Copy the records of evaluations in a folder into a repository.
+    """Copy the evaluation records of a folder to a repository.
 
     Args:
         results: the folder.
@@ -77,7 +77,7 @@ def publish_reports(results: Path, repository: Path, host: PluginHost) -> list[P
 
 
 def published_reports(repository: Path) -> list[EvaluatedRecord]:
-    """Return the records of evaluations that a repository publishes.
+    """Return the evaluation records that a repository publishes.
 
     Raises:
         RequestError: for a file that is no record.
@@ -86,7 +86,7 @@ def published_reports(repository: Path) -> list[EvaluatedRecord]:
 
 
 def reports_problems(repository: Path, host: PluginHost) -> Iterator[str]:
-    """Say what is wrong with the published records of evaluations, a line each."""
+    """Return the errors in the published evaluation records, a line for each."""
     try:
         held = published_reports(repository)
     except RequestError as error:
@@ -101,7 +101,7 @@ def reports_problems(repository: Path, host: PluginHost) -> Iterator[str]:
 
 
 def _problems(record: EvaluatedRecord, host: PluginHost) -> Iterator[str]:
-    """Say why a record cannot be published: it must be of the strings that are tested here."""
+    """Return why a record cannot be published: it must be about the test strings used here."""
     named = f"{record.name} on {task_title(record.task.name, record.task.options)}"
     if record.evaluated_id != record.identity:
         yield f"{named}: evaluated_id is not that of its contents"
@@ -139,7 +139,7 @@ def reports_page(reports: Collection[EvaluatedRecord], records: Collection[Recor
 
     Args:
         reports: the published evaluations.
-        records: of the published runs, the best of which stand below.
+        records: the published runs; the best ones are shown for comparison.
     """
     runs = runs_frame(records)
     runs = runs[runs["selected_rate"] & runs["mean_accuracy"].notna()]

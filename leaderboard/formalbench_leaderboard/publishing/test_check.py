@@ -1,10 +1,10 @@
 """A record's test or verification, planned and drawn again: strings, counts, chance, network.
 
-What a network got right is its author's word until it is tested or verified again.
+The recorded accuracy is not checked until the network is tested or verified again.
 
-A right answer has the largest of K probabilities, so at least 1/K: it costs at most log2 K bits, as
-much as an answer of a network that knows nothing. A wrong one has at most 1/2: it costs at least
-one bit, and any number more.
+Bounds on the cross-entropy: a right answer has the largest of K probabilities, so at least 1/K. It
+costs at most log2 K bits, as much as the answer of a network with uniform probabilities. A wrong
+answer has probability at most 1/2, so it costs at least one bit and can cost any larger number.
 """
 
 from __future__ import annotations
@@ -41,21 +41,22 @@ _CHANCE_ERROR = 1e-6
 
 
 _ROUNDING = 1e-3
-"""Relative; logits that are nearly equal may be rounded either way."""
+"""Relative tolerance; nearly equal logits may be rounded in either direction."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTest:
-    """What a test and a validation say that does not depend on the network tested.
+    """The values of a test and a validation that do not depend on the network.
 
     Attributes:
-        facts: of the test, as its record names them: metric, fingerprint, chance levels.
-        chances: returns the chance level at each cell.
-        scores: those of a network that knows nothing; what it got right means nothing.
+        facts: fields of the test, named as in its record: metric, fingerprint, chance levels.
+        chances: returns the chance level in each cell.
+        scores: the scores of an uninformed network; its right answers have no meaning.
         validated: the same over the whole validation, by metric.
-        validation_strings: how many it has.
-        own: the metrics that the objective has by itself.
-        likeliest: whether what is right is the likeliest answer, given the right ones before it.
+        validation_strings: number of validation strings.
+        own: the metrics that belong to the objective.
+        likeliest: whether an answer is right if it is the most likely one, given the right answers
+            before it.
     """
 
     facts: Mapping[str, object]
@@ -67,7 +68,7 @@ class ExpectedTest:
     likeliest: bool
 
     def cells(self, not_finite: Sequence[int]) -> Cells:
-        """Return the cells of a network that knows nothing, and is not finite at some of them."""
+        """Return the cells of an uninformed network whose logits are not finite in some cells."""
         from formalbench.running.run_record import cells_of
 
         marked = [
@@ -78,11 +79,11 @@ class ExpectedTest:
 
 
 def expected_test(task: Task, protocol: Protocol) -> ExpectedTest:
-    """Draw a test and a validation, and have them answered by a network that knows nothing.
+    """Draw a test and a validation, and score an uninformed network on them.
 
     Args:
-        task: as the protocol applies it, with the metrics that are to be measured.
-        protocol: says what is tested.
+        task: the task as the protocol applies it, with the metrics to be measured.
+        protocol: decides what is tested.
     """
     import torch
     from formalbench.device import usable_cores
@@ -113,15 +114,15 @@ def expected_test(task: Task, protocol: Protocol) -> ExpectedTest:
 
 
 def with_metrics(task: Task, versions: Mapping[str, int], known: Mapping[str, int]) -> Task:
-    """Return a task with those of its extra metrics that a record names.
+    """Return a task with those of its additional metrics that a record names.
 
     Args:
-        task: with all that are at hand.
-        versions: by which the record measured.
-        known: the versions at hand.
+        task: the task with all metrics that are installed.
+        versions: the versions of the metrics in the record.
+        known: the installed versions.
 
     Raises:
-        RequestError: one line, if one is missing or another here.
+        RequestError: one line, if a metric is missing or has another version here.
     """
     here = {name: version for name, version in known.items() if name in versions}
     check_fields(versions, here, field="test.extra_metrics")
@@ -130,7 +131,7 @@ def with_metrics(task: Task, versions: Mapping[str, int], known: Mapping[str, in
 
 
 def check_test(test: TestResult, expected: ExpectedTest) -> None:
-    """Refuse a test on other strings, or measured by other metrics or chance levels.
+    """Refuse a test on other strings, or with other metrics or chance levels.
 
     Raises:
         RequestError: one line that says why.
@@ -139,7 +140,7 @@ def check_test(test: TestResult, expected: ExpectedTest) -> None:
     known = expected.cells(marked)
 
     def facts(cells: Cells) -> dict[str, object]:
-        """Return what strings alone decide; where a network is not finite, chance is right."""
+        """Return the fields that only the strings decide; non-finite cells count as chance."""
         metrics = {
             name: {"count": sums.count}
             for name, sums in cells.metrics.items()
@@ -167,7 +168,7 @@ def check_test(test: TestResult, expected: ExpectedTest) -> None:
 
 
 def check_selected(selected: Selected, expected: ExpectedTest) -> None:
-    """Refuse a validation on more or fewer strings or answers than there are, or by other metrics.
+    """Refuse a validation with another number of strings or answers, or with other metrics.
 
     Raises:
         RequestError: one line that says why.
@@ -200,13 +201,13 @@ def check_selected(selected: Selected, expected: ExpectedTest) -> None:
 def _check_sums(
     what: str, right: Measure, sums: Mapping[str, Measure], most: float, expected: ExpectedTest
 ) -> None:
-    """Refuse sums that no network gives.
+    """Refuse sums that no network can have.
 
     Args:
-        what: which strings they are of, in the error.
-        right: of the primary metric, by the likeliest answers.
-        sums: of the others; those in bits as such.
-        most: the bits that a network pays which knows nothing, as all right answers may.
+        what: the set of strings, for the error message.
+        right: the primary metric, with greedy answers.
+        sums: the other metrics; cross-entropies are in bits.
+        most: the bits of an uninformed network, an upper bound for right answers.
         expected: knows the objective's own metrics; others may be negative.
     """
     for name, one in sorted(sums.items()):
@@ -225,7 +226,7 @@ def _check_sums(
 
 
 MOST_SYMBOLS = 1 << 33
-"""Of all strings of a verification together: days, in place of the minutes that an audit takes."""
+"""Maximum total of symbols in a verification; more would take days, and an audit takes minutes."""
 
 
 def subject_of(
@@ -234,10 +235,10 @@ def subject_of(
     processes: PluginProcesses | None = None,
     device: str = "cpu",
 ) -> Subject:
-    """Return what a record says was verified, as it is here.
+    """Return the model and task of a verification's record, as they are here.
 
     Args:
-        record: of the verification.
+        record: the record of the verification.
         host: the plugins.
         processes: where the model's code runs; None if it may run here.
         device: ``cpu`` or ``cuda:i``.
@@ -257,10 +258,10 @@ def subject_of(
 
 
 def prepared(record: VerificationRecord, subject: Subject) -> Verification:
-    """Build the network of a verification and plan its strings again; none is judged yet.
+    """Build the network of a verification and plan its strings again, without judging any.
 
     Raises:
-        RequestError: one line, if it could not have been asked for.
+        RequestError: one line, if nobody could have requested it.
     """
     from formalbench.store.weights import bounded
     from formalbench.verification.plan import VerificationRequest
@@ -277,7 +278,7 @@ def prepared(record: VerificationRecord, subject: Subject) -> Verification:
 def check_verified(
     record: VerificationRecord, host: PluginHost, processes: PluginProcesses | None = None
 ) -> None:
-    """Refuse a verification that its model, its task and its request cannot give.
+    """Refuse a verification with values that its model, task and request cannot give.
 
     Raises:
         RequestError: one line that says why.
@@ -298,7 +299,7 @@ def check_verified(
 
 
 def _network_facts(found: VerificationRecord | Verification) -> dict[str, object]:
-    """Return what is known of a network once it is built."""
+    """Return the fields that are known once the network is built."""
     return {
         "parameters": found.model.parameters,
         "depth": found.depth,
@@ -308,14 +309,14 @@ def _network_facts(found: VerificationRecord | Verification) -> dict[str, object
 
 
 def _check_number(kind: PortionKind, recorded: Judged | None, plan: VerificationPlan) -> None:
-    """Refuse more strings than there are; how many there are at least, an audit counts."""
+    """Refuse more strings than exist; only an audit counts whether all of them were tested."""
     most = sum(portion.size for portion in plan.portions if portion.kind == kind)
     if recorded is not None and recorded.strings > most:
         raise RequestError(f"it judged {recorded.strings:,} {kind} strings, and there are {most:,}")
 
 
 def _check_break(record: VerificationRecord, plan: VerificationPlan) -> None:
-    """Refuse break lengths that were not tested, or that its own errors contradict."""
+    """Refuse break lengths that were not tested, or that contradict the record's errors."""
     from formalbench.verification.judge import DTYPES
 
     recorded = record.break_length

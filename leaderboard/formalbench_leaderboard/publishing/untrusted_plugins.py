@@ -1,7 +1,7 @@
-"""The processes in which plugins' code answers for records.
+"""The processes in which plugins' code answers questions about records.
 
-Code that is not formalbench's own never runs in the process that judges. What a plugin is asked
-about its own parts is its own word; what a network answers to strings is judged here.
+Code that is not formalbench's own never runs in the process that judges. A plugin's statements
+about its own components are trusted; a network's answers to strings are judged here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 LIMIT = 600.0
-"""Seconds in which nothing may be heard of a record: strings of a slow language take minutes."""
+"""Maximum seconds without an answer; drawing the strings of a slow language takes minutes."""
 
 
 LOADING = "loading its plugins"
@@ -46,12 +46,12 @@ A = TypeVar("A")
 
 @dataclass(frozen=True)
 class Question(Generic[A]):
-    """What a process is asked of a record; plain data.
+    """A question about a record for a process; plain data.
 
     Attributes:
-        record: which; None for a plugin itself.
-        plugins: those that are data only, and of the others those that the record needs.
-        asked: what of it.
+        record: the record; None for a question about a plugin itself.
+        plugins: all plugins that are only data files, and the other plugins that the record needs.
+        asked: the details of the question.
     """
 
     record: AnyRecord | None
@@ -60,13 +60,13 @@ class Question(Generic[A]):
 
     @property
     def home(self) -> object:
-        """What has run in a process that may answer."""
+        """The key of the processes that may answer: the plugins whose code runs in them."""
         used = () if self.record is None else (self.record.model, self.record.task)
         return frozenset(one.source.distribution for one in used), self.plugins
 
 
 def foreign_parts(record: AnyRecord, host: PluginHost) -> frozenset[str]:
-    """Return which parts of a record run code that is not formalbench's own.
+    """Return the components of a record that run code which is not formalbench's own.
 
     Returns:
         Some of ``model``, ``task``, ``objective``, ``metric`` and ``training``: an optimiser, a
@@ -97,10 +97,10 @@ def plugins_needed(record: AnyRecord, host: PluginHost) -> tuple[LocalPlugin, ..
 
 
 class PluginProcesses:
-    """Asks plugins' code about records; code that gave no answer once is asked no more.
+    """Runs plugins' code to answer questions about records; code that failed once is not run again.
 
     Args:
-        host: the plugins. What those that are only noted announce is asked for, and added.
+        host: the plugins. The components of plugins that are only noted are requested and added.
 
     Raises:
         BrokenPluginError: if one of them cannot be loaded.
@@ -127,7 +127,7 @@ class PluginProcesses:
     def ask(
         self, record: AnyRecord, function: Callable[[Question[A], Report], Any], asked: A
     ) -> Any:
-        """Return what a function answers about a record, in a process that runs its plugins.
+        """Return the result of a function for a record, in a process that runs its plugins.
 
         Raises:
             RequestError: one line, if their code ends the process or gives no answer.
@@ -146,10 +146,10 @@ class PluginProcesses:
         """Return a record's network, built in a process that knows no labels and no results.
 
         Args:
-            record: of a run, or of a verification.
-            task: what the network is to answer.
+            record: the record of a run or a verification.
+            task: the network's task.
             device: ``cpu`` or ``cuda:i``.
-            weights: their contents; None for those that the model builds.
+            weights: the contents of the weights file; None for those that the model builds.
 
         Raises:
             RequestError: one line, if it cannot be built.
@@ -157,7 +157,7 @@ class PluginProcesses:
         from formalbench.running.remote_network import build_remotely
 
         question = self._question(record, device, weights)
-        if task.layout == "decoded":  # it was shown right answers, and may remember them
+        if task.layout == "decoded":  # the process has seen right answers and may remember them
             self._networks.end()
         precision = "fp32" if question.protocol is None else question.protocol.precision
         with self._remembered(question.home):
@@ -166,7 +166,7 @@ class PluginProcesses:
     def ask_network(
         self, record: AnyRecord, function: Callable[[NetworkQuestion, Report], Any]
     ) -> Any:
-        """Return what a function answers about a record's model, in the process of networks.
+        """Return the result of a function for a record's model, in the process of networks.
 
         Raises:
             RequestError: one line, if its code ends the process or gives no answer.
@@ -176,15 +176,15 @@ class PluginProcesses:
             return self._networks.ask(function, question)
 
     def foreign(self, record: AnyRecord) -> frozenset[str]:
-        """Return which parts of a record run code that is not formalbench's own."""
+        """Return the components of a record that run code which is not formalbench's own."""
         return foreign_parts(record, self._host)
 
     def is_own_run(self, record: AnyRecord) -> bool:
-        """Say whether all but a record's model is formalbench's own code."""
+        """Whether everything except a record's model is formalbench's own code."""
         return self.foreign(record) <= {"model"}
 
     def protocol(self, record: Record) -> Protocol:
-        """Return the registered protocol of a record's name and version, with its changes.
+        """Return the registered protocol of a record, by its name and version, with its changes.
 
         Raises:
             RequestError: if there is none.
@@ -194,7 +194,7 @@ class PluginProcesses:
         return Protocol.model_validate(self._facts(record)["protocol"])
 
     def sources(self, record: AnyRecord) -> list[LocalPlugin]:
-        """Return the local plugins that a record needs, its protocol's among them."""
+        """Return the local plugins that a record needs, including those of its protocol."""
         named = named_by(record, self._host)
         if not isinstance(record, Record):
             return named
@@ -203,19 +203,19 @@ class PluginProcesses:
         return [one for one in self._host.locals() if one in named or one.named.name in names]
 
     def standing(self, record: AnyRecord) -> Standing:
-        """Say whether a record was made with what its names stand for here; see `Current`."""
+        """Whether a record was made with the versions that are installed here; see `Current`."""
         if self.is_own_run(record):
             return self._here.standing(record)
         told = self._facts(record)["standing"]
         return told if told in ("current", "stale") else "unknown"
 
     def newer(self, record: AnyRecord) -> bool:
-        """Say whether a record was made with a version above the one that is here."""
+        """Whether a record was made with a newer version than the one that is installed here."""
         own = self.is_own_run(record)
         return self._here.newer(record) if own else bool(self._facts(record)["newer"])
 
     def _facts(self, record: AnyRecord) -> dict[str, Any]:
-        """Return what plugins say of a record whose names formalbench's own code cannot resolve."""
+        """Return the plugins' facts on a record with names that only plugins can resolve."""
         told = self.ask(record, _facts, None)
         if not isinstance(told, dict) or told.keys() != {
             "standing",
@@ -244,7 +244,7 @@ class PluginProcesses:
 
     @contextmanager
     def _remembered(self, home: object) -> Iterator[None]:
-        """Refuse in one line what gives no answer inside, and what has given none before."""
+        """Turn a missing answer into a one-line error, and refuse code that gave none before."""
         lost = self._records.lost.get(home) or self._networks.lost.get(home)
         if lost is not None:
             raise RequestError(str(lost))
@@ -254,7 +254,7 @@ class PluginProcesses:
             raise RequestError(str(error)) from None
 
     def _announce(self, plugin: Plugin) -> None:
-        """Know what a noted plugin provides."""
+        """Add the components that a noted plugin provides."""
         data = [one for one in self._host.locals() if not one.is_code]
         own = [] if plugin.local is None or plugin.local in data else [plugin.local]
         question = Question(None, (*data, *own), plugin.describe())
@@ -271,18 +271,18 @@ class PluginProcesses:
 
 
 _KINDS = ("models", "protocols", "tables", "reproductions")
-"""What is announced here of a plugin whose code is not."""
+"""Components that are announced for a plugin whose code is not loaded."""
 
 
 _CODE = ("factory", "config", "defaults")
-"""Fields of specs that are code, or belong to it."""
+"""Fields of specs that are code, or belong to code."""
 
 
 def _spec(kind: type[Any], told: dict[str, Any]) -> Any:
-    """Return a spec of a plugin whose code is not here."""
+    """Return a spec of a plugin whose code is not loaded."""
     parts = {}
     for name, value in told.items():
-        if name in ("path", "earlier"):  # of files of data
+        if name in ("path", "earlier"):  # paths of data files
             value = tuple(map(Path, value)) if isinstance(value, list) else Path(value)
         parts[name] = tuple(value) if isinstance(value, list) else value
     if "factory" in kind.__dataclass_fields__:
@@ -291,10 +291,10 @@ def _spec(kind: type[Any], told: dict[str, Any]) -> Any:
 
 
 _NOWHERE = "a_plugin:not_loaded"
-"""The factory of a model whose code is not here."""
+"""The factory of a model whose code is not loaded."""
 
 
-# What follows runs in a sandbox.
+# The following functions run in a sandbox.
 
 
 def _announced(question: Question[str], report: Report) -> dict[str, Any]:
@@ -312,7 +312,7 @@ def _announced(question: Question[str], report: Report) -> dict[str, Any]:
 
 
 def _plain(spec: Any) -> dict[str, Any]:
-    """Return what of a spec is no code as JSON has it."""
+    """Return the fields of a spec that are not code, as JSON values."""
 
     def plain(value: Any) -> Any:
         return str(value) if isinstance(value, Path) else value
@@ -334,7 +334,7 @@ def _facts(question: Question[None], report: Report) -> dict[str, Any]:
     try:
         protocol = registered_protocol(host, record.protocol).model_dump(mode="json")
         return {**facts, "protocol": protocol, "plugins": [*_names(host, record)]}
-    except RequestError:  # then its standing says so
+    except RequestError:  # the record's standing reports this
         return {**facts, "protocol": None, "plugins": []}
 
 

@@ -1,4 +1,4 @@
-"""Reading what strangers send: plain files, one record each, or one line that says why not."""
+"""Reading untrusted files: plain files with one record each, or a one-line error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RefusedError(FormalbenchError):
-    """Records that cannot be published; `lines` says why, one line each."""
+    """Raised for records that cannot be published; `lines` has one line for each reason."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         super().__init__(f"{len(lines)} refused: nothing was published")
@@ -30,18 +30,18 @@ class RefusedError(FormalbenchError):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A record, and the file it is in."""
+    """A record and its file."""
 
     file: Path
     record: AnyRecord
 
 
 def admitted(results: Path, admission: Admission) -> list[Found]:
-    """Read the records of a folder but evaluations, and refuse all if one is to be refused.
+    """Read the records of a folder except evaluations; if any record is invalid, refuse all.
 
     Raises:
-        RefusedError: if a file is no record, or one that cannot be published.
-        RequestError: if there is none.
+        RefusedError: if a file is not a record, or is one that cannot be published.
+        RequestError: if there is no record.
     """
     files = sorted(results.rglob("*.json"))
     if not files:
@@ -52,7 +52,7 @@ def admitted(results: Path, admission: Admission) -> list[Found]:
         try:
             record = read_stored(file)
             if isinstance(record, EvaluatedRecord):
-                continue  # local, unless it is published by itself (`self_reported`)
+                continue  # evaluations are local, unless `self_reported` publishes them
             admission.admit(record)
         except FormalbenchError as error:
             refused.append(naming(file, error))
@@ -67,10 +67,10 @@ def check_fields(recorded: Any, here: Any, *, within: float = 0.0, field: str = 
     """Refuse a record in which a field has another value than here.
 
     Args:
-        recorded: what the record says, as JSON has it.
-        here: what it should say.
-        within: by how much numbers that are not whole may differ, and by how much of themselves.
-        field: its name, with a dot before those of its parts.
+        recorded: the value in the record, as JSON.
+        here: the expected value.
+        within: absolute and relative tolerance of floats.
+        field: the field's name, as a dotted path.
 
     Raises:
         RequestError: one line that names the first such field and both values.
@@ -98,13 +98,13 @@ def check_fields(recorded: Any, here: Any, *, within: float = 0.0, field: str = 
 
 
 def naming(file: Path, error: FormalbenchError) -> str:
-    """Return the line of an error, with the file that it is about."""
+    """Return the message of an error, with the name of its file."""
     line = str(error)
     return line if str(file) in line else f"{file}: {line}"
 
 
 def disagreeing(found: Iterable[Found]) -> list[str]:
-    """Say which records are of one run, or one verification, with other numbers: a line each."""
+    """Return the runs and verifications of which several records have different numbers."""
     told = (one for one in found if has_result(one.record))
     same = grouped_by(lambda one: identity(one.record), told)
     return [

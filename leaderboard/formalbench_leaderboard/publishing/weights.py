@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 
 EVERY_RUN = "standard"
-"""The protocol all of whose runs keep their weights: what the board claims rests on them."""
+"""All runs under this protocol keep their weights, because the main ranking is based on them."""
 
 
 def keeps_weights(record: AnyRecord) -> bool:
-    """Say whether whoever publishes a record has to give its weights away.
+    """Whether the publisher of a record must provide its weights.
 
-    Those of every run under `standard`, and under any other protocol those of seed 0: the
-    record alone decides, and nothing that was measured. Records from before weights were kept,
-    and of networks too large for it, name none.
+    This applies to every run under `standard`, and to seed 0 under any other protocol. It depends
+    on the record only, not on measurements. Records from before weights were kept, and records of
+    networks that are too large, name no weights.
     """
     if not isinstance(record, Record) or record.weights is None:
         return False
@@ -42,26 +42,26 @@ def keeps_weights(record: AnyRecord) -> bool:
 
 
 def lacks_weights(record: Record) -> bool:
-    """Say whether a run names no weights, and by the rule of `keeps_weights` it should."""
+    """Whether a run names no weights although `keeps_weights` requires them."""
     chosen = record.protocol.title == EVERY_RUN or record.seed == 0
     learned = record.model.kind == "learned" and record.test is not None
     return learned and chosen and record.weights is None
 
 
 def checked_weights(record: Record, file: Path) -> bytes:
-    """Return the weights beside a record's file, if they are the ones that it names.
+    """Return the weights beside a record's file, if their checksum is the recorded one.
 
     Raises:
-        RequestError: one line, if they are missing, too large, a link, or others.
+        RequestError: one line, if they are missing, too large, a link, or have another checksum.
     """
     return read_weights(record, weights_path(file))
 
 
 def packed_weights(file: Path, record: Record, at_hand: WeightLookup) -> bytes | None:
-    """Return a run's weights, beside its record or elsewhere; None if they are not found.
+    """Return a run's weights, from beside its record or elsewhere; None if they are not found.
 
     Raises:
-        RequestError: one line, if they are others than its record names.
+        RequestError: one line, if their checksum is not the recorded one.
     """
     if weights_path(file).exists():
         return checked_weights(record, file)
@@ -69,10 +69,10 @@ def packed_weights(file: Path, record: Record, at_hand: WeightLookup) -> bytes |
 
 
 def completes(new: Found, held: Found) -> bool:
-    """Say whether a record names weights, and a published one of its run names none.
+    """Whether a record names weights that the published record of the same run lacks.
 
-    It must agree with it in every count: then it is the same run, done again with its weights
-    kept, and takes its place.
+    All counts must agree: then it is the same run, trained again to keep its weights. Its record
+    replaces the published one.
     """
     return (
         keeps_weights(new.record)
@@ -83,7 +83,7 @@ def completes(new: Found, held: Found) -> bool:
 
 
 def differs(new: Found, held: Found) -> bool:
-    """Say whether two records of one run both have a result, and not the same one."""
+    """Whether two records of one run both have a result, and the results differ."""
     return (
         isinstance(new.record, Record)
         and isinstance(held.record, Record)
@@ -95,14 +95,14 @@ def differs(new: Found, held: Found) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What went into an archive, or came out of one.
+    """The contents of an archive that was packed or unpacked.
 
     Attributes:
-        path: of the archive or, taken apart, the folder.
-        records: whose weights there are.
-        without: the records that name weights which there are not.
-        strange: of how many records that are not published, or with other weights than these, the
-            archive says that it has some.
+        path: the archive or, after unpacking, the folder.
+        records: the records with weights in the archive.
+        without: the records that name weights which were not found.
+        strange: number of records in the archive's index that are not published or name other
+            weights.
     """
 
     path: Path
@@ -114,7 +114,8 @@ class Packed:
 def published_runs() -> dict[Path, Record]:
     """Return the published runs that name weights, by their files below a folder of results.
 
-    They are those of the repository that the user is in, else those that came with the package.
+    They are those of the repository that contains the working directory; outside of a repository,
+    those that came with the package.
     """
     repository = repository_above(Path.cwd())
     if repository is not None:
@@ -127,14 +128,14 @@ def published_runs() -> dict[Path, Record]:
 
 
 def pack(file: Path, places: Iterable[Path]) -> Packed:
-    """Write an archive of the weights that published records name and that are at hand.
+    """Write an archive of the weights that published records name and that are found.
 
     Args:
-        file: of the archive.
-        places: where weights are looked for, as `WeightLookup` does.
+        file: the archive.
+        places: where to look for weights, as for `WeightLookup`.
 
     Raises:
-        RequestError: one line, if there are none, or a file has others than its record names.
+        RequestError: one line, if there are none, or a file does not match its record.
     """
     sweep(file.parent, below=False)
     at_hand, runs = WeightLookup(places), list(published_runs().values())
@@ -147,10 +148,10 @@ def pack(file: Path, places: Iterable[Path]) -> Packed:
 
 
 def write_weights(file: Path, records: Iterable[Record], at_hand: WeightLookup) -> None:
-    """Write an archive of the weights of records, all of which are at hand.
+    """Write an archive of the weights of records, all of which must be found.
 
     Raises:
-        RequestError: one line, if it cannot be written, or a file is of other weights.
+        RequestError: one line, if it cannot be written, or a file does not match its record.
     """
     held = {one.weights: one for one in records if one.weights is not None}
     named = {one.test_id: one.weights for one in records if one.weights is not None}
@@ -158,18 +159,19 @@ def write_weights(file: Path, records: Iterable[Record], at_hand: WeightLookup) 
 
 
 def unpack(file: Path, into: Path | None) -> Packed:
-    """Take an archive apart: weights go beside the records of the runs that they are of.
+    """Unpack an archive: put each weights file beside the records of its runs.
 
-    Nothing in the archive says where a file goes, and none counts that no published record names.
+    Nothing in the archive decides where a file is written. Files that no published record names are
+    ignored.
 
     Args:
         file: the archive.
-        into: the folder; None for the repository's own results. Records that it does not have
-            are written beside their weights, so that it is a folder of results.
+        into: the folder; None for the repository's own results. Records that it lacks are written
+            beside their weights, so that it becomes a folder of results.
 
     Raises:
-        RequestError: one line, if it is no archive, or has others than it says; then nothing was
-            written. Also if the folder has other weights of a run.
+        RequestError: one line, if it is not an archive or does not match its index, or if the
+            folder has other weights of a run. Then nothing was written.
     """
     archive, runs = Archive(file), published_runs()
     repository = repository_above(Path.cwd())
@@ -193,7 +195,7 @@ def unpack(file: Path, into: Path | None) -> Packed:
 
 
 def _is_there(path: Path, record: Record) -> bool:
-    """Say whether a record is at its place; refuse another of its run, whose weights would go."""
+    """Whether a record is at its path; raise if another record of its run is there."""
     if not path.exists():
         return False
     held = read_record(path)
@@ -203,7 +205,7 @@ def _is_there(path: Path, record: Record) -> bool:
 
 
 def contradictions(archives: Iterable[Archive], records: Mapping[Path, Record]) -> list[str]:
-    """Say what archives say of their weights against the published records: a line each."""
+    """Return the contradictions between archives and the published records, a line for each."""
     named = {one.test_id: one.weights for one in records.values()}
     return [
         f"{archive.path}: weights {sha256[:16]}… are of no published record"
@@ -216,7 +218,7 @@ def contradictions(archives: Iterable[Archive], records: Mapping[Path, Record]) 
 
 
 def facts(file: Path) -> dict[str, object]:
-    """Return what whoever gives an archive away says of it: its size and its hash."""
+    """Return the size and the hash of an archive, to be published with it."""
     with file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
     return {"file": str(file), "bytes": file.stat().st_size, "sha256": digest}
