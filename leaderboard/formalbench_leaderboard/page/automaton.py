@@ -1,6 +1,6 @@
-"""Automata drawn when the page is made: Graphviz says where things lie, a template draws them.
+"""Drawings of automata, made with the page: Graphviz computes the layout, a template draws it.
 
-Graphviz is told sizes and no text, so that no symbol of a stranger's is markup to it.
+Graphviz receives sizes and no text, so that a plugin's symbols cannot be interpreted as markup.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ START = 26.0
 
 
 LETTER = 7.3
-"""Wide, in points, of a letter of the labels."""
+"""Width of a letter of the labels, in points."""
 
 
 MOST_STATES = 40
 
 
 MOST_EDGES = 160
-"""Of a drawing that can be read; beyond it the table of transitions says the same."""
+"""Maximum number of edges that are drawn; larger automata are hard to read as a drawing."""
 
 
 _INCH = 72.0
@@ -44,8 +44,8 @@ class DrawnAutomaton:
     """A small automaton.
 
     Attributes:
-        transitions: for each state, the state reached by each symbol.
-        classes: of each state.
+        transitions: for each state, the next state for each symbol.
+        classes: the class of each state.
         start: the first state.
     """
 
@@ -73,13 +73,14 @@ def drawing(machine: DrawnAutomaton, alphabet: Sequence[str], classes: int, name
     """Return an automaton as SVG, in the colours of the page around it.
 
     Args:
-        machine: what is drawn.
+        machine: the automaton.
         alphabet: the symbols; those that lead from one state to another share an edge.
-        classes: of the language; of two, class 1 is a double circle.
-        name: of the language.
+        classes: number of classes of the language; if there are two, class 1 is a double circle.
+        name: name of the language.
 
     Returns:
-        Nothing where Graphviz is not installed (the extra ``figures``), or it could not be read.
+        An empty text if Graphviz is not installed (the extra ``figures``), or if the drawing would
+        be hard to read.
     """
     texts = _labels(machine, alphabet)
     if len(machine.classes) > MOST_STATES or len(texts) > MOST_EDGES:
@@ -138,13 +139,13 @@ def _told(machine: DrawnAutomaton, classes: int) -> str:
 
 
 def _first(place: Point) -> _Edge:
-    """Return the arrow that comes from nowhere to the first state."""
+    """Return the arrow to the first state."""
     end, y = place[0] - RADIUS, place[1]
     return _Edge(f"M{end - START:.1f},{y:.1f} H{end - 8:.1f}", _head((end - 10, y), (end, y)))
 
 
 def _edge(attributes: Mapping[str, str], text: str, height: float) -> _Edge:
-    """Return an edge of what Graphviz says: the arrow's end, and the points of its splines."""
+    """Return an edge from Graphviz's output: the arrow's tip, and the points of its splines."""
     end, *points = attributes["pos"].replace("\\\n", "").removeprefix("e,").split()
     path = [_point(point, height) for point in points]
     first, *others = (f"{x:.1f},{y:.1f}" for x, y in path)

@@ -1,4 +1,4 @@
-"""What the page says of a task, a model, an option; citations."""
+"""The page's descriptions of tasks, models and options, and citations."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ _UNSAFE = str.maketrans(dict.fromkeys('{}\\@%"#$', ""))
 
 
 def bibtex(suite: str, version: int, reference: str, tables: Iterable[PublishedTable]) -> str:
-    """Return what a paper that uses a suite should cite.
+    """Return the citations for a paper that uses a suite.
 
     Args:
-        suite: its name.
-        version: of the suite.
-        reference: where its list of tasks comes from; may be empty.
-        tables: the papers whose numbers stand beside it; of two tables of one paper the first.
+        suite: the suite's name.
+        version: the suite's version.
+        reference: the source of its list of tasks; may be empty.
+        tables: the papers whose numbers are shown; for two tables of one paper, the first is used.
     """
     note = f"Suite {_plain(suite)}, version {version}"
     note += f"; its tasks are those of {_plain(reference)}" if reference else ""
@@ -83,7 +83,7 @@ def bibtex(suite: str, version: int, reference: str, tables: Iterable[PublishedT
 
 def _paper(table: PublishedTable) -> str:
     said = _CITATION.fullmatch(harmless(table.citation))
-    if said is None:  # a stranger's, in another manner
+    if said is None:  # a plugin's reference in another format
         fields = {"title": _plain(table.citation)}
     else:
         *title, last = [part for part in said["said"].split(", ") if not _PLACE.fullmatch(part)]
@@ -105,7 +105,7 @@ def _entry(kind: str, key: str, **fields: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return text without the signs that BibTeX would act upon."""
+    """Return text without the characters that have a meaning in BibTeX."""
     return harmless(text).translate(_UNSAFE).replace("&", r"\&")
 
 
@@ -114,13 +114,13 @@ Kind = Literal["model", "exact", "task", "suite"]
 
 @dataclass(frozen=True, slots=True)
 class Findable:
-    """Something that can be looked for.
+    """An entry of the search.
 
     Attributes:
-        kind: what it is; ``exact`` is a construction.
+        kind: its kind; ``exact`` is a construction.
         name: its name, perhaps with fields: ``dyck-{k}``.
         summary: one line.
-        words: what else it is found by: keywords, suites, papers.
+        words: other words that find it: keywords, suites, papers.
     """
 
     kind: Kind
@@ -130,7 +130,7 @@ class Findable:
 
 
 def catalogue(host: PluginHost) -> tuple[Findable, ...]:
-    """Return all there is, each kind by name."""
+    """Return all entries, sorted by name within each kind."""
     return (*_models(host), *_tasks(host), *_suites(host))
 
 
@@ -171,24 +171,24 @@ MOST_STATES = 64
 
 
 MOST_SYMBOLS = 8
-"""A larger automaton is not told: nobody reads it."""
+"""Automata over more symbols are not listed; nobody would read them."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskDefinition:
-    """What a task is.
+    """The definition of a task.
 
     Attributes:
         summary, reference: one line each; may be empty.
-        name: the full form, as in ``parity:classify``.
-        objective: what is asked.
-        classes: how many there are.
+        name: the full name, such as ``parity:classify``.
+        objective: a description of the objective.
+        classes: number of classes.
         alphabet: the symbols.
-        train: the shortest and the longest string of training.
+        train: the shortest and the longest training length.
         examples: strings and their right answers, as text.
-        automaton: None where there is none, or none that is small.
-        drawing: of the automaton, as SVG; empty if there is none.
-        members: what is to be said of how few members there are; may be empty.
+        automaton: None if there is none, or only a large one.
+        drawing: the automaton as SVG; empty if there is none.
+        members: a remark if the language has few members; may be empty.
     """
 
     name: str
@@ -206,7 +206,7 @@ class TaskDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ModelDefinition:
-    """What a model is: one line, and the paper it is from; both may be empty."""
+    """The definition of a model: one line, and its paper; both may be empty."""
 
     summary: str
     reference: str
@@ -214,16 +214,16 @@ class ModelDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """What is known of what a page shows.
+    """Definitions of everything that a page shows.
 
     Attributes:
         tasks: by title.
-        models: by the name that a row has.
-        catalogue: what there is to be found, measured or not.
+        models: by the name of the row.
+        catalogue: entries of the search, measured or not.
         citation: what to cite, as BibTeX; may be empty.
-        details: what the views of a task, a model and a comparison tell besides.
-        by_class: what each class of languages has as a page of its own: ranks and scores of the
-            suite's tasks in it.
+        details: further data for the views of a task, a model and a comparison.
+        by_class: for each language class, the page with the ranks and scores over the suite's tasks
+            in that class.
     """
 
     tasks: dict[str, TaskDefinition]
@@ -237,12 +237,12 @@ class Definitions:
 def definitions(
     host: PluginHost, records: Iterable[AnyRecord], suite: str | None = None
 ) -> Definitions:
-    """Look up what the records are of; what no plugin provides is left out.
+    """Return the definitions for records; those that no plugin provides are left out.
 
     Args:
         host: the plugins.
-        records: of runs and verifications.
-        suite: which one is ranked, to say what to cite.
+        records: records of runs and verifications.
+        suite: the ranked suite, for the citation.
     """
     tasks: dict[str, TaskDefinition] = {}
     models: dict[str, ModelDefinition] = {}
@@ -303,19 +303,19 @@ def _task(host: PluginHost, name: str, options: Any) -> TaskDefinition | None:
                 drawing=drawing(machine, alphabet, classes, task.name) if machine else "",
                 members=FEW_MEMBERS if most_members(task) == 1 else "",
             )
-    except FormalbenchError:  # unknown or broken here: its numbers are shown without it
+    except FormalbenchError:  # unknown or broken here: its numbers are shown without a definition
         return None
 
 
 def _classes(task: Task) -> int:
-    """Return how many classes a language has; of another source, how many symbols to answer."""
+    """Return the number of a language's classes; for other sources, that of the output symbols."""
     from formalbench.contracts.source import Language
 
     return task.source.num_classes if isinstance(task.source, Language) else task.outputs
 
 
 def _examples(task: Task) -> tuple[tuple[str, str], ...]:
-    """Return strings and their right answers; none of data, which is nobody's to show."""
+    """Return strings and their right answers; none for data files, which may not be public."""
     from formalbench.evaluation.cells import has_fixed_test
 
     lengths = task.lengths(*task.splits.train)
@@ -341,12 +341,12 @@ def _answer(target: Any) -> str:
 
 
 def _automaton(task: Task) -> DrawnAutomaton | None:
-    """Return the automaton of a language that is given by one, if it can be drawn."""
+    """Return the automaton of a language that is defined by one, if it is small enough."""
     from formalbench.contracts.source import HasAutomaton
 
     try:
         machine = task.source.automaton if isinstance(task.source, HasAutomaton) else None
-    except AttributeError:  # a member of its family that has none
+    except AttributeError:  # a language whose family has automata, but which has none
         return None
     if machine is None or len(machine.classes) > MOST_STATES:
         return None
@@ -360,11 +360,11 @@ Details = dict[str, Any]
 
 
 MOST_SEEDS = 200
-"""So far the script is told by what factor seeds are spread; for more it hardly matters."""
+"""Up to this number of seeds, the script knows the spread factor; for more it hardly matters."""
 
 
 MOST_LINKED = 5000
-"""Of more records than that no addresses are told: they would be half of the page."""
+"""With more records, their addresses are left out: they would be half of the page."""
 
 
 def details(
@@ -374,14 +374,14 @@ def details(
     folders: Iterable[Path] = (),
     output: Path | None = None,
 ) -> Details:
-    """Return what the scripts of these views draw from.
+    """Return the data for the scripts of the views of a task, a model and a comparison.
 
     Args:
-        page: what is shown.
+        page: the page.
         host: the plugins.
-        records: of runs and verifications, among them all that the page shows.
-        folders: where records were read from.
-        output: the folder of the page, from which links to records lead.
+        records: records of runs and verifications, including all that the page shows.
+        folders: the folders that the records were read from.
+        output: the folder of the page; links to records are relative to it.
     """
     runs = {one.test_id: one for one in records if isinstance(one, Record)}
     titles = {title for board in page.boards for title in (*board.tasks, *board.other_tasks)}
@@ -405,7 +405,7 @@ def details(
 
 
 def _runs_of(page: Page, runs: Mapping[str, Record]) -> Iterable[tuple[str, str, list[Record]]]:
-    """Yield of each row its board's name, its own, and the records that it is made of."""
+    """Yield, for each row, the board's name, the model and the records of its runs."""
     for board in page.boards:
         for row in board.rows:
             ids = [run.test_id for result in row.results for run in result.runs]
@@ -426,15 +426,15 @@ def _settings(
 
 
 def _names(page: Page, runs: Mapping[str, Record]) -> dict[str, str]:
-    """Return of each row the name of its model, without options."""
+    """Return, for each row, the name of its model without options."""
     return {model: records[0].model.name for _, model, records in _runs_of(page, runs) if records}
 
 
 def _options(host: PluginHost, name: str) -> dict[str, tuple[Any, str]]:
-    """Return the options of a model, each with its default and what it is."""
+    """Return the options of a model, each with its default and its description."""
     try:
         facts: dict[str, OptionFacts] = option_facts(host.models.get(name)[0].spec)
-    except FormalbenchError:  # not at hand here, or broken
+    except FormalbenchError:  # not installed here, or broken
         return {}
     return {key: (show_value(fact["default"]), fact["help"]) for key, fact in facts.items()}
 
@@ -446,7 +446,7 @@ def _links(
     folders: Sequence[Path],
     output: Path | None,
 ) -> dict[str, str]:
-    """Return the address of each record that is shown and lies where it belongs."""
+    """Return the address of each shown record that is stored at its standard path."""
     shown = {one for *_, part in _runs_of(page, runs) for record in part if (one := record.test_id)}
     if len(shown) > MOST_LINKED or output is None:
         return {}
@@ -464,7 +464,7 @@ def _links(
 
 
 def _address(file: Path, root: Path | None, output: Path) -> str:
-    """Return where a page finds a file: in the repository on the web, if its address is known."""
+    """Return the address of a file for a page: in the repository on the web, if that is known."""
     name, commit = os.environ.get("GITHUB_REPOSITORY"), os.environ.get("GITHUB_SHA")
     server = os.environ.get("GITHUB_SERVER_URL", "")
     if name and commit and root is not None and file.is_relative_to(root.resolve()):
@@ -484,7 +484,7 @@ def _construction(row: ExactModel) -> dict[str, Any]:
 
 
 def _verified(rows: Sequence[ExactModel]) -> dict[str, str]:
-    """Return what verifications say of each exact model in sentences."""
+    """Return the verifications of each exact model in sentences."""
     by_model: dict[str, list[ExactModel]] = defaultdict(list)
     for row in rows:
         by_model[row.model].append(row)
@@ -492,7 +492,7 @@ def _verified(rows: Sequence[ExactModel]) -> dict[str, str]:
 
 
 def _theory_classes(theory: Theory) -> str:
-    """Return what theory says of a language, the smallest class first."""
+    """Return the theoretical classes of a language, the smallest class first."""
     parts = [theory.label]
     if theory.level == "regular":
         for answer, word in ((False, "not"), (None, "unknown whether")):
@@ -502,7 +502,7 @@ def _theory_classes(theory: Theory) -> str:
 
 
 def _theorems(theories: Mapping[str, Theory]) -> dict[str, Any]:
-    """Return which theorems decide each language, and what these are."""
+    """Return the theorems that decide each language, and their statements."""
     from formalbench.theory.theorems import theorem_facts, verdicts
 
     said = {title: verdicts(theory) for title, theory in theories.items()}
@@ -517,7 +517,7 @@ def _theorems(theories: Mapping[str, Theory]) -> dict[str, Any]:
 
 
 def _beside(page: Page, known: Premises) -> dict[str, list[list[Any]]]:
-    """Return of each task the published numbers that results stand beside, and what differs."""
+    """Return, for each task, our results compared with published numbers."""
     found: dict[str, list[list[Any]]] = defaultdict(list)
     for one in beside(page, known):
         numbers = [one.published.max, one.published.mean, one.max, one.mean, one.difference]
@@ -527,13 +527,13 @@ def _beside(page: Page, known: Premises) -> dict[str, list[list[Any]]]:
 
 
 def _reproduced(titles: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return of each task what reproductions found on it, if the user is in the repository."""
+    """Return, for each task, what reproductions found on it, if the user is in the repository."""
     root = repository_above(Path.cwd())
     found: dict[str, list[dict[str, Any]]] = {}
     for file in sorted((root / REPRODUCTIONS).glob("*.json")) if root is not None else ():
         try:
             document = read_document(file)
-        except RequestError:  # `check` says what is wrong with it
+        except RequestError:  # `check` reports the error
             continue
         for title in titles:
             if told := _told_on(document, title):
@@ -542,7 +542,7 @@ def _reproduced(titles: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _told_on(document: Document, title: str) -> dict[str, Any] | None:
-    """Return what a reproduction found on a task: the cells that have its name at their side."""
+    """Return the results of a reproduction on a task: the cells whose row or column is the task."""
     cells = [
         ([side for side in (cell.row, cell.column) if not _names_task(side, title)], cell)
         for cell in document.cells

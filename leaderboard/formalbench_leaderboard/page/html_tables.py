@@ -1,6 +1,6 @@
-"""Tables and sentences as HTML that reads without a script.
+"""Tables and sentences as HTML that can be read without a script.
 
-A column's cells carry what they are sorted by (``data-sort``); an empty one comes last.
+A cell carries the value by which its column is sorted (``data-sort``); empty values come last.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _DRAWING = Markup(
 
 
 def interval_glyph(value: float, low: float, high: float) -> Markup:
-    """Return the drawing; numbers beside it say the same, so it is hidden from screen readers."""
+    """Return an interval as a drawing, hidden from screen readers: the numbers are beside it."""
     places = {"value": value, "low": low, "high": high, "first": 0.0, "half": 0.5, "last": 1.0}
     return _DRAWING.format(
         width=WIDTH,
@@ -50,7 +50,7 @@ def interval_glyph(value: float, low: float, high: float) -> Markup:
 
 
 def _place(share: float) -> str:
-    """Return where a share is; one below zero (worse than chance) stays at the left end."""
+    """Return the position of a share; one below zero (worse than chance) stays at the left end."""
     inside = min(1.0, max(0.0, share))
     return f"{MARGIN + inside * (WIDTH - 2 * MARGIN):.1f}"
 
@@ -74,10 +74,10 @@ def marked(text: str) -> Markup:
 
 
 def breakable(name: str) -> Markup:
-    """Return a name that may break into lines before its options, and on a phone within them."""
+    """Return a name that may be wrapped before its options, and on a phone within them."""
     model, bracket, options = harmless(name).partition("[")
     if not (model and bracket):
-        # A hyphen before a number is no place to break: tomita-3.
+        # Do not wrap at a hyphen before a number: tomita-3.
         kept = re.sub(r"(-\d+)", r'<span class="keep">\1</span>', str(escape(harmless(name))))
         return Markup(kept)  # noqa: S704 - escaped
     parts = re.split(r"(?<==)|(?<=, )", bracket + options)
@@ -101,7 +101,7 @@ _LEFT = frozenset({"interval"})
 
 
 _LAST = ("IQM", "parameters")
-"""Columns of the ranking that stand behind the tasks."""
+"""Columns of the ranking that are shown after the tasks."""
 
 
 Attributes = Mapping[str, str | None]
@@ -109,7 +109,7 @@ Attributes = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class PageCell:
-    """A cell: text or HTML, and the attributes that are not None."""
+    """A cell: text or HTML, and its attributes; those that are None are left out."""
 
     text: str | Markup | None
     attributes: Attributes = field(default_factory=dict)
@@ -126,7 +126,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class TableHead:
-    """The head of a column: what it says, its attributes, and where it leads (or None)."""
+    """The head of a column: its text, its attributes, and the address of its link (or None)."""
 
     text: Markup
     name: str
@@ -191,7 +191,7 @@ def exact_table(exact: ExactModels) -> SortableTable:
 
 
 def published_table(paper: PublishedTable) -> SortableTable:
-    """Return a paper's table: below each task the maximum and the mean."""
+    """Return a paper's table: for each task, the maximum and the mean."""
     caption = f"{harmless(paper.source)}: maximum / mean, in percent"
     return _plain_table(paper_numbers(paper), caption)
 
@@ -231,7 +231,7 @@ def _class(column: Column[T], *, head: bool = False) -> str | None:
 
 
 Special = Callable[[Column[T], T], PageCell | None]
-"""The cell of an item below a column, where it is more than its text."""
+"""Returns the cell of an item in a column, if it is more than the column's text."""
 
 
 def _cells(shown: Sheet[T], item: T, special: Special[T]) -> list[PageCell]:
@@ -255,9 +255,9 @@ def _glyph(row: Row) -> Markup:
 
 
 def _cell(column: Column[Row], row: Row, result: Result | None, accuracy: bool) -> PageCell:
-    """Return what a row reached on a task; its colour is the scaled accuracy, if it learned it.
+    """Return the result of a row on a task; the colour is the scaled accuracy, if it learned it.
 
-    What is not shown by accuracy has no colour: nothing is known of what can be had.
+    Tasks that are not shown by accuracy have no colour, since the best possible value is unknown.
     """
     if result is None:
         return PageCell(MISSING, {"class": "cell", "data-sort": ""})
@@ -277,7 +277,7 @@ def _cell(column: Column[Row], row: Row, result: Result | None, accuracy: bool) 
 
 
 def _foot(shown: Sheet[Row]) -> list[Line]:
-    """Return what is the same for every model: chance, classes."""
+    """Return the values that are the same for every model: chance, classes."""
     return [Line(list(_below(shown, name, texts))) for name, texts in shown.below.items()]
 
 

@@ -24,7 +24,7 @@ from formalbench_leaderboard.templating import render as from_template
 
 
 def map_section(shown: LanguageMap) -> Markup | None:
-    """Return the map for the first screen; None of one without columns."""
+    """Return the map for the first screen; None for a map without columns."""
     if not shown.columns:
         return None
     to = Addresses(partial(address, "model"), partial(address, "task"))
@@ -46,7 +46,7 @@ def map_section(shown: LanguageMap) -> Markup | None:
         link=link,
         missing=[printable(row.missing) for row in rows if row.missing],
     )
-    return Markup(section)  # noqa: S704 - a template of ours, which escapes
+    return Markup(section)  # noqa: S704 - our own template, which escapes
 
 
 HERE = Path(__file__).parent
@@ -57,20 +57,20 @@ SCRIPTS = (
     *("marks", "draws", "results", "lanes", "compare", "model", "task"),
     *("tables", "cells", "search", "views"),
 )
-"""In the order in which they are joined: each may use what is above it."""
+"""In the order in which they are joined: a script may use those before it."""
 
 
 FIRST = "first_paint"
-"""What runs in the head, by itself: what is joined waits for the page's data."""
+"""The script in the head. It runs at once; the joined scripts wait for the page's data."""
 
 
 def render_page(page: Page, known: Definitions, figure: Markup | None = None) -> dict[str, str]:
     """Return every file of the page, by its name.
 
     Args:
-        page: what is shown.
-        known: what it tells of tasks and models.
-        figure: what the first screen shows above the board.
+        page: the page.
+        known: definitions of tasks and models.
+        figure: the figure on the first screen, above the board.
     """
     first, script = _file("script", f"{FIRST}.js"), _script()
     detail = detail_of(page)
@@ -100,9 +100,9 @@ def render_page(page: Page, known: Definitions, figure: Markup | None = None) ->
 
 
 def _policy(*scripts: str) -> str:
-    """Return what the page may do: run its scripts and nothing else; connect to nothing.
+    """Return the content security policy: the page may only run its own scripts, and not connect.
 
-    Styles may stand in the text: cells have their shade.
+    Inline styles are allowed, because cells have their own shades.
     """
     digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)

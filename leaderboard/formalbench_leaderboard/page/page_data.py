@@ -1,4 +1,4 @@
-"""The data behind the page's charts, search and comparisons.
+"""The data for the page's charts, search and comparisons.
 
 Legend: W windows of lengths.
 """
@@ -26,24 +26,24 @@ from formalbench_leaderboard.board.tables import STANDING, training_seconds
 from formalbench_leaderboard.page.descriptions import Definitions
 
 MOST_POINTS = 30_000
-"""Points of the curves of a page, all together; with more, neighbouring lengths are averaged."""
+"""Maximum number of points of all curves of a page; beyond, neighbouring lengths are averaged."""
 
 
 MOST_SEED_POINTS = 20_000
-"""With more, the curves of single seeds are left out."""
+"""With more points, the curves of single seeds are left out."""
 
 
 DIGITS = 1000
-"""Shares are written as whole numbers out of this many: a third of the size."""
+"""Shares are stored as integers out of this number, which needs a third of the space."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """How much of the curves a page carries.
+    """The resolution of a page's curves.
 
     Attributes:
-        window: how many neighbouring test lengths make one point.
-        seeds: whether every seed has a curve of its own.
+        window: number of neighbouring test lengths per point.
+        seeds: whether every seed has its own curve.
     """
 
     window: int
@@ -51,7 +51,7 @@ class Detail:
 
 
 def detail_of(page: Page) -> Detail:
-    """Return what fits on a page."""
+    """Return the resolution that keeps a page's curves below the maximum size."""
     points = seed_points = 0
     for board in page.boards:
         for result in _results(board):
@@ -67,7 +67,7 @@ def _results(board: Board) -> Sequence[Result]:
 
 
 def chance_curve(facts: TaskFacts, detail: Detail) -> dict[str, list[int]]:
-    """Return the chance level at each length that tells something: two points, if it is the same.
+    """Return the chance level at each length where it is below 1; two points, if it is constant.
 
     Returns:
         Shares out of `DIGITS`.
@@ -86,13 +86,13 @@ def chance_curve(facts: TaskFacts, detail: Detail) -> dict[str, list[int]]:
 def curve(result: Result, facts: TaskFacts | None, detail: Detail) -> dict[str, Any] | None:
     """Return the accuracy at each length: the mean of the runs, and a band.
 
-    Lengths at which chance is always right tell nothing, and are left out. The band reaches from
-    the lowest to the highest end of the runs' Wilson intervals, so it holds both how seeds differ
-    and what the number of strings leaves open.
+    Lengths at which chance is always right are left out. The band extends from the lowest to the
+    highest end of the runs' Wilson intervals, so it includes the variation between seeds and the
+    uncertainty from the number of strings.
 
     Returns:
-        Shares out of `DIGITS`; None if no run finished, they differ in their lengths, or no length
-        tells anything.
+        Shares out of `DIGITS`; None if no run finished, if their lengths differ, or if chance is
+        right at all lengths.
     """
     cells = telling_cells(result, facts)
     if not cells:
@@ -110,9 +110,9 @@ def curve(result: Result, facts: TaskFacts | None, detail: Detail) -> dict[str, 
 
 
 def places_curve(result: Result) -> dict[str, Any] | None:
-    """Return what is shown by another measure than accuracy, in its own units; None of any else.
+    """Return the curve of a measure other than accuracy, in its own units; None for accuracy.
 
-    The band reaches from the seed with the least to the one with the most.
+    The band extends from the seed with the lowest value to the one with the highest.
     """
     line = text_line(result)
     if line is None:
@@ -133,15 +133,15 @@ def _whole(numbers: Draws) -> list[int]:
 
 
 _BY_CELL = ("lengths", "chances")
-"""Facts of which a page carries a curve."""
+"""Fields of a task that a page stores as a curve."""
 
 
 Links = Mapping[str, str]
-"""Where records are, by their ids."""
+"""Addresses of records, by their ids."""
 
 
 def contents(page: Page, known: Definitions) -> dict[str, Any]:
-    """Return it as JSON has it; shares are fractions of one, but curves, out of `digits`."""
+    """Return a page's data as JSON values; shares are fractions of 1, in curves out of `digits`."""
     detail = detail_of(page)
     details = {"spread": [], **known.details}
     links: Links = details.pop("records", {})
@@ -163,9 +163,9 @@ def contents(page: Page, known: Definitions) -> dict[str, Any]:
 
 
 def packed(data: dict[str, Any]) -> str:
-    """Return the data as a page carries it: a tenth of the size, and no sign that HTML knows.
+    """Return the data as a page stores it: a tenth of the size, without characters special in HTML.
 
-    Results and runs, of which there are many, lie in columns; `script/base.js` makes them whole.
+    Results and runs, which are numerous, are stored in columns; `script/base.js` restores them.
     """
     boards = [{**board, "rows": list(map(_flat_row, board["rows"]))} for board in data["boards"]]
     return packed_text(
@@ -174,7 +174,7 @@ def packed(data: dict[str, Any]) -> str:
 
 
 def packed_text(text: str) -> str:
-    """Return text as letters and digits, a fifth of them or fewer; the script unpacks it."""
+    """Return text compressed and in base64, a fifth of the size or less; the script unpacks it."""
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
@@ -184,7 +184,7 @@ def _flat_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _columns(items: Sequence[dict[str, Any]]) -> list[list[Any]]:
-    """Return dictionaries of the same keys as these keys, and below each its values."""
+    """Return dictionaries with the same keys as columns: the keys, then the values of each key."""
     keys = list(items[0]) if items else []
     return [keys, *([item[key] for item in items] for key in keys)]
 
@@ -210,7 +210,7 @@ def _board(
 
 
 def _standing(board: Board) -> dict[str, Any]:
-    """Return the tasks of a board, and of each row the text and the order below some headings."""
+    """Return a board's tasks and, for each row, the text and the sort key of some columns."""
     columns = [column for column in STANDING if column.heading not in _SAME_IN_A_CLASS]
     rows = {
         row.model: [[column.text(row), column.order(row)] for column in columns]
@@ -221,11 +221,11 @@ def _standing(board: Board) -> dict[str, Any]:
 
 
 _SAME_IN_A_CLASS = ("model", "kind", "parameters")
-"""Headings of the board below which a row has the same, whichever tasks count."""
+"""Columns of the board that have the same values for any selection of tasks."""
 
 
 def _facts(facts: TaskFacts, detail: Detail) -> dict[str, Any]:
-    """Return the facts of a task, with the chance level at each length in little room."""
+    """Return the fields of a task, with the chance level at each length in compact form."""
     plain = {key: value for key, value in asdict(facts).items() if key not in _BY_CELL}
     told = {"last_telling": facts.last_telling, "chance_curve": chance_curve(facts, detail)}
     return {**plain, **told}
@@ -302,7 +302,7 @@ def _result(
 
 
 def _strings(result: Result) -> float:
-    """Return how many strings of one cell give an accuracy as certain as a run's."""
+    """Return how many strings of one cell would give an accuracy as precise as that of a run."""
     cells = next((run.cells for run in result.runs if run.cells is not None), None)
     return 0.0 if cells is None else measured(cells.strings, 0.0).strings
 
@@ -325,7 +325,7 @@ def _shares(cell: PublishedResult) -> dict[str, float | None]:
 
 
 def _clean(value: Any, key: str = "") -> Any:
-    """Round numbers, and make every text harmless, names that are keys included."""
+    """Round numbers, and make every text harmless, including keys."""
     if isinstance(value, str):
         return harmless(value)
     if isinstance(value, float) and key != "learning_rate":
