@@ -1,4 +1,4 @@
-"""The renderers of a page: one file per format, each a function from `Page` to text."""
+"""The renderers of a page: one file for each format, each with a function from `Page` to text."""
 
 from __future__ import annotations
 

@@ -62,11 +62,11 @@ PAPERS = FRONT.with_name("papers.md")
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the pages are made of.
+    """The content of the pages.
 
     Attributes:
-        predictions: each beside the measurement.
-        papers: published numbers beside ours.
+        predictions: predictions, each with the measurement.
+        papers: published numbers, compared with ours.
     """
 
     predictions: Sequence[Foretold] = ()
@@ -74,12 +74,12 @@ class Evidence:
 
     @property
     def expected(self) -> list[Expected]:
-        """What was to be learned, by either."""
+        """The results that predictions or papers expected to be learned."""
         return expected(self.predictions, self.papers)
 
 
 def pages(evidence: Evidence, links: Links) -> dict[Path, str]:
-    """Return the pages that there is something to say on."""
+    """Return the pages that have any content."""
     found = {}
     if evidence.predictions:
         found[PREDICTIONS] = predictions_page(evidence, links)
@@ -89,7 +89,7 @@ def pages(evidence: Evidence, links: Links) -> dict[Path, str]:
 
 
 def predictions_page(evidence: Evidence, links: Links | None = None) -> str:
-    """Return how often predictions hold, and where they do not: contradictions first."""
+    """Return the page with how often predictions hold, and the exceptions, contradictions first."""
     here = (links or Links()).on(PREDICTIONS)
     cells = evidence.predictions
     used = {cell.prediction.theorem for cell in cells if cell.prediction}
@@ -114,17 +114,17 @@ def predictions_page(evidence: Evidence, links: Links | None = None) -> str:
 
 
 MOST_LISTED = 50
-"""Lines of a list; the command has the others."""
+"""Maximum number of lines of a list; the command shows all."""
 
 
 def _first(lines: Sequence[Markdown]) -> list[Markdown]:
-    """Return so many lines that a page stays short, and how many others there are."""
+    """Return at most `MOST_LISTED` lines, and a line with the number of the others."""
     more = len(lines) - MOST_LISTED
     return [*lines[:MOST_LISTED], *([Markdown(f"{more} more")] if more > 0 else [])]
 
 
 def _contradiction(cell: Foretold, links: Links) -> Markdown:
-    """Return a line on what is not as predicted, with what is known of it."""
+    """Return a line on a result that contradicts a prediction, with its details."""
     result, theorem = cell.result, cell.theorem
     told = written(
         f"on {result.task} ({cell.board.name}): predicted “{cell.kind}” by "
@@ -142,7 +142,7 @@ def _tested(result: Result) -> str:
 
 
 def _untaught(cell: Expected, links: Links) -> Markdown:
-    """Return a line on what was to be learned and was not, with what was tried."""
+    """Return a line on a result that was expected to be learned and was not, with the attempts."""
     result = cell.result
     told = written(
         f"on {result.task} ({cell.board.name}): {result.learned} of {result.seeds} seeds learned "
@@ -153,7 +153,7 @@ def _untaught(cell: Expected, links: Links) -> Markdown:
 
 
 def papers_page(found: Sequence[Beside], links: Links | None = None) -> str:
-    """Return published numbers beside ours, a table for each paper, summed up over its tasks."""
+    """Return published numbers compared with ours: a table per paper, averaged over its tasks."""
     here = (links or Links()).on(PAPERS)
     held = list(grouped_by(lambda one: one.paper.key, found).values())
     return made(
@@ -174,7 +174,7 @@ def papers_page(found: Sequence[Beside], links: Links | None = None) -> str:
 
 
 def _differs(group: Group, links: Links) -> Markdown:
-    """Return a line on what differs of all numbers of a model, as far as their paper says."""
+    """Return a line on the differences that all numbers of a model share, as far as known."""
     first = group[0]
     same = [one for one in first.differs if all(one in other.differs for other in group)]
     told = written(f"({first.board.name}) and {first.theirs.model}: {'; '.join(same) or MISSING}")
@@ -184,14 +184,14 @@ def _differs(group: Group, links: Links) -> Markdown:
 def evidence_of(
     records: Collection[Record], view: View, host: PluginHost, *, own: bool = False
 ) -> Evidence:
-    """Return what records are evidence of.
+    """Return the predictions and published numbers for records.
 
     Args:
-        records: of runs.
-        view: how they are seen; which papers stand beside them.
+        records: records of runs.
+        view: the view of the records, with the published tables.
         host: the plugins.
-        own: whether to ask of the models and tasks alone that come with formalbench, for pages
-            that are the same whatever plugins are at hand.
+        own: whether to use only the models and tasks that come with formalbench, for pages that do
+            not depend on the installed plugins.
     """
     known_here = Predictions(host, view.theory)
     predicted = partial(_built_in_alone, host, known_here) if own else known_here.each
@@ -200,7 +200,7 @@ def evidence_of(
 
 
 def premises(records: Iterable[Record], host: PluginHost) -> Premises:
-    """Return what published numbers must be told to stand beside these records' results."""
+    """Return the properties of records that a comparison with published numbers needs."""
     return Premises(
         {protocol_key(record): record.protocol for record in records},
         cache(partial(defaults_here, host)),
@@ -211,7 +211,7 @@ def premises(records: Iterable[Record], host: PluginHost) -> Premises:
 def kept_records(repository: Path) -> list[Record]:
     """Return the records beside the pages of a repository's reproductions.
 
-    A damaged file has none; `leaderboard check` tells of it.
+    A damaged file counts as empty; `leaderboard check` reports it.
     """
     found: list[Record] = []
     for file in sorted((repository / REPRODUCTIONS).glob("*.records.jsonl")):

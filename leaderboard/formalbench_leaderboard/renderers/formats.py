@@ -46,11 +46,11 @@ from formalbench_leaderboard.board.tables import (
 )
 from formalbench_leaderboard.renderers.links import Links
 
-# Inside JSON these occur in strings only; written as escapes they do no harm in a web page.
+# Inside JSON these occur only in strings; escaped, they are harmless in a web page.
 _FOR_WEB_PAGES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
-# An array of numbers over several lines. No string can look like one: it has no line breaks.
+# An array of numbers over several lines. No string matches, because strings have no line breaks.
 _NUMBERS = re.compile(r"\[\n([-+.\deE,\s]+)\]")
 
 
@@ -92,7 +92,7 @@ def _exact(exact: ExactModels) -> dict[str, Any]:
 
 
 def _rounded(value: Any, key: str = "") -> Any:
-    # A learning rate is an input, not a result: it stays as it was given.
+    # A learning rate is an input, not a result: it is not rounded.
     if isinstance(value, float) and key != "learning_rate":
         return round(value, 6) + 0.0
     if isinstance(value, dict):
@@ -112,12 +112,12 @@ def render_csv(page: Page) -> str:
     for table in page.published:
         origin = f"published: {table.source}"
         lines += [{"origin": origin, **line} for line in published_data(table)]
-    further = (name for line in lines for name in line)  # metrics that plugins add
+    further = (name for line in lines for name in line)  # metrics of plugins
     return as_csv(lines, list(dict.fromkeys([*_header(), *further])))
 
 
 def as_csv(lines: Iterable[_Line], names: Sequence[str]) -> str:
-    """Return lines as CSV under these names; no spreadsheet takes a cell for a formula."""
+    """Return lines as CSV with these columns; cells that look like formulas are escaped."""
     text = io.StringIO()
     writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
@@ -205,7 +205,7 @@ def _tabular(table: Sheet[T]) -> Latex:
 
 
 def _column(column: Column[T], items: Sequence[T]) -> list[str]:
-    """Return the cells of a column; of what is compared, the best in bold as they are shown."""
+    """Return the cells of a column; in columns that are compared, the best ones are bold."""
     texts = [column.text(item) for item in items]
     if column.form != "cell" and column.heading not in _COMPARED:
         return list(map(latex, texts))
@@ -223,13 +223,13 @@ def _marked(text: str, best: str) -> str:
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """Return the number of a cell, and LaTeX for the marks behind it."""
+    """Return the number in a cell, and LaTeX for the marks after it."""
     number = text.rstrip(f"{SOME}{CAPPED}{DOUBTFUL}{FAILED} ")
     return number, "".join(_MARKS.get(sign, "") for sign in text[len(number) :])
 
 
 def _apart(cell: str) -> str:
-    """Keep the first cell from being taken for an option of the line break before it."""
+    """Protect a first cell that LaTeX would read as an option of the preceding line break."""
     return f"{{}}{cell}" if cell.startswith(("[", "*")) else cell
 
 
@@ -239,12 +239,12 @@ def render_markdown(page: Page) -> str:
 
 
 def made(template: str, links: Links, **fields: Any) -> str:
-    """Return a page made of a template, which is given the parts that pages share."""
+    """Return a page from a template, with the functions that all pages share."""
     return templating.render(template, links=links, **_PARTS, **fields)
 
 
 def exact_tables(exact: ExactModels) -> list[Sheet[ExactModel]]:
-    """Return the table of exact models in three: what is right, how clearly, how precisely."""
+    """Return the table of exact models in three parts: correctness, margins, precisions."""
     shown = exact_table(exact)
     precisions = list(map(dtype_title, DTYPES))
     bits = [heading for heading in shown.headings if heading.startswith("bits")]
@@ -253,7 +253,7 @@ def exact_tables(exact: ExactModels) -> list[Sheet[ExactModel]]:
 
 
 def verified_by(rows: Sequence[ExactModel]) -> Sheet[tuple[ExactModel, str]]:
-    """Return what repeats the verifications of exact models, a command a row."""
+    """Return the commands that repeat the verifications of exact models, one in each row."""
     return Sheet(
         [
             Column("model", "with the options set", lambda pair: pair[0].model, form="name"),
@@ -265,7 +265,7 @@ def verified_by(rows: Sequence[ExactModel]) -> Sheet[tuple[ExactModel, str]]:
 
 
 def _ranking(board: Board, *, brief: bool) -> Sheet[Row]:
-    """Return the ranking; if brief, what it says of a row on one page's width beside six tasks."""
+    """Return the ranking; if brief, with the columns that fit on a page beside six tasks."""
     left_out = ("IQM",) if brief else ()
     return ranking(board, best_seed=True).without("kind", "parameters", "IQM interval", *left_out)
 

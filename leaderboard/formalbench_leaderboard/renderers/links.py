@@ -1,4 +1,4 @@
-"""Where the pages of the repository lie, and how one names another."""
+"""Paths of the repository's pages, and links between them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ SUITES, MODELS, FIGURES = (PAGE.with_name(name) for name in ("suites", "models",
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What a page can link to; every path is below the repository's root.
+    """The possible targets of links on a page; all paths are relative to the repository's root.
 
-    What has no page is named by its plain text.
+    A name without a target is shown as plain text.
 
     Attributes:
         models: the page of each row.
         tasks: the file that defines each task, by its title.
-        records: the file of each run or verification, by its identity.
-        page: where the page lies.
+        records: the file of each run or verification, by its id.
+        page: the path of the page with the links.
     """
 
     models: Mapping[ModelKey, Path] = field(default_factory=dict)
@@ -39,30 +39,30 @@ class Links:
     page: Path = FRONT
 
     def on(self, page: Path) -> Links:
-        """Return the same links on another page."""
+        """Return the same links for another page."""
         return replace(self, page=page)
 
     def to(self, target: Path) -> Markdown:
-        """Return how the page names a file: by the way from the page's folder."""
+        """Return the relative address of a file, from the page's folder."""
         way = Path(os.path.relpath(target, self.page.parent)).as_posix()
         return Markdown(quote(way, safe="/=+"))
 
     def link(self, shown: str, target: Path | None) -> Markdown:
-        """Return a text that leads to a file, if there is one."""
+        """Return a text with a link to a file, or without one if there is no file."""
         return written(shown) if target is None else link(shown, self.to(target))
 
     def model(self, row: Row | ExactModel) -> Markdown:
-        """Return the name of a row's model."""
+        """Return the name of a row's model, with a link."""
         return self.link(name(row.model), self.models.get(row.key))
 
     def reached(self, item: Outcome | Lacking) -> Markdown:
-        """Return the name of the model that reached something, or lacks it."""
+        """Return the name of the model of a result or of missing results, with a link."""
         return self.model(item.row)
 
     def task(self, title: str) -> Markdown:
-        """Return the title of a task; of anything else, as other headings, the plain text."""
+        """Return the title of a task with a link; other headings are returned as plain text."""
         return self.link(title, self.tasks.get(title))
 
     def record(self, identity: str, shown: str) -> Markdown:
-        """Return a text that leads to a record, which names its weights."""
+        """Return a text with a link to a record, which names its weights."""
         return self.link(shown, self.records.get(identity))

@@ -31,10 +31,10 @@ from formalbench_leaderboard.renderers.site import (
 
 
 def front_page(site: Site, *, reported: bool = False) -> str:
-    """Return the front page: the first suite's rankings, and the way to everything else.
+    """Return the front page: the first suite's rankings, and links to all other pages.
 
     Args:
-        site: what there are pages of.
+        site: the pages of the repository.
         reported: whether there is a page of self-reported scores.
     """
     there = {
@@ -62,7 +62,7 @@ def front_page(site: Site, *, reported: bool = False) -> str:
 
 
 def _agreed(site: Site) -> Sheet[Agreement]:
-    """Return how often theory was found to hold under the first page's protocol, if it has one."""
+    """Return how often predictions hold under the first page's protocol, if it has one."""
     cells = site.evidence.predictions
     first = [board.name for suite in site.suites[:1] for board in suite.ranked[:1]]
     return agreement_table([cell for cell in cells if cell.board.name in first] or cells)
@@ -74,7 +74,7 @@ def suite_page(suite: SuitePage, site: Site) -> str:
     lacking = {
         board.name: lacking_table(board, everywhere.get(board.name)) for board in suite.board.boards
     }
-    # What lacks tasks, the table below a ranking lists.
+    # The notes on missing tasks are left out: a table below the ranking lists them.
     boards = tuple(
         replace(board, notes=tuple(note for note in board.notes if LACKS not in note))
         for board in suite.board.boards
@@ -85,7 +85,7 @@ def suite_page(suite: SuitePage, site: Site) -> str:
 
 
 def model_page(model: ModelPage, site: Site) -> str:
-    """Return the page of a model: where it stands, every result, seed's record and command."""
+    """Return the page of a model: its ranks, and every result, seed's record and command."""
     links, verified = site.links.on(model.path), site.verified(model.key)
     return made(
         "model.md.j2",
@@ -147,7 +147,7 @@ _TOLD: tuple[Column[Document], ...] = (
     Column("claims", "", lambda told: _verdicts(told.claims), form="words"),
     Column("cells", "", lambda told: _verdicts(told.cells), form="words"),
 )
-"""What is told of a reproduction on the front page."""
+"""Columns of a reproduction on the front page."""
 
 
 def _reproductions(pages: Sequence[ReproductionPage], links: Links) -> Sheet[ReproductionPage]:
@@ -224,7 +224,7 @@ def _tasks(found: Iterable[Row | ExactModel]) -> set[str]:
 
 
 def _sizes(found: Iterable[Row | ExactModel]) -> str:
-    """Return the least and the greatest number of parameters."""
+    """Return the smallest and the largest number of parameters."""
     sizes = [
         size
         for row in found

@@ -1,4 +1,4 @@
-"""The committed pages: what the repository shows of its published records, file by file."""
+"""The rendered files: pages, figures and the snapshot of the published records."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 OWNED = (SUITES, MODELS, FIGURES)
-"""Folders in which every file is rendered: any other is left over."""
+"""Folders that contain only rendered files; any other file in them is deleted."""
 
 
 def render_files(
@@ -56,19 +56,19 @@ def render_files(
     """Return every file that is rendered from the published records.
 
     Args:
-        records: all that are published, by their paths below the repository's root.
+        records: all published records, by their paths below the repository's root.
         host: the plugins.
-        files: what else is published and linked to (see `linked_files`).
-        documents: what reproductions found (see `reproduced`).
-        kept: their records (see `kept_records`).
-        reports: scores that others sent (see `self_reported`).
-        draw: whether figures are among them.
+        files: other published files that pages link to (see `linked_files`).
+        documents: results of reproductions (see `reproduced`).
+        kept: records of reproductions (see `kept_records`).
+        reports: self-reported scores (see `self_reported`).
+        draw: whether to include figures.
 
     Returns:
         The contents of each file, by its path below the repository's root.
 
     Raises:
-        RequestError: if there is a figure to draw, and the library that draws is not installed.
+        RequestError: if figures are needed and the drawing library is not installed.
     """
     site = lay_out(records, host, files, documents, kept)
     pages = {FRONT: front_page(site, reported=bool(reports))}
@@ -88,7 +88,7 @@ def render_files(
 
 
 def render(repository: Path, host: PluginHost) -> list[Path]:
-    """Write what the published records give, even if there are none; delete what they do not.
+    """Write the rendered files of the published records, and delete files that are not rendered.
 
     A figure that shows the same stays as it is.
 
@@ -100,8 +100,8 @@ def render(repository: Path, host: PluginHost) -> list[Path]:
         The files that were written or deleted, by their paths below the root.
 
     Raises:
-        RequestError: if a record is none, a file cannot be written, or there is a figure to draw
-            and the library that draws is not installed.
+        RequestError: if a record is invalid, a file cannot be written, or figures are needed and
+            the drawing library is not installed.
     """
     sweep((repository / PUBLISHED_RESULTS).parent)
     expected = _expected(repository, host, draw=True)
@@ -112,10 +112,10 @@ def render(repository: Path, host: PluginHost) -> list[Path]:
 
 
 def stale_files(repository: Path, host: PluginHost) -> list[Path]:
-    """Return which files of a repository are not what its records give.
+    """Return the files of a repository that do not match its records.
 
-    A page must have every byte, a figure must show the same (`shows_the_same`). Without the
-    library that draws, figures are not compared (`uncompared_figures`).
+    Pages must agree byte for byte; figures must show the same (`shows_the_same`). Without the
+    drawing library, figures are not compared (`uncompared_figures`).
     """
     expected = _expected(repository, host, draw=installed_version() is not None)
     kept = [*expected, *uncompared_figures(repository)]
@@ -123,7 +123,7 @@ def stale_files(repository: Path, host: PluginHost) -> list[Path]:
 
 
 def _expected(repository: Path, host: PluginHost, *, draw: bool) -> dict[Path, bytes]:
-    """Return every file that a repository's records give."""
+    """Return every file that is rendered from a repository's records."""
     held = Store(repository / PUBLISHED_RESULTS).files()
     records = {file.relative_to(repository): record for file, record in held.items()}
     beside = linked_files(repository), reproduced(repository), kept_records(repository)
@@ -132,7 +132,7 @@ def _expected(repository: Path, host: PluginHost, *, draw: bool) -> dict[Path, b
 
 
 def _differing(repository: Path, expected: Mapping[Path, bytes]) -> list[Path]:
-    """Return the files of a repository that are not what would be rendered."""
+    """Return the files of a repository that differ from the rendered ones."""
 
     def shown(path: Path, contents: bytes) -> bool:
         held = _read(repository / path)
@@ -144,7 +144,7 @@ def _differing(repository: Path, expected: Mapping[Path, bytes]) -> list[Path]:
 
 
 def uncompared_figures(repository: Path) -> list[Path]:
-    """Return the committed figures that the library drew, if it is not installed."""
+    """Return the committed figures, if the library that drew them is not installed."""
     if installed_version() is not None:
         return []
     figures = sorted((repository / FIGURES).glob("*.svg"))
@@ -152,14 +152,14 @@ def uncompared_figures(repository: Path) -> list[Path]:
 
 
 def others_draw(repository: Path, paths: Iterable[Path]) -> set[str]:
-    """Return which other versions of the library drew some of the committed figures."""
+    """Return the other versions of the library that drew some of the committed figures."""
     held = (_read(repository / path) for path in paths if path.suffix == ".svg")
     versions = {drawn_by(svg) for svg in held if svg is not None}
     return {version for version in versions if version} - {installed_version() or ""}
 
 
 def _left_over(repository: Path, expected: Collection[Path]) -> list[Path]:
-    """Return the files in the folders of rendered ones that are not rendered any more."""
+    """Return the files in folders of rendered files that are not rendered any more."""
     found = (
         file.relative_to(repository)
         for folder in OWNED
@@ -179,9 +179,9 @@ def _read(file: Path) -> bytes | None:
 
 
 def linked_files(repository: Path) -> set[Path]:
-    """Return the published files that are linked to, beside the records.
+    """Return the published files that pages link to, apart from the records.
 
-    They are the pages of reproductions, and what defines tasks.
+    They are the pages of reproductions and the files that define tasks.
     """
     found = [
         *(repository / REPRODUCTIONS).glob("*.md"),
@@ -192,9 +192,9 @@ def linked_files(repository: Path) -> set[Path]:
 
 
 def reproduced(repository: Path) -> dict[str, Document]:
-    """Return what the reproductions in a repository found, by their names.
+    """Return the results of the reproductions in a repository, by their names.
 
-    What nobody can read is left out: `check` says so.
+    Invalid files are left out: `check` reports them.
     """
     found = {}
     for file in (repository / REPRODUCTIONS).glob("*.json"):

@@ -1,4 +1,4 @@
-"""What the pages of the repository show, before any formatting."""
+"""The data of the repository's pages, before formatting."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from formalbench_leaderboard.renderers.links import FIGURES, SUITES, Links
 
 @dataclass(frozen=True, slots=True)
 class SuitePage:
-    """A suite that has measured records.
+    """A suite with records.
 
     Attributes:
-        name, summary: as its plugin says.
-        board: its boards, of its own tasks alone.
-        state: gives the size of a model's state, where it is known.
+        name, summary: from its plugin.
+        board: its boards, with its own tasks only.
+        state: returns the size of a model's state, if known.
     """
 
     name: str
@@ -33,30 +33,30 @@ class SuitePage:
 
     @property
     def path(self) -> Path:
-        """Where its page lies."""
+        """The path of its page."""
         return SUITES / f"{self.name}.md"
 
     def figures(self, board: Board) -> list[tuple[Drawing, Path]]:
-        """Return the figures of one of its boards, and where they lie."""
+        """Return the figures of one of its boards, with their paths."""
         return [
             (one, FIGURES / f"{one.name}.svg") for one in drawings(board, self.name, self.state)
         ]
 
     @property
     def ranked(self) -> list[Board]:
-        """Its boards on which some model has a score; if there is none, those that have rows."""
+        """Its boards on which a model has a score; if there are none, those with rows."""
         boards = [one for one in self.board.boards if one.rows]
         return [one for one in boards if any(row.score is not None for row in one.rows)] or boards
 
     @property
     def elsewhere(self) -> str:
-        """Under which other protocols there are rankings than the one of the first page."""
+        """The end of a sentence that names the protocols of its other rankings; may be empty."""
         others = " and ".join(board.name for board in self.ranked[1:])
         return others and f", and under {others}"
 
     @property
     def uncounted(self) -> list[str]:
-        """Why protocols have no row: what their notes say."""
+        """The notes on protocols without rows."""
         return [f"{one.name}: {' '.join(one.notes)}" for one in self.board.boards if not one.rows]
 
     @property
@@ -76,10 +76,10 @@ class ModelPage:
     """A model with its options.
 
     Attributes:
-        key: which.
+        key: identifies the model.
         title: its name with the options set; with its source if two models share the name.
-        summary: as its plugin says; empty if no plugin provides it.
-        path: where its page lies.
+        summary: from its plugin; empty if no plugin provides it.
+        path: the path of its page.
     """
 
     key: ModelKey
@@ -90,11 +90,11 @@ class ModelPage:
 
 @dataclass(frozen=True, slots=True)
 class ReproductionPage:
-    """A paper's figure or table, reproduced.
+    """A reproduction of a paper's figure or table.
 
     Attributes:
-        path: where its page lies.
-        told: what was found; None if nobody can read it.
+        path: the path of its page.
+        told: its results; None if the file is invalid.
     """
 
     path: Path
@@ -103,17 +103,17 @@ class ReproductionPage:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Everything there is a page of.
+    """The content of all pages.
 
     Attributes:
         suites: the default one first, if it has records.
-        models: those measured by name, then those only verified.
+        models: the measured ones by name, then those that are only verified.
         everything: the boards of all records on all tasks, ranked by the default suite as on the
             web page, and the exact models.
         reproductions: by name.
-        links: where things lie.
+        links: the targets of links.
         map: the complete part of the core board.
-        evidence: theory's predictions and published numbers, beside ours.
+        evidence: predictions and published numbers, compared with the measurements.
     """
 
     suites: Sequence[SuitePage]
@@ -125,11 +125,11 @@ class Site:
     evidence: Evidence
 
     def rows_of(self, key: ModelKey) -> list[tuple[Board, Row]]:
-        """Return what was measured of a model, by protocol."""
+        """Return the rows of a model with their boards, by protocol."""
         return rows_of(self.everything, key)
 
     def verified(self, key: ModelKey) -> tuple[ExactModel, ...]:
-        """Return what was verified of a model, by task."""
+        """Return the verifications of a model, by task."""
         return tuple(row for row in self.everything.exact.rows if row.key == key)
 
 

@@ -1,4 +1,4 @@
-"""The pages of the repository, laid out: which there are, what is on them, where each lies."""
+"""Computes the repository's pages: which pages exist, their content and their paths."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def lay_out(
     """Return the pages of a repository.
 
     Args:
-        records: all that are published, by their paths below the repository's root.
+        records: all published records, by their paths below the repository's root.
         host: the plugins.
-        files: what else is there and linked to.
-        documents: what reproductions found, by their names.
+        files: other published files that pages link to.
+        documents: results of reproductions, by their names.
         kept: the records of reproductions.
     """
     runs, verifications = parted(records.values())
@@ -80,10 +80,10 @@ def _comes_along(entry: Entry[Any]) -> bool:
 
 
 def _view(host: PluginHost, suite: str) -> View:
-    """Return the view of a suite, with what is known of tasks that come with formalbench.
+    """Return the view of a suite, with the theory of tasks that come with formalbench.
 
-    Of no others, and with the papers' numbers that do: the pages are the same whatever plugins
-    are at hand.
+    Other tasks and other plugins' published tables are left out, so that the pages do not depend on
+    the installed plugins.
     """
 
     def theory(task: str) -> Theory | None:
@@ -103,13 +103,13 @@ def _identity(record: AnyRecord) -> str:
 
 
 def _built_in_task(title: str, host: PluginHost) -> Entry[TaskSpec] | None:
-    """Return what is known of a task, if it comes with formalbench."""
+    """Return the entry of a task, if it comes with formalbench."""
     entry = task_here(host, title)
     return entry if entry and _comes_along(entry) else None
 
 
 def _titles(page: Page) -> Iterator[str]:
-    """Name the tasks of a page."""
+    """Yield the titles of the tasks on a page."""
     for board in page.boards:
         yield from (*board.tasks, *board.other_tasks)
     yield from (row.task for row in page.exact.rows)
@@ -120,8 +120,8 @@ def _titles(page: Page) -> Iterator[str]:
 def _definitions(
     titles: Iterable[str], host: PluginHost, files: Collection[Path]
 ) -> Iterator[tuple[str, Path]]:
-    """Return the tasks that a file of the repository defines, each with the file."""
-    below = {path.parts[1:]: path for path in files}  # below the folder that a package is in
+    """Yield the tasks that are defined by a file of the repository, each with the file."""
+    below = {path.parts[1:]: path for path in files}  # relative to the package's parent
     for title in titles:
         entry = _built_in_task(title, host)
         parts = () if entry is None else _made_by(entry.spec).parts
@@ -130,14 +130,14 @@ def _definitions(
 
 
 def _made_by(spec: TaskSpec) -> Path:
-    """Return the file that a task is made by, from its package on, or from the root."""
+    """Return the file that defines a task, relative to its package's folder or to the root."""
     if isinstance(spec.factory, str):
         return Path(*spec.factory.partition(":")[0].split(".")).with_suffix(".py")
-    return getattr(spec.factory, "path", Path())  # of a file of data
+    return getattr(spec.factory, "path", Path())  # of a data file
 
 
 def _suites(runs: list[Record], host: PluginHost) -> list[SuitePage]:
-    """Return the suites that records are published under, or that some model has a score on."""
+    """Return the suites under which records are published, or on which a model has a score."""
     homes = {home_suite(name, host) for name in {run.task.name for run in runs}}
     specs = built_in(host.suites.all())
     specs.sort(key=lambda spec: (spec.name != DEFAULT_SUITE, spec.name))
@@ -180,7 +180,7 @@ def _file_name(key: ModelKey) -> str:
 
 
 def _distinct(key: ModelKey, files: Counter[str]) -> str:
-    """Return a file name that no other model has, whatever the file system makes of case."""
+    """Return a file name that no other model has, even on case-insensitive file systems."""
     name = _file_name(key)
     if files[name.casefold()] == 1:
         return name

@@ -1,8 +1,8 @@
 """The board in a terminal: rich tables that fit the width by choosing columns.
 
-Tasks that do not all fit beside the score have tables below it; no name is broken or cut off. On a
-screen the boards have as many rows as it has lines for; a pipe has them all, unless at most so many
-lines are asked for.
+Tasks that do not fit beside the score have their own tables below; names are neither wrapped nor
+cut off. On a screen, the boards are shortened to its height. In a pipe all rows are printed, unless
+the number of lines is limited.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ WIDTH = 80
 FEWEST_ROWS = 3
 
 ONE_SCREEN = 60
-"""Lines of a board that is all that is printed."""
+"""Maximum number of lines, if only a board is printed."""
 
 MOST_NOTES = 3
-"""Of a board that a screen has no room for, beside the rows that are marked."""
+"""Maximum number of notes on a shortened board, apart from those on marked rows."""
 
 _AFTER = 3
-"""Lines of a screen for what comes after the board."""
+"""Lines of a screen that remain free for what follows the board."""
 
 _TIE = "\N{NO-BREAK SPACE}"
 _MODEL_WIDTH = 22
 _GAP = 2
 _AGAIN = ("rank", "model", "task")
-"""Columns that begin every table."""
+"""Columns that are repeated at the beginning of every table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +82,17 @@ def render(page: Page) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of a page is printed.
+    """The part of a page to print.
 
     Attributes:
-        everything: whether all columns, exact models and papers are; else the boards alone, with
-            what decides their ranks.
-        mark: behind the name of a row that is new.
-        other_tasks: whether tasks that do not count in the score are shown besides.
-        rows: of each board, beside those marked, and notes on these; None for all of both.
-        lines: the most that are printed, by leaving out rows; None for any number of them.
-        others: the boards that are not printed: the name of each, and the command that shows it.
+        everything: whether to print all columns, exact models and papers. Otherwise only the boards
+            are printed, with the columns that decide the ranks.
+        mark: the text after the name of a new row.
+        other_tasks: whether to print tasks that do not count in the score, too.
+        rows: maximum number of a board's rows, and of its notes, apart from marked rows; None for
+            all of them.
+        lines: maximum number of lines, reached by leaving out rows; None for no limit.
+        others: the name of each board that is not printed, and the command that shows it.
     """
 
     everything: bool = True
@@ -103,10 +104,10 @@ class Extent:
 
 
 def print_page(page: Page, console: Console, extent: Extent = Extent()) -> None:
-    """Print exact models and the published tables, then the boards, as wide as the console.
+    """Print exact models and the published tables, then the boards, in the console's width.
 
-    The boards come last, the page's first one nearest to the prompt; on a screen, unless everything
-    is asked for, as many rows of them as it has lines for.
+    The boards come last, and the page's first board is nearest to the prompt. On a screen they are
+    shortened to its height, unless everything is printed.
     """
     rooms = [] if extent.lines is None else [extent.lines]
     if console.is_terminal and not extent.everything:
@@ -117,10 +118,10 @@ def print_page(page: Page, console: Console, extent: Extent = Extent()) -> None:
 
 
 def _within(room: int, page: Page, console: Console, extent: Extent) -> Extent:
-    """Return as much of a page as there are lines for: of each board at least a few rows.
+    """Return the part of a page that fits in a number of lines, with a few rows of each board.
 
-    Where only so many lines are asked for, tasks that do not count in the score are left out if
-    they take too many.
+    If the number of lines is limited explicitly, tasks that do not count in the score are left out
+    when they take too many lines.
     """
 
     def lines(part: Extent) -> int:
@@ -155,12 +156,12 @@ def _print_page(page: Page, console: Console, extent: Extent) -> None:
         widest = max(map(cell_len, names))
         for name, (_, command) in zip(names, extent.others, strict=True):
             line = Text(f"  {name:{widest}}  {harmless(command)}")
-            console.print(line, soft_wrap=True)  # so that it can be copied
+            console.print(line, soft_wrap=True)  # not wrapped, so that it can be copied
         console.print()
 
 
 def _print_besides(page: Page, console: Console) -> None:
-    """Print what stands beside the boards: papers' numbers, exact models, and task by task."""
+    """Print the other tables: papers' numbers, exact models, and a table for each task."""
     for paper in page.published:
         ranked = dict.fromkeys(task for board in page.boards for task in board.tasks)
         tasks = [task for task in ranked or paper.tasks if task in paper.tasks]
@@ -216,7 +217,7 @@ _OF_EVERYTHING = ("interval", "IQM")
 
 
 def _print_rows(shown: Sheet[Row], rows: Sequence[Row], console: Console, extent: Extent) -> None:
-    """Print some rows of a board, those that are new marked."""
+    """Print some rows of a board; new rows are marked."""
     marked = replace(
         next(column for column in shown.columns if column.form == "name"),
         text=lambda row: f"{row.model} ({extent.mark})" if row.is_new else row.model,
@@ -238,7 +239,7 @@ def _print_rows(shown: Sheet[Row], rows: Sequence[Row], console: Console, extent
 
 
 def _print_other_tasks(board: Board, console: Console, extent: Extent) -> None:
-    """Print what is measured and not in the score: of the rows that have any of it."""
+    """Print the results that do not count in the score, for the rows that have any."""
     asked = set(board.other_tasks) - set(board.otherwise)
     rows = [row for row in board.rows if any(result.task in asked for result in row.results)]
     if not rows:
@@ -253,7 +254,7 @@ def _print_by_place(board: Board, console: Console) -> None:
     """Print the tasks that are not shown by accuracy."""
     for title in board.otherwise:
         facts = board.facts_of(title)
-        assert facts is not None  # by them it is known to be one
+        assert facts is not None  # the board knows the task's measure from its facts
         console.print(Text(harmless(f"{title}: {facts.measure.title}; not in the score")))
         _print_table(by_place(board, title).without("rate", "command"), console)
 
@@ -280,7 +281,7 @@ _LONG_LEGEND = (
 
 
 def _legend(board: Board, extent: Extent) -> str:
-    """Return how a board is read; of marks, those that it has."""
+    """Return the legend of a board, with only the marks that occur."""
     results = [result for row in board.rows for result in row.results]
     unlearned = any(result.unlearned for result in results)
     some = any(result.partly for result in results)
@@ -318,7 +319,7 @@ def _print_notes(notes: Sequence[str], console: Console) -> None:
 
 
 def _wrapped(text: str, width: int) -> str:
-    """Break a text into lines, the options of a model kept with its name."""
+    """Break a text into lines, without separating a model's name from its options."""
     kept = re.sub(r"\[[^\[\]]*\]", lambda options: options[0].replace(" ", _TIE), text)
     lines = textwrap.wrap(kept, width, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines).replace(_TIE, " ")
@@ -345,14 +346,14 @@ def _print_table(
     style: Callable[[int], str | None] = lambda place: None,
     apart: bool = True,
 ) -> None:
-    """Print a table as several that fit, each with the columns that begin every one.
+    """Print a table as several tables that fit, each with the repeated columns.
 
     Args:
-        shown: the table; its lines below come last.
-        console: where to.
-        narrow: how wide a column of words may be; longer ones are folded.
-        style: of an item's line, by its place.
-        apart: whether cells that do not all fit stay together, in tables of their own.
+        shown: the table; its summary lines come last.
+        console: where to print.
+        narrow: maximum width of a text column; longer texts are wrapped.
+        style: returns the style of an item's line, by its index.
+        apart: whether task columns that do not all fit are kept together, in separate tables.
     """
     limit = narrow or max(_MODEL_WIDTH, console.width * 2 // 5)
     columns = _fitted([_column(column, shown, limit) for column in shown.columns], console.width)
@@ -364,7 +365,7 @@ def _print_table(
 
 
 def _fitted(columns: Sequence[_Column], width: int) -> list[_Column]:
-    """Let names be as wide as they are, if any word fits beside them; other texts are folded."""
+    """Set the widths: names get their full width if any word fits beside them; other texts wrap."""
     texts = [text for one in columns if not one.again for text in (one.header, *one.cells)]
     longest = max((cell_len(word) for text in texts for word in text.split()), default=0)
     room = width + 1 - sum(one.width + _GAP for one in columns if one.again and not one.name)
@@ -407,8 +408,8 @@ def _narrow(name: str) -> str:
 def _tables(columns: Sequence[_Column], width: int, *, apart: bool) -> Iterator[list[_Column]]:
     """Distribute columns over tables that fit; rank and model begin each of them.
 
-    If `apart`, cells that do not all fit beside the other columns go below them, so that they stay
-    together.
+    With `apart`, task columns that do not all fit beside the other columns go below them, so that
+    they stay together.
     """
     again = [column for column in columns if column.again]
     rest = [column for column in columns if not column.again and not column.cell]
@@ -426,7 +427,7 @@ def _tables(columns: Sequence[_Column], width: int, *, apart: bool) -> Iterator[
 
 
 def _width(columns: Sequence[_Column]) -> int:
-    return sum(column.width + _GAP for column in columns) - 1  # nothing stands after the last
+    return sum(column.width + _GAP for column in columns) - 1  # no gap after the last column
 
 
 def _grid(
