@@ -141,7 +141,7 @@ def add_command(app: typer.Typer) -> None:
 def _default_sample(
     files: Collection[Path], seed: int, auditor: Auditor, yes: bool
 ) -> frozenset[Path]:
-    """Draw a run to train again where nothing else could be asked; say so if it takes too long."""
+    """Choose a run to train again if there are no weights; print a message if it takes too long."""
     from formalbench_leaderboard.publishing.audit import (
         LONGEST,
         default_sample,
@@ -159,7 +159,7 @@ def _default_sample(
 
 
 def _print_cost(again: Collection[Path]) -> None:
-    """Say how long training again takes, before it begins."""
+    """Print how long training again takes, before it begins."""
     from formalbench_leaderboard.publishing.audit import read_records, seconds_of, sentence
 
     cost = seconds_of(read_records(again))
@@ -176,10 +176,10 @@ def _published() -> Path:
 
 
 def _files(asked: Sequence[Path]) -> dict[Path, bool]:
-    """Return the records to audit, those of one task in a row, and which were named themselves.
+    """Return the records to audit, grouped by task, and whether the user named each file itself.
 
     Raises:
-        RequestError: for a path that is not there, or a folder without records.
+        RequestError: for a path that does not exist, or a folder without records.
     """
     files: dict[Path, bool] = {}
     for path in asked:
@@ -210,7 +210,7 @@ def _order(path: Path) -> tuple[str, ...]:
 def _audits(
     auditor: Auditor, files: Mapping[Path, bool], again: Collection[Path]
 ) -> Iterator[Audit]:
-    """Audit records one by one, and show on a terminal which one it is at."""
+    """Audit records one by one, with the progress on a terminal."""
     with console(stderr=True).status("") as status:
         for number, (path, asked) in enumerate(files.items(), start=1):
             status.update(f"{number} of {len(files)}")
@@ -220,7 +220,7 @@ def _audits(
 
 
 def _line(one: Audit) -> str:
-    """Return the line that tells of an audit."""
+    """Return the line that reports an audit."""
     record, told = one.record, []
     if one.verdict == "refused" or record is None:
         line = "; ".join(one.reasons)
@@ -241,7 +241,7 @@ def _line(one: Audit) -> str:
 
 
 def _title(record: AnyRecord) -> str:
-    """Return what a record is of, in a line."""
+    """Return the title of a record: its model, task, protocol and seed."""
     from formalbench.contracts.verification import VerificationRecord
     from formalbench.statistics.records import model_key, title_of
 
@@ -261,7 +261,7 @@ def _retrained(again: Retrained) -> str:
 
 
 def _not_examined(found: Sequence[Audit]) -> list[str]:
-    """Return a line for each reason to pass over records, and one of how many there are in all."""
+    """Return a line for each reason for skipping records, and one with their total number."""
     reasons = Counter(one.reasons[0] for one in found if one.verdict == "skipped")
     lines = [f"skipped   {plural(times, 'record')}: {why}" for why, times in reasons.items()]
     if not lines:
@@ -272,7 +272,7 @@ def _not_examined(found: Sequence[Audit]) -> list[str]:
 
 
 def _data(one: Audit) -> dict[str, Any]:
-    """Return an audit for programs."""
+    """Return an audit as data, for ``--json``."""
     told = asdict(replace(one, record=None))
     del told["record"]
     ids = {name: getattr(one.record, name, None) for name in ("test_id", "verification_id")}

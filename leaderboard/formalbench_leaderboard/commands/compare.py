@@ -131,17 +131,17 @@ def compared(
     tasks: Sequence[str] | None = None,
     protocols: Sequence[str] | None = None,
 ) -> list[tuple[Comparison, list[Unlike]]]:
-    """Compare two models under each protocol that both have, or under those asked for.
+    """Return the comparisons of two models under all shared, or the given, protocols.
 
     Args:
         host: the plugins.
-        records: all that there are.
-        names: of the two rows.
-        tasks: on which; None for all that both have.
+        records: all records.
+        names: the names of the two rows.
+        tasks: the tasks; None for all that both have.
         protocols: one for both, or one for each; None for all that both have.
 
     Raises:
-        RequestError: one line, if there is no such row, task or protocol, or both are the same.
+        RequestError: one line, if a row, task or protocol does not exist, or both are the same.
     """
     from formalbench.statistics.comparison import comparisons
     from formalbench.statistics.selection import current_of

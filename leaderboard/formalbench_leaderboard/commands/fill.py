@@ -101,7 +101,7 @@ def fill(
         Store(place.results).check_writable()
         try:
             failed = filling.fill(host, lacking, place, options, hours)
-        finally:  # after Ctrl-C, too
+        finally:  # also after Ctrl-C
             lacking = filling.missing(host, wanted, place, kind)
             _print(lacking, as_json)
     else:
@@ -113,7 +113,7 @@ def fill(
 
 
 def _print(lacking: Sequence[Missing], as_json: bool) -> None:
-    """Print what a plan lacks."""
+    """Print the missing runs of a plan."""
     count = sum(one.count for one in lacking)
     known = [one.core_hours for one in lacking if one.core_hours is not None]
     if as_json:
@@ -140,7 +140,7 @@ def _print(lacking: Sequence[Missing], as_json: bool) -> None:
 
 
 def _facts(one: Missing) -> dict[str, Any]:
-    """Return what an entry lacks, for programs."""
+    """Return the missing part of an entry as data, for ``--json``."""
     return {
         "entry": one.entry.number,
         "title": one.entry.title,

@@ -107,7 +107,7 @@ def unpack_weights(
 
 
 def _places(results: Sequence[Path], alone: bool) -> list[Path]:
-    """Return where weights are looked for.
+    """Return the places to look for weights.
 
     Raises:
         RequestError: if no place is left.
@@ -132,7 +132,7 @@ def _records(packed: Packed) -> str:
 
 
 def _print_without(packed: Packed) -> None:
-    """Say of which published runs there are no weights, model by model."""
+    """Print the published runs without weights, model by model."""
     from formalbench.statistics.records import model_key
 
     models = Counter(model_key(one)[0] for one in packed.without)
@@ -141,7 +141,7 @@ def _print_without(packed: Packed) -> None:
 
 
 def _data(packed: Packed) -> dict[str, Any]:
-    """Return the records that have weights and those that have none, for programs."""
+    """Return the records with and without weights as data, for ``--json``."""
 
     def names(records: Sequence[Record]) -> list[str]:
         return [one.test_id for one in records]
@@ -341,7 +341,7 @@ def render(
 
 
 def _print_problems(found: Checked, repository: Path) -> None:
-    """Say what is wrong with what is published, and what could not be compared."""
+    """Print the problems of the published files, and what could not be compared."""
     for line in found.problems:
         typer.echo(line, err=True)
     _print_stale(repository, found.stale_files)
@@ -358,7 +358,7 @@ def _print_problems(found: Checked, repository: Path) -> None:
 
 
 def _print_in_order(found: Checked, rendered: bool) -> None:
-    """Say that nothing is wrong."""
+    """Print that no problem was found."""
     if found.stale_records:
         typer.echo(
             f"{plural(found.stale_records, 'record')} made with another version, not counted"
@@ -373,7 +373,7 @@ def _print_in_order(found: Checked, rendered: bool) -> None:
 
 
 def _print_stale(repository: Path, stale: Sequence[Path]) -> None:
-    """Say which rendered files are not what the records give, and how to write them again."""
+    """Print the rendered files that do not match the records, and the command that renders them."""
     for path in stale:
         typer.echo(f"{path.as_posix()} does not match leaderboard/results", err=True)
     if stale:
@@ -382,7 +382,7 @@ def _print_stale(repository: Path, stale: Sequence[Path]) -> None:
 
 
 def _print_uncompared(figures: Sequence[Path]) -> None:
-    """Say that figures could not be compared, and what would draw them."""
+    """Print that figures could not be compared, and what to install."""
     typer.echo(
         f"{plural(len(figures), 'figure')} not compared: Altair is not installed "
         "(pip install 'formalbench[figures]')",
@@ -391,7 +391,7 @@ def _print_uncompared(figures: Sequence[Path]) -> None:
 
 
 def _print_versions(repository: Path, stale: Sequence[Path]) -> None:
-    """Say which versions of the library drew stale figures, if it is not the one installed."""
+    """Print the library versions that drew stale figures, if they are not the installed one."""
     from formalbench_leaderboard.charts.board_charts import installed_version
     from formalbench_leaderboard.renderers.render import others_draw
 
@@ -402,7 +402,7 @@ def _print_versions(repository: Path, stale: Sequence[Path]) -> None:
 
 
 def _print_published(done: Published) -> None:
-    """Print what publishing did."""
+    """Print the result of publishing."""
     from formalbench_leaderboard.publishing.weights import facts
 
     for what, pairs, after in (
@@ -425,7 +425,7 @@ def _print_published(done: Published) -> None:
 
 
 def _published(done: Published) -> dict[str, Any]:
-    """Return what publishing did, for programs."""
+    """Return the result of publishing as data, for ``--json``."""
     from formalbench_leaderboard.publishing.weights import facts
 
     def counts(pairs: Pairs) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The command `formalbench leaderboard`, and its `predictions` and `papers`."""
+"""The command `formalbench leaderboard` and its subcommands `predictions` and `papers`."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _evidence(ctx: typer.Context, folders: Sequence[Path] | None) -> Evidence:
 def _tell(
     format: EvidenceFormat, texts: Any, tables: Sequence[Sheet[Any]], output: Path | None
 ) -> None:
-    """Show tables where they were asked for, and as what."""
+    """Print tables, or write them to a file in another format."""
     if format != "table":
         put(texts[format](), output)
         return
@@ -175,7 +175,7 @@ CLASS_NAMES = ", ".join(CLASSES)
 
 
 _FOLDERS = ("html", "figures")
-"""The formats that are several files."""
+"""The formats that consist of several files."""
 
 
 _MAPS: dict[str, Literal["light", "dark"]] = {"map": "light", "map-dark": "dark"}
@@ -184,7 +184,7 @@ _MAPS: dict[str, Literal["light", "dark"]] = {"map": "light", "map-dark": "dark"
 leaderboard = typer.Typer(
     invoke_without_command=True,
     no_args_is_help=False,
-    rich_markup_mode=None,  # as the engine's own commands: its boxes would cut the help of a pipe
+    rich_markup_mode=None,  # as in the engine's commands: rich's boxes would cut the help in a pipe
 )
 
 
@@ -305,7 +305,7 @@ def show(
         known = {record.protocol.title for record in held.records}
         if protocol not in known:
             raise unknown("protocol among the records", protocol, known)
-        held = held._replace(verifications=[])  # they are made under no protocol
+        held = held._replace(verifications=[])  # verifications have no protocol
     if within is not None:
         held, view = sources.in_class(held, view, check_class(within))
         if not (view.tasks or held.records or held.verifications):
@@ -341,13 +341,13 @@ def show(
 def _others(
     page: Page, host: PluginHost, words: Sequence[str], *, suites: bool
 ) -> tuple[tuple[str, str], ...]:
-    """Name the boards beside a page's first one, each with the command that shows it.
+    """Return the names of a page's other boards, each with the command that shows it.
 
     Args:
-        page: of the default suite.
+        page: the page of the default suite.
         host: the plugins.
-        words: what was asked for, as words of the command.
-        suites: whether to name the other suites with measured cells, too.
+        words: the arguments of the current command.
+        suites: whether to include the other suites with results.
     """
     from formalbench_leaderboard.board.sources import DEFAULT_SUITE, suite_view
 
@@ -366,7 +366,7 @@ def _others(
         names = [spec.spec.name for spec in host.suites.all() if spec.spec.name != DEFAULT_SUITE]
         sizes = {}
         for name in names:
-            with contextlib.suppress(RequestError):  # a task of it may be announced twice
+            with contextlib.suppress(RequestError):  # two plugins may provide one of its tasks
                 sizes[name] = sum(cells[one] for one in suite_view(host, name).tasks)
         measured = sorted(
             (name for name, size in sizes.items() if size), key=lambda it: (-sizes[it], it)
@@ -378,14 +378,14 @@ def _others(
 def _held(
     results: Sequence[Path] | None, view: View, *, among: bool, narrowed: bool
 ) -> tuple[Held, View]:
-    """Read records, and say how they are seen.
+    """Read records and return them with their view.
 
     Args:
-        results: folders that somebody named; None for their own results.
-        view: of the suite.
-        among: whether records in named folders stand among the published ones: where somebody
-            looks, and not in what is written for others.
-        narrowed: whether they are then ranked on their own tasks alone.
+        results: folders that the user named; None for the user's own results.
+        view: the view of the suite.
+        among: whether to show the records of named folders together with the published ones: in
+            the terminal, but not in files.
+        narrowed: whether to rank them only on their own tasks.
     """
     from formalbench.store import default_results
 
@@ -404,7 +404,7 @@ def _held(
 
 
 def names_in(option: str, text: str) -> list[str]:
-    """Return the names in a list with commas; options in brackets may have commas, too."""
+    """Return the names in a comma-separated list; brackets with options may contain commas."""
     names = [name.strip() for name in re.split(r",(?![^\[]*\])", text)]
     if not all(names):
         raise RequestError(f"--{option} {text!r} names nothing")
@@ -421,7 +421,7 @@ def _show(
     output: Path | None,
     folders: Sequence[Path],
 ) -> None:
-    """Show a page where it was asked for, and as what; its records are from these folders."""
+    """Print a page, or write it to a file, in a format; its records are from these folders."""
     if format == "html" and output is not None:
         _write_web_page(page, by_class, records, host, suite, output, folders)
     elif format == "figures" and output is not None:
@@ -443,7 +443,7 @@ def _show(
 
 
 def tell_invalid(lines: Sequence[str]) -> None:
-    """Say which files are no records, and what is wrong with them: all at once."""
+    """Print the errors of all invalid files."""
     for line in lines:
         typer.echo(harmless(line), err=True)
     typer.echo(f"{plural(len(lines), 'file')} skipped: not a valid record", err=True)
@@ -458,7 +458,7 @@ def _write_web_page(
     folder: Path,
     folders: Sequence[Path],
 ) -> None:
-    """Write the page file by file, and say where to open it."""
+    """Write the files of the web page, and print which one to open."""
     from formalbench.store import write_atomically
 
     from formalbench_leaderboard.board.plugin_info import map_here
@@ -476,7 +476,7 @@ def _write_web_page(
 
 
 def _refuse_lost_options(ctx: typer.Context) -> None:
-    """Refuse options before a subcommand's name: they would be lost without a word."""
+    """Refuse options before a subcommand's name: they would be ignored silently."""
     defaults = {"format": "table"}
     called = {"within": "class", "everything": "all"}
     given = {called.get(name, name): value for name, value in ctx.params.items()}
