@@ -1,4 +1,4 @@
-"""Filling the leaderboard: what its plan lacks, how long that takes, and doing it."""
+"""Filling the leaderboard: find the plan's missing runs, estimate their time, and train them."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 HOUR = 3600
 
 GRACE = 60.0
-"""Seconds that a reproduction has to end after it is interrupted."""
+"""Seconds in which a reproduction must end after an interrupt."""
 
 
 @dataclass(frozen=True)
 class ResultFolders:
-    """Where the runs of a plan are looked for, and where new ones go.
+    """Where to look for the runs of a plan, and where to write new ones.
 
     Attributes:
-        results: the folder that new records go to.
-        repository: the root of the clone; None outside one.
+        results: the folder for new records.
+        repository: the root of the clone; None outside of one.
     """
 
     results: Path
@@ -61,10 +61,10 @@ class ResultFolders:
 
     @property
     def pages(self) -> Path:
-        """The folder that the pages of reproductions go to.
+        """The folder for the pages of reproductions.
 
         Raises:
-            RequestError: outside a clone.
+            RequestError: outside of a clone.
         """
         if self.repository is None:
             raise RequestError(
@@ -75,7 +75,7 @@ class ResultFolders:
 
 
 def results_of(runs: Sequence[Run], records: Sequence[Record]) -> dict[RunKey, Record]:
-    """Return those of some records that are results of these runs."""
+    """Return the records that are results of these runs."""
     asked = {key_of(run): run for run in runs}
     return {
         key: record
@@ -86,14 +86,15 @@ def results_of(runs: Sequence[Run], records: Sequence[Record]) -> dict[RunKey, R
 
 @dataclass(frozen=True)
 class Missing:
-    """What an entry of a plan lacks.
+    """The missing part of an entry of a plan.
 
     Attributes:
         entry: the entry.
         count: number of missing runs, without those counted in earlier entries. Runs at a second
             learning rate are counted only after the first rate has failed. A reproduction counts
             as one.
-        core_hours: how long they take, one after another; None if no record tells.
+        core_hours: estimated time of these runs, one after another; None if there is no record to
+            estimate from.
     """
 
     entry: PlanEntry
@@ -104,16 +105,16 @@ class Missing:
 def missing(
     host: PluginHost, plan: Plan, place: ResultFolders, device: str = "cpu"
 ) -> list[Missing]:
-    """Return what each entry of a plan lacks, in order.
+    """Return the missing part of each entry of a plan, in order.
 
     Args:
         host: the plugins.
-        plan: what is wanted.
-        place: where it may be.
+        plan: the plan.
+        place: where to look for its runs.
         device: ``cpu``, ``cuda`` or ``cuda:i``, which decides how long a run takes.
 
     Raises:
-        RequestError: for a file among the records that is no record.
+        RequestError: if a file among the records is not a record.
     """
     records = place.records()
     done = results_of(runs_of(plan.entries), records)
@@ -136,8 +137,8 @@ def missing(
 def _at_most(runs: Sequence[Run], device: str, records: Sequence[Record]) -> float | None:
     """Return the seconds that runs take if each uses up its budget of training strings.
 
-    How many strings a model trains on a second is known from its runs under other protocols, or
-    from those of other models; None if there is no record.
+    The speed of a model is estimated from its runs under any protocol or, if there are none, from
+    those of other models; None if there is no record.
     """
     kind = device.partition(":")[0]
     speeds: dict[str, list[float]] = {}
@@ -158,7 +159,7 @@ def _at_most(runs: Sequence[Run], device: str, records: Sequence[Record]) -> flo
 
 
 def _missing_page(host: PluginHost, entry: PlanEntry, pages: Path) -> Missing:
-    """Say whether the page of a reproduction is missing, and how long it takes."""
+    """Return whether the page of a reproduction is missing, and how long the reproduction takes."""
     assert entry.reproduction is not None
     file = pages / f"{entry.reproduction.name}.json"
     hours = entry.reproduction.core_hours[entry.scale == "paper"]
@@ -173,7 +174,7 @@ def _missing_page(host: PluginHost, entry: PlanEntry, pages: Path) -> Missing:
 
 
 def _is_complete(page: Document, entry: PlanEntry) -> bool:
-    """Return whether a page has every run and verdict that an entry wants of it."""
+    """Whether a page has every run and verdict that an entry requires."""
     if entry.scale == "quick" and not entry.only:
         return not any(UNFINISHED in remark for remark in page.remarks)
     only = set(map(squeezed, entry.only))
@@ -188,7 +189,7 @@ def _is_complete(page: Document, entry: PlanEntry) -> bool:
 
 
 def _is_stale(host: PluginHost, page: Document, file: Path) -> bool:
-    """Return whether a page says so, or records beside it are of other versions than those here."""
+    """Whether a page has a note that it is stale, or its records are of other versions."""
     if page.notes:
         return True
     kept = file.with_suffix(".records.jsonl")
@@ -208,20 +209,21 @@ def fill(
     options: RunOptions,
     hours: float | None = None,
 ) -> list[str]:
-    """Train what a plan lacks, in its order; a run that was begun goes on where it was saved.
+    """Train the missing runs of a plan in order; interrupted runs continue from their checkpoint.
 
     Args:
         host: the plugins.
-        lacking: what `missing` says.
-        place: where records go.
-        options: how runs are carried out.
-        hours: after which it stops; None for no limit.
+        lacking: the result of `missing`.
+        place: where to write records.
+        options: the options of the runs.
+        hours: time limit; None for no limit.
 
     Returns:
-        A line with the number of runs that failed, if any did, and one for each reproduction.
+        A line with the number of failed runs, if there are any, and one for each failed
+        reproduction.
 
     Raises:
-        RequestError: for what a task or a model refuses, before anything is trained.
+        RequestError: if a task or a model refuses a run; nothing is trained then.
         KeyboardInterrupt: at Ctrl-C.
     """
     end = None if hours is None else time.monotonic() + hours * HOUR
@@ -255,7 +257,7 @@ def fill(
 @contextlib.contextmanager
 def _interrupted_at(end: float | None) -> Iterator[None]:
     """Raise `KeyboardInterrupt` when `time.monotonic()` reaches a time."""
-    # A shell may have started this process so that it ignores interrupts.
+    # A shell may have started this process with interrupts ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = None
     if end is not None:
@@ -276,7 +278,7 @@ def _train(
     place: ResultFolders,
     options: RunOptions,
 ) -> None:
-    """Train the runs of entries as one plan, so that no core waits for the last of an entry."""
+    """Train the runs of entries as one plan, so that no core waits for the last run of an entry."""
     done = results_of(runs, place.records())
     plan = RunPlan(tuple({key_of(run): run for run in runs}.values()))
     execute_live(host, plan, Store(place.results), on_devices(host, options), done)
@@ -285,7 +287,7 @@ def _train(
 def _reproduce(
     host: PluginHost, entry: PlanEntry, place: ResultFolders, options: RunOptions
 ) -> str:
-    """Carry out a reproduction in a process of its own; return a line if it fails."""
+    """Run a reproduction in a separate process; return a line if it fails."""
     assert entry.reproduction is not None
     name = entry.reproduction.name
     words = [sys.executable, "-m", "formalbench", "reproduce", name, "--scale", entry.scale]
@@ -295,8 +297,8 @@ def _reproduce(
     words += ["--jobs", str(options.jobs)] if options.jobs is not None else []
     words += [word for plugin in host.locals() for word in ("--plugin", str(plugin.named))]
     print(f"entry {entry.number}: {entry.title}", file=sys.stderr, flush=True)
-    # Ctrl-C reaches it once, from here. It inherits the lock of `make evidence`, if that called,
-    # so that nobody else trains there if this process is killed.
+    # Ctrl-C reaches it once, from here. It inherits the lock of `make evidence`, if that started
+    # this process, so that nobody else trains there if this process is killed.
     process = subprocess.Popen(  # noqa: S603  # a program of ours
         words, stdout=sys.stderr, start_new_session=True, close_fds=False
     )

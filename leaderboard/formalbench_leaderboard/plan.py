@@ -1,4 +1,4 @@
-"""The plan of the leaderboard: the runs that it wants, in order (``leaderboard/plan.yaml``)."""
+"""The plan of the leaderboard: the runs to train, in order (``leaderboard/plan.yaml``)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
 
 PLAN = Path("leaderboard", "plan.yaml")
-"""The plan, below the repository's root."""
+"""Path of the plan, below the repository's root."""
 
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 Names = Annotated[tuple[Text, ...], Field(min_length=1)]
@@ -38,12 +38,12 @@ class RunsEntry(Part):
     """Models to train on tasks.
 
     Attributes:
-        title: names the entry.
-        reason: why the leaderboard wants it, in one line.
-        suite, tasks: what to train on, one of the two. Tasks as on the command line, with
-            objective and options: ``parity:tag``, ``parity[p=0.3]``.
+        title: the name of the entry.
+        reason: why the leaderboard needs it, in one line.
+        suite, tasks: what to train on, one of the two. Tasks are written as on the command line,
+            with objective and options: ``parity:tag``, ``parity[p=0.3]``.
         models: as on the command line, with options: ``rnn[nonlinearity=relu]``.
-        protocol: its name.
+        protocol: the protocol's name.
         seeds: how many, or which; None for the protocol's number.
     """
 
@@ -62,7 +62,7 @@ class RunsEntry(Part):
         return self
 
     def request(self) -> RunRequest:
-        """Return what ``formalbench run`` would be asked."""
+        """Return the equivalent request of ``formalbench run``."""
         return RunRequest(
             models=self.models,
             tasks=self.tasks or (),
@@ -76,10 +76,10 @@ class ReproductionEntry(Part):
     """A paper's figure or table to reproduce.
 
     Attributes:
-        title, reason: as of `RunsEntry`.
-        reproduce: its name, as ``formalbench reproduce`` takes it.
-        scale: how much of it.
-        only: the points of it that are wanted; empty for all.
+        title, reason: as in `RunsEntry`.
+        reproduce: its name, as for ``formalbench reproduce``.
+        scale: the scale of the reproduction.
+        only: the points to reproduce; empty for all.
     """
 
     title: Text
@@ -90,10 +90,10 @@ class ReproductionEntry(Part):
 
 
 class PlanFile(Part):
-    """The contents of the file; its entries are validated one by one, to name the wrong one.
+    """The contents of the file; entries are validated one by one, so that errors name the entry.
 
     Attributes:
-        code: the commit that trains it.
+        code: the commit whose code trains it.
         entries: in the order in which they are trained.
     """
 
@@ -103,15 +103,15 @@ class PlanFile(Part):
 
 @dataclass(frozen=True)
 class PlanEntry:
-    """One entry of a plan, with its names resolved.
+    """An entry of a plan, with its names resolved.
 
     Attributes:
-        number: its place in the file, from 1.
-        title: names it.
-        runs: what it asks for, model by model; empty for a reproduction.
-        reproduction: what it reproduces; None if it names runs.
-        scale: how much of the reproduction.
-        only: the points of the reproduction that are wanted; empty for all.
+        number: its position in the file, from 1.
+        title: the name of the entry.
+        runs: its runs, model by model; empty for a reproduction.
+        reproduction: the reproduction; None for an entry with runs.
+        scale: the scale of the reproduction.
+        only: the points to reproduce; empty for all.
     """
 
     number: int
@@ -124,10 +124,10 @@ class PlanEntry:
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan whose names are all known here.
+    """A plan with all names resolved.
 
     Attributes:
-        code: the commit that trains it.
+        code: the commit whose code trains it.
         entries: in order.
     """
 
@@ -136,10 +136,10 @@ class Plan:
 
 
 def find_plan(file: Path | None) -> Path:
-    """Return the file of the plan: the one named, else that of the clone the user is in.
+    """Return the plan's file: the named one, otherwise that of the clone around the working folder.
 
     Raises:
-        RequestError: if none is named and this is no clone.
+        RequestError: if none is named and the working directory is not in a clone.
     """
     if file is not None:
         return file
@@ -152,7 +152,7 @@ def find_plan(file: Path | None) -> Path:
 
 
 def read_plan_file(file: Path) -> PlanFile:
-    """Read a plan, and leave its entries as they are written.
+    """Read a plan without resolving the names in its entries.
 
     Raises:
         RequestError: one line that names the file.
@@ -190,7 +190,7 @@ def _entry(host: PluginHost, number: int, data: dict[str, Any], place: str) -> P
         return PlanEntry(number, wanted.title, (), spec, wanted.scale, wanted.only)
     asked = _validated(RunsEntry, data, place)
     try:
-        # An entry names its protocol, and a device decides nothing else of a plan.
+        # An entry names its protocol; the device changes nothing else in a plan.
         runs = make_plan(host, asked.request()).runs
     except RequestError as error:
         raise RequestError(f"{place}: {error}") from None
@@ -198,13 +198,14 @@ def _entry(host: PluginHost, number: int, data: dict[str, Any], place: str) -> P
 
 
 def _check_points(host: PluginHost, wanted: ReproductionEntry) -> None:
-    """Refuse points that the page of a reproduction does not have.
+    """Check that a reproduction has the points that an entry names.
 
-    Which it has, only its own code knows: it is asked in a process of its own, and trains nothing.
+    Only the reproduction's own code knows its points, so it runs in a separate process. It trains
+    nothing.
 
     Raises:
-        RequestError: naming the point, and all there are.
-        BrokenPluginError: if its code fails.
+        RequestError: names the point, and all that exist.
+        BrokenPluginError: if the code fails.
     """
     words = [sys.executable, "-m", "formalbench", "reproduce", wanted.reproduce]
     words += ["--scale", wanted.scale, "--no-training"]
@@ -223,7 +224,7 @@ def _check_points(host: PluginHost, wanted: ReproductionEntry) -> None:
 
 
 def squeezed(point: str) -> str:
-    """Return a point's name without what does not matter."""
+    """Return a point's name in a normal form, for comparison."""
     return "".join(point.split()).casefold()
 
 
@@ -235,5 +236,5 @@ def _validated(kind: type[P], data: dict[str, Any], place: str) -> P:
 
 
 def runs_of(entries: Sequence[PlanEntry]) -> tuple[Run, ...]:
-    """Return the runs of entries, in their order; a run may occur in several."""
+    """Return the runs of entries in their order; a run may occur several times."""
     return tuple(run for entry in entries for run in entry.runs)

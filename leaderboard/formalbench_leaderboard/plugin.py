@@ -1,6 +1,6 @@
 """The leaderboard's entry module: its commands, and the board at the end of ``run``.
 
-Light by rule: what is heavy is imported inside the functions.
+It must import quickly: slow imports are inside the functions.
 """
 
 from __future__ import annotations

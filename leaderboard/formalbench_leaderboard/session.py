@@ -1,4 +1,4 @@
-"""The end of ``run``: the new rows among the measured ones, then the published ones."""
+"""The board at the end of ``run``: the new rows, compared with the published ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from formalbench_leaderboard.renderers.terminal import Extent, print_page
 
 
 def print_session(session: Session, records: Sequence[Record]) -> None:
-    """Print the board of what a session was asked for.
+    """Print the board of a session's tasks.
 
     Args:
         session: the session.
@@ -48,7 +48,7 @@ def print_session(session: Session, records: Sequence[Record]) -> None:
     print_page(build_page([*held.records, *records], view), console, shown)
     needed = _needed_plugins(session, records)
     if any(map(data_files, needed)):
-        return  # data is not published, nor what was measured on it
+        return  # data files are not published, and neither are results on them
     if reason := _unpublishable([*held.records, *records], records):
         console.print(Text(printable(f"Not publishable: {reason}")), soft_wrap=True)
         return
@@ -59,16 +59,16 @@ def print_session(session: Session, records: Sequence[Record]) -> None:
     if EVERY_RUN not in protocols:
         text = f"These runs use the protocol {', '.join(sorted(protocols))}. The leaderboard ranks "
         console.print(Text(printable(f"{text}{EVERY_RUN}: add --protocol {EVERY_RUN}.")))
-    # Not wrapped, so that it can be copied whatever the width.
+    # Not wrapped, so that it can be copied at any width.
     console.print(Text(printable(f"To publish: {shlex.join(words)}")), soft_wrap=True)
 
 
 def _unpublishable(every: Sequence[Record], records: Sequence[Record]) -> str:
-    """Return why `publish` would refuse these records; an empty text if nothing is known against.
+    """Return why `publish` would refuse these records; an empty text if no reason is known.
 
     Args:
-        every: all records there are.
-        records: the session's.
+        every: all records.
+        records: the session's records.
     """
     changed = sorted({one.protocol.title for one in records if one.protocol.changed})
     if changed:
@@ -91,9 +91,9 @@ def _pair(record: Record) -> tuple[str, str]:
 
 
 def _needed_plugins(session: Session, records: Sequence[Record]) -> list[Path]:
-    """Return where the local plugins are that the records' commands name: their protocol's, too.
+    """Return the paths of the local plugins of the records and their protocols.
 
-    Seen from the working directory, if they are below it: a record tells only their names.
+    Paths below the working directory are relative to it. Records contain only the plugins' names.
     """
     words = [shlex.split(record.command) for record in records]
     named = {after for line in words for word, after in pairwise(line) if word == "--plugin"}

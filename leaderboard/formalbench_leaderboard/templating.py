@@ -9,4 +9,4 @@ from formalbench.documents.templates import Templates
 _HERE = Path(__file__).parent
 
 render = Templates(_HERE / "renderers" / "templates", _HERE / "page" / "templates").render
-"""Return what a template makes of fields (see `formalbench.documents.templates`)."""
+"""Return the text of a template with the given fields (see `formalbench.documents.templates`)."""
