@@ -1,13 +1,13 @@
 """Train the plan of the leaderboard with the code that it names: `make evidence`.
 
-Everything lies in evidence/ of the checkout, which git ignores, and stays there between calls:
+All files are in evidence/ of the checkout, which git ignores, and stay there between calls:
 
     source/, venv/   a clone at the plan's commit, and the environment with its wheel
     cache/           checkpoints of runs that were interrupted
     results/         records and weights
 
-So the working tree may change while this trains. Every ten minutes, and at the end, the working
-tree's own code publishes a model's records on a task once all its planned runs there are done.
+So the working tree may change during training. Every ten minutes, and at the end, the working
+tree's own code publishes a model's records on a task when all its planned runs there are finished.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCKS = ("locks/test.txt", "constraints.txt")
-"""What the environment is made of: figures of papers and their corpora need the extra ``test``."""
+"""Requirements of the environment. Figures of papers and their corpora need the extra ``test``."""
 
 RENDERED = "rendered"
 """The file with the digest of each page's records when the page was last rendered."""
 
 PUBLISH_EVERY = 600.0
-"""Seconds between two looks for records to publish."""
+"""Seconds between two checks for records to publish."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.publish:
             with (folder / "publish.lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)  # while another process publishes, wait
+                fcntl.flock(lock, fcntl.LOCK_EX)  # wait while another process publishes
                 return publish_new(ROOT, folder)
         with (folder / "lock").open("w") as lock:
             try:
@@ -99,18 +99,18 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def prepare(folder: Path, code: str) -> Path:
-    """Install a commit as a wheel into an environment of its own, unless it is there.
+    """Install a commit as a wheel into a separate environment, unless it is installed.
 
     Args:
-        folder: that keeps everything.
+        folder: the folder of all files.
         code: the commit.
 
     Returns:
-        The Python of the environment.
+        The path of the environment's Python.
     """
     source, environment = folder / "source", folder / "venv"
     python = environment / "bin" / "python"
-    installed = folder / "installed"  # written last, so that what was cut off begins again
+    installed = folder / "installed"  # written last, so that an interrupted run starts again
     packages, commit = [*_lines(installed), "", ""][:2]
     if commit != code:
         shutil.rmtree(source, ignore_errors=True)
@@ -141,7 +141,7 @@ def _lines(file: Path) -> list[str]:
 
 
 def _digest(files: Sequence[Path]) -> str:
-    """Return a digest of files and of the Python that the environment is made with."""
+    """Return a digest of files and of the Python version that the environment is made with."""
     digest = hashlib.sha256(platform.python_version().encode())
     for file in files:
         digest.update(hashlib.sha256(file.read_bytes()).digest())
@@ -149,9 +149,9 @@ def _digest(files: Sequence[Path]) -> str:
 
 
 def _train(folder: Path, python: Path, hours: float, jobs: int, lock: IO[str]) -> int:
-    """Run ``fill`` at the lowest priority, and publish what it makes.
+    """Run ``fill`` at the lowest priority, and publish its records.
 
-    The process that trains holds the lock, too: it may outlive this one, if that is killed.
+    The training process holds the lock, too: if this process is killed, it may continue.
     """
     command = ["nice", "-n", "19", str(python), "-m", "formalbench", "leaderboard", "fill"]
     command += ["--plan", str(ROOT / PLAN), "--results", str(folder / "results")]
@@ -188,20 +188,20 @@ def _train(folder: Path, python: Path, hours: float, jobs: int, lock: IO[str]) -
 
 
 def _publish(folder: Path) -> int:
-    """Publish in a process of its own, which has the code that the working tree has by now."""
+    """Publish in a separate process, which uses the current code of the working tree."""
     command = [sys.executable, __file__, "--folder", str(folder), "--publish"]
     return subprocess.run(command, cwd=ROOT, start_new_session=True).returncode
 
 
 def publish_new(repository: Path, folder: Path) -> int:
-    """Publish a model's records on a task once all its planned runs there are done.
+    """Publish a model's records on a task when all its planned runs there are finished.
 
     Returns:
         1 if a record was refused, else 0.
 
     Args:
-        repository: the root of the clone, whose plan and code count.
-        folder: keeps the records, in ``results``.
+        repository: the root of the clone with the plan and the code.
+        folder: the folder with the records, in ``results``.
     """
     from formalbench_leaderboard.publishing.publish import publish
     from formalbench_leaderboard.publishing.untrusted_records import RefusedError
@@ -226,7 +226,7 @@ def publish_new(repository: Path, folder: Path) -> int:
 
     refused: list[str] = []
     if groups and put([one for group in groups for one in group]):
-        refused = [line for group in groups for line in put(group)]  # all but those refused
+        refused = [line for group in groups for line in put(group)]  # all except the refused ones
     for line in refused:
         _tell(f"not published: {line}")
     _render_again(repository, folder, plan)
@@ -256,7 +256,7 @@ def complete_groups(repository: Path, store: Store, plan: Plan) -> list[list[tup
 
 
 def _render_again(repository: Path, folder: Path, plan: Plan) -> None:
-    """Let the working tree's code render the pages whose records changed since the last time."""
+    """Render the pages whose records changed since the last time, with the working tree's code."""
     file = folder / RENDERED
     rendered = dict(line.split(" ") for line in _lines(file))
     for entry in plan.entries:

@@ -1,21 +1,21 @@
 """Rewrite records made before the default of a model's option, or a value's meaning, changed.
 
-A record holds the options that differ from their defaults, so a changed default would give old
-records another meaning. This script makes them name the old value, and leave out what is the
-default now. With the options change `train_id`, `test_id`, the file's name and the command;
-weights keep their hashes, test strings their fingerprints, and every number stays.
+A record contains the options that differ from their defaults, so a changed default would change the
+meaning of old records. This script adds the old value to them, and removes values that are the
+default now. With the options, `train_id`, `test_id`, the file's name and the command change.
+Hashes of weights, fingerprints of test strings and all numbers stay.
 
-In protocols ``decay.mastered: 0`` was "no error at all" and now disables the rule: the protocols
-of `ONCE_ZERO` have `NO_ERROR` in its place, which means what 0 meant.
+In protocols, ``decay.mastered: 0`` meant "no error at all" and now disables the rule. The protocols
+of `ONCE_ZERO` get `NO_ERROR` instead, which means what 0 meant.
 
     python leaderboard/rewrite_defaults.py                    # all that this repository publishes
     python leaderboard/rewrite_defaults.py FOLDER|FILE ...    # records elsewhere, with weights
 
-Records lie in folders, one a file, their weights beside them, or in a file ``*.records.jsonl``, of
-which the page and the table beside it name the ids. It can be run again: a record that names its
-old value is left alone, and of one that lost an option `DONE` keeps a line. A record that names the
-commit of its code is left alone by changes that this commit has in its history. Do not rewrite a
-folder that runs are being written to.
+Records are stored in folders, one in each file, with their weights beside them; or in a file
+``*.records.jsonl``, and then the page and the table beside it contain their ids. The script can be
+run again: a record that names its old value is not changed, and `DONE` has a line for each record
+that lost an option. A record that names the commit of its code is not affected by changes that this
+commit has in its history. Do not rewrite a folder that runs are being written to.
 """
 
 from __future__ import annotations
@@ -52,16 +52,15 @@ _ID = re.compile(r"\b[0-9a-f]{16}\b")
 
 @dataclass(frozen=True)
 class Change:
-    """A default that changed.
+    """A changed default.
 
     Attributes:
-        name: of the change, in `DONE`.
-        commit: that made it.
-        models: whose option it is of.
-        option: its name.
+        name: the change's name in `DONE`.
+        commit: the commit that made it.
+        models: the models with the option.
+        option: the option's name.
         old, new: its default before and after.
-        decides: whether the option decides anything in a record; where it does not, it is left
-            out whatever it was.
+        decides: whether the option has an effect in a record; if not, it is always left out.
     """
 
     name: str
@@ -74,17 +73,17 @@ class Change:
 
 
 def _may_see_all(host: PluginHost, record: Record) -> bool:
-    """Return whether an answer may depend on the whole string: else there is a mask anyway."""
+    """Return whether an answer may depend on the whole string; otherwise there is always a mask."""
     return host.objective(record.task.name.partition(":")[2]).sees_all
 
 
 def _has_a_threshold(host: PluginHost, record: Record) -> bool:
-    """Return whether positions have a threshold."""
+    """Return whether the position encoding has a threshold."""
     return record.model.options.get("positions") == "fire"
 
 
 def _has_tables(host: PluginHost, record: Record) -> bool:
-    """Return whether positions have parameters that layers can share."""
+    """Return whether the position encoding has parameters that layers can share."""
     return record.model.options.get("positions") in ("t5", "kerple-log", "kerple-power")
 
 
@@ -151,13 +150,13 @@ CHANGES: tuple[Change, ...] = (
 
 
 ONCE_ZERO = ("steffen-dyck-", "path-flipflop")
-"""Prefixes of the names of protocols whose runs ended early under ``mastered: 0``."""
+"""Name prefixes of the protocols whose runs ended early under ``mastered: 0``."""
 
 NO_ERROR = 1e-9
 
 
 def _protocol_of(record: Record) -> Protocol:
-    """Return the protocol of a record as it is written now."""
+    """Return the protocol of a record in its current form."""
     protocol = record.protocol
     if not protocol.name.startswith(ONCE_ZERO) or protocol.decay.mastered != 0:
         return protocol
@@ -180,7 +179,7 @@ def is_in(change: str, commit: str) -> bool:
 
 
 def trace_of(record: Record) -> str:
-    """Return what tells a record, as it is named now, from others: 16 hexadecimal digits."""
+    """Return an identifier of a record under its current name: 16 hexadecimal digits."""
     told = (record.test_id, record.weights, record.date)
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
 
@@ -188,12 +187,12 @@ def trace_of(record: Record) -> str:
 def rewritten(
     record: AnyRecord, host: PluginHost, done: set[str], changes: Sequence[Change] = CHANGES
 ) -> AnyRecord:
-    """Return a record with its options as they are written now.
+    """Return a record with its options in their current form.
 
     Args:
-        record: of a run, or of a verification, which stays as it is.
+        record: a run, or a verification, which stays as it is.
         host: the plugins.
-        done: the lines of `DONE`; those of the record that is returned are added.
+        done: the lines of `DONE`; those of the returned record are added.
         changes: in the order in which they were made.
     """
     if not isinstance(record, Record):
@@ -225,7 +224,7 @@ def rewritten(
 
 
 def _keep(done: set[str]) -> None:
-    """Write `DONE`: before the records, which would lose another option if it came too late."""
+    """Write `DONE`, before the records: they would lose another option if it were written later."""
     write_atomically(DONE, "".join(f"{line}\n" for line in sorted(done)))
 
 
@@ -233,7 +232,7 @@ def rewrite_packed(file: Path, host: PluginHost, done: set[str]) -> int:
     """Rewrite a file of records, and the ids in the page and the tables beside it.
 
     Returns:
-        How many records changed.
+        Number of records that changed.
     """
     before = read_packed(file)
     after = [rewritten(record, host, done) for record in before]
@@ -260,7 +259,7 @@ def rewrite_folder(folder: Path, host: PluginHost, done: set[str]) -> int:
     """Rewrite the records below a folder, and rename their weights; return how many changed.
 
     Raises:
-        RequestError: if another record lies where one belongs now; nothing has changed then.
+        RequestError: if there is another record at a new path; then nothing has changed.
     """
     moves: dict[Path, tuple[Path, Record]] = {}
     for file in sorted(folder.rglob("*.json")):
@@ -277,7 +276,7 @@ def rewrite_folder(folder: Path, host: PluginHost, done: set[str]) -> int:
     if moves:
         _keep(done)
     while moves:
-        # A record may take the place of one that moves itself, once that is gone.
+        # A record may take the path of one that is moved, after the move.
         file = next(file for file, (target, _) in moves.items() if target not in moves)
         target, after = moves.pop(file)
         if weights_path(file).exists():
@@ -292,7 +291,7 @@ def rewrite_folder(folder: Path, host: PluginHost, done: set[str]) -> int:
 
 
 def main(places: Iterable[str]) -> int:
-    """Rewrite what the arguments name, or all that is published; return the exit code."""
+    """Rewrite the records that the arguments name, or all published ones; return the exit code."""
     paths = [Path(place) for place in places] or [
         HERE / "results",
         *sorted((HERE / "reproductions").glob(f"*{PACKED}")),
