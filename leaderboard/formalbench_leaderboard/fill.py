@@ -53,7 +53,7 @@ class ResultFolders:
     repository: Path | None
 
     def records(self) -> list[Record]:
-        """Read the records of both."""
+        """Read the records of both folders."""
         records = Store(self.results).records()
         if self.repository is not None:
             records += Store(self.repository / PUBLISHED_RESULTS).records()

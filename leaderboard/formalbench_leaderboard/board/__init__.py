@@ -1,1 +1,1 @@
-"""From records to one board, and what is known about it."""
+"""Boards: built from records, with theory and published numbers for comparison."""

@@ -46,7 +46,7 @@ def known_here(
     *,
     counts: Callable[[Entry[Any]], bool] = lambda entry: True,
 ) -> Known:
-    """Return what the plugins know.
+    """Return functions that look up properties of models and tasks in the plugins.
 
     Args:
         host: the plugins.
@@ -81,7 +81,7 @@ def known_here(
 
 
 def map_here(page: Page, host: PluginHost, suite: str, records: Sequence[AnyRecord]) -> LanguageMap:
-    """Return the map of a suite's page, with what the plugins know.
+    """Return the map of a suite's page, with the properties that the plugins know.
 
     The public page, which has the default suite and only published records, shows the complete part
     of the core board, as in the README. A page with the user's own records shows all of them.

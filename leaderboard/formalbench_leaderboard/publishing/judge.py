@@ -70,7 +70,7 @@ class Audit:
             again under other conditions than the recorded ones gives other counts.
         reasons: the reasons for a verdict other than ok, one line each.
         recorded, fresh: accuracy as recorded, and on fresh strings.
-        p: the probability that one network gives both (`p_value`).
+        p: the p-value of the two accuracies under the hypothesis of one network (`p_value`).
         changed: lower bound of the number of the record's own test strings with another answer.
         retrained: the repeated run, if it was requested.
         reverified: the repeated verification, if it was requested.
@@ -114,7 +114,7 @@ OWN_WORD = "what is right is for a plugin's own code to say"
 
 
 BORDER = 1
-"""Number of cells that may become infinite by rounding, because logits grow with the length."""
+"""Number of cells that may differ in whether logits are finite: they can grow with the length."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class Retrained:
             versions, number of threads, and cohort.
         accuracy: accuracy on the record's test strings; None if the run did not finish.
         changed: lower bound of the number of these strings with another answer.
-        p: the probability that one network gives both counts.
+        p: the p-value of the two counts under the hypothesis of one network (`p_value`).
         same_weights: whether the weights are those that the record names; None if there is nothing
             to compare, or if another machine or a GPU may have rounded differently.
         same_start: whether the first point of the learning curve is the recorded one; None if there

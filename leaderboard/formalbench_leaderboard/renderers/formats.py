@@ -234,7 +234,7 @@ def _apart(cell: str) -> str:
 
 
 def render_markdown(page: Page) -> str:
-    """Return the whole page."""
+    """Return the page as Markdown."""
     return made("page.md.j2", Links(), brief=False, page=page)
 
 
