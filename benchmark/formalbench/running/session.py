@@ -63,7 +63,7 @@ def asked_trackers(
         settings: options for all of them.
 
     Raises:
-        RequestError: for an unknown name, a tracker given twice with other options, or invalid
+        RequestError: for an unknown name, a tracker or option that is given twice, or invalid
             options.
     """
     own: dict[str, dict[str, str]] = {}
