@@ -1,1 +1,1 @@
-"""Executors that reach beyond one machine."""
+"""Executors that use more than one machine."""

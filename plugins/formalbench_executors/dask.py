@@ -1,7 +1,7 @@
 """The executor ``dask``: units of work go to the workers of a Dask cluster.
 
-The cluster is one that runs already (its ``address``), or processes of this machine. Workers need
-this formalbench and, by the same path, the folder of the results.
+The cluster is a running one (its ``address``), or processes of this machine. Workers need the same
+version of formalbench and access to the results folder under the same path.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 _PATIENCE = 10
-"""Seconds that a scheduler has to answer."""
+"""Time limit for a scheduler's answer, in seconds."""
 
 
 class DaskConfig(Config):
@@ -40,15 +40,15 @@ class DaskConfig(Config):
 
 
 class LostWorkerError(BrokenExecutor):
-    """The worker that did something is gone."""
+    """The worker of a call was lost."""
 
 
 class DaskExecutor(Executor):
-    """Hands things to a cluster; each is begun once, whatever becomes of its worker.
+    """Submits calls to a cluster; each is started once, even if its worker is lost.
 
     Args:
-        client: of the cluster.
-        cluster: the cluster, if it is to end with this executor.
+        client: the client of the cluster.
+        cluster: the cluster, if it ends with this executor.
     """
 
     def __init__(self, client: distributed.Client, cluster: Any = None) -> None:
@@ -57,7 +57,7 @@ class DaskExecutor(Executor):
         self._closed = False
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have a worker do it."""
+        """Run a call on a worker."""
         if self._closed:
             raise RuntimeError("the executor was shut down")
         if self._client.status != "running":
@@ -70,7 +70,7 @@ class DaskExecutor(Executor):
         return call
 
     def drop(self, call: _Call[Any]) -> None:
-        """Take something back; if a worker is at it, that worker's process starts anew."""
+        """Cancel a call; if a worker is running it, the worker's process is restarted."""
         task = self._calls.pop(call, None)
         if task is None or task.done():
             return
@@ -82,7 +82,7 @@ class DaskExecutor(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Leave the cluster, and end it if it was started for this executor.
 
-        What workers of another's cluster are at, they finish: nothing of it is lost.
+        Workers of a cluster that was already running finish their calls, so that no work is lost.
         """
         if self._closed:
             return
@@ -108,14 +108,14 @@ class DaskExecutor(Executor):
 
 
 class _Call(Future[T]):
-    """What comes of something; to cancel it takes it from the worker that is at it."""
+    """The future of a call; cancelling it also stops the worker that runs it."""
 
     def __init__(self, executor: DaskExecutor) -> None:
         super().__init__()
         self._executor = executor
 
     def cancel(self) -> bool:
-        """Do it no more."""
+        """Cancel the call."""
         taken = super().cancel()
         self._executor.drop(self)
         return taken
@@ -131,7 +131,7 @@ def make(workplace: Workplace, config: DaskConfig) -> DaskExecutor:
     """Return the executor, connected to a cluster.
 
     Raises:
-        RequestError: if there is no such cluster, or it cannot be started here.
+        RequestError: if the cluster does not answer, or cannot be started here.
     """
     need_package("--executor dask", "distributed", "dask")
     from distributed import Client
@@ -156,7 +156,7 @@ def _connected(address: str) -> distributed.Client:
 
 
 def _check_seen(client: distributed.Client, store: Path | None) -> None:
-    """Refuse a cluster that cannot write there; workers that come later say so themselves.
+    """Refuse a cluster whose workers cannot write to the store; workers added later check it too.
 
     Raises:
         RequestError: one line.
@@ -181,7 +181,7 @@ def _of_this_machine(workplace: Workplace, workers: int) -> Any:
     return LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
-        memory_limit=None,  # it would pause workers, or kill them
+        memory_limit=None,  # a limit would pause or kill workers
         dashboard_address=":0",
         silence_logs=logging.CRITICAL,
     )
@@ -189,7 +189,7 @@ def _of_this_machine(workplace: Workplace, workers: int) -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Any:
-    """Keep to ourselves what the library logs of a scheduler that does not answer."""
+    """Suppress the library's log messages about a scheduler that does not answer."""
     logger = logging.getLogger("distributed")
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -199,14 +199,14 @@ def _quiet() -> Any:
         logger.setLevel(level)
 
 
-# What follows runs on a worker.
+# The function below runs on a worker.
 
 
 def _begin_once(key: str, fn: Callable[..., T], args: Any, kwargs: Any) -> T:
-    """Do something, unless another worker has begun it: then that one was lost.
+    """Run a call, unless another worker has started it, which means that this worker was lost.
 
-    Dask would try again by itself, and lose worker after worker to one unit; whether a unit is
-    tried again is for the one to say who handed it over.
+    Dask would retry automatically, and could lose one worker after another to the same unit.
+    formalbench itself decides whether to submit a unit again.
     """
     from distributed import Event
 

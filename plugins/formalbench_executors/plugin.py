@@ -1,4 +1,4 @@
-"""Announces the executors. Imports none of their libraries, so that listings are instant."""
+"""Register the executors. Imports none of their libraries, so that listings are instant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from formalbench import ExecutorSpec, hookimpl
 
 @hookimpl
 def formalbench_executors() -> Iterable[ExecutorSpec]:
-    """Announce the executors of this package."""
+    """Register the executors of this package."""
     yield ExecutorSpec(
         "slurm",
         "job arrays on a Slurm cluster",

@@ -1,8 +1,8 @@
 """The executor `slurm`: units become jobs of a cluster.
 
-A thread collects the units that are handed over within a moment and submits them together, looks
-for results in the folder that all machines see, and asks the queue which jobs are alive. A job that
-left the queue without a result is lost; so much is known without accounting.
+A thread collects units for a moment and submits them together, reads results from a folder that all
+machines share, and polls the queue for running jobs. A job that left the queue without a result is
+lost; this needs no accounting.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
     from formalbench.running.units import Unit
 
 MOST_JOBS = 1000
-"""Jobs queued or running at a time, unless ``--jobs`` says otherwise."""
+"""Default maximum of jobs that are queued or running, without ``--jobs``."""
 
 TESTING = 60
-"""Minutes for loading and testing, beyond those that a protocol gives training."""
+"""Minutes for loading and testing, in addition to the protocol's time limit for training."""
 
 UNLIMITED = 24 * 60
-"""Minutes for a unit whose protocol has no time limit."""
+"""Time limit in minutes for a unit whose protocol has no time limit."""
 
 
 class SlurmConfig(Config):
-    """What jobs ask of the cluster, and how they are followed."""
+    """The resources of jobs, and the options for polling the queue."""
 
     partition: str = option("", "partition of the jobs; empty for the cluster's default")
     account: str = option("", "account that the time is charged to, if the cluster needs one")
@@ -84,30 +84,30 @@ class SlurmConfig(Config):
 
 
 def workplace(config: SlurmConfig) -> Workplace:
-    """Return where units are worked on, and how many at a time."""
+    """Return the devices of units, and the number of parallel units."""
     return Workplace(("cuda",) if config.gpus else ("cpu",), MOST_JOBS)
 
 
 QUIET = 1.0
-"""Seconds in which nothing more is handed over, after which an array is submitted."""
+"""Seconds without a new unit after which an array is submitted."""
 
 AT_MOST = 30.0
-"""Seconds after which it is submitted in any case."""
+"""Seconds after which an array is submitted in any case."""
 
 
 class JobFuture(Future[Any]):
-    """What comes of a unit; to cancel it ends its job."""
+    """The future of a unit; cancelling it cancels its job."""
 
     end: Callable[[], None] | None = None
 
     def cancel(self) -> bool:
-        """Do it no more, whether it waits to be submitted, waits in the queue, or runs."""
+        """Cancel the unit, whether it is not submitted yet, queued, or running."""
         if self.end is not None:
             self.end()
         return super().cancel()
 
     def tell(self, error: BaseException | None, value: Any = None) -> None:
-        """Tell whoever waits; one who has cancelled waits no more."""
+        """Set the result or exception, unless the future was cancelled."""
         self.end = None
         with contextlib.suppress(InvalidStateError):
             if error is None:
@@ -118,7 +118,7 @@ class JobFuture(Future[Any]):
 
 @dataclass(eq=False)
 class _Handed:
-    """A unit that was handed over and is not submitted yet."""
+    """A unit that is not submitted to Slurm yet."""
 
     future: JobFuture
     function: Callable[[Any], Any]
@@ -127,19 +127,19 @@ class _Handed:
 
 
 TICK = 0.2
-"""Seconds between two looks at what was handed over."""
+"""Seconds between two checks for new units."""
 
 RESULTS = 2.0
-"""Seconds between two looks for results, at most."""
+"""Maximum seconds between two checks for results."""
 
 
 class JobLostError(RuntimeError):
-    """A job is over and has left no result: it was cancelled, or killed."""
+    """A job ended without a result, because it was cancelled or killed."""
 
 
 @dataclass
 class _Followed:
-    """A job, whoever waits for it, and since when it has been missed in the queue."""
+    """A job, the futures that wait for it, and the time when it was first missing in the queue."""
 
     job: Job
     futures: list[JobFuture]
@@ -147,12 +147,12 @@ class _Followed:
 
 
 class SlurmExecutor(DetachedExecutor):
-    """Submits units, finds those of earlier sessions, and hears what came of them.
+    """Submits units, finds the jobs of earlier sessions, and collects results.
 
     Args:
-        cluster: where jobs run.
-        folder: what every machine sees; it belongs to this user.
-        config: how jobs are followed.
+        cluster: the cluster.
+        folder: a folder that all machines share and that belongs to this user.
+        config: the options of the executor.
 
     Raises:
         RequestError: if the cluster does not answer.
@@ -175,10 +175,10 @@ class SlurmExecutor(DetachedExecutor):
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
-    # What the scheduler asks.
+    # The interface of an executor.
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have a job do a unit, or wait for the job of an earlier session that does it."""
+        """Submit a unit as a job, or wait for the job of an earlier session that does the unit."""
         if self._closed.is_set():
             raise RuntimeError("the executor was shut down")
         (unit,) = args
@@ -193,19 +193,19 @@ class SlurmExecutor(DetachedExecutor):
         return future
 
     def holder(self, run: str) -> str | None:
-        """Return the job that has a run."""
+        """Return the id of the job that does a run; None if there is none."""
         with self._lock:
             job = self._ledger.holder(run)
         return None if job is None else job.job_id
 
     def progress_file(self, runs: Sequence[str]) -> Path:
-        """Return the file that the job of some runs writes, or will write."""
+        """Return the progress file of the job that does some runs; it may not exist yet."""
         with self._lock:
             job = self._ledger.holder(runs[0])
         return self._folder / f"{key_of(runs) if job is None else job.key}.progress"
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Wait for the jobs (`wait`), or cancel them (`cancel_futures`), and follow none."""
+        """Wait for the jobs (`wait`) or cancel them (`cancel_futures`), then stop polling."""
         if wait and not cancel_futures:
             while self._busy():
                 time.sleep(TICK)
@@ -216,7 +216,7 @@ class SlurmExecutor(DetachedExecutor):
             future.cancel()
 
     def detach(self) -> int:
-        """Follow nothing any more and leave the jobs; what was not submitted yet is not."""
+        """Stop following jobs but leave them running; units that wait are not submitted."""
         self._detached = True
         self._close()
         with self._lock:
@@ -233,7 +233,7 @@ class SlurmExecutor(DetachedExecutor):
 
     def _close(self) -> None:
         self._closed.set()
-        self._thread.join()  # it may be submitting
+        self._thread.join()  # the thread may be submitting
 
     def _give_up(self) -> list[JobFuture]:
         with self._lock:
@@ -246,19 +246,19 @@ class SlurmExecutor(DetachedExecutor):
                 future.end = None
         return futures
 
-    # What the thread does.
+    # The thread.
 
     def _serve(self) -> None:
         while not self._closed.wait(TICK):
             try:
                 self._submit_waiting()
                 self._look()
-            except Exception as error:  # noqa: BLE001  # nobody else would hear of it
+            except Exception as error:  # noqa: BLE001  # the thread has no caller to report it
                 for future in self._give_up():
                     future.tell(error)
 
     def _submit_waiting(self) -> None:
-        """Submit what waits, once nothing more is handed over: arrays of equal time limits."""
+        """Submit the waiting units when no new ones arrive, as one array per time limit."""
         now = time.monotonic()
         with self._lock:
             self._waiting = [one for one in self._waiting if not one.future.cancelled()]
@@ -273,9 +273,9 @@ class SlurmExecutor(DetachedExecutor):
                 self._submit_batch(group[first : first + self._cluster.array], minutes)
 
     def _submit_batch(self, batch: list[_Handed], minutes: int) -> None:
-        """Submit units as one array; while Slurm does not answer at all they go on waiting."""
+        """Submit units as one array; while Slurm does not answer, they keep waiting."""
         for one in batch:
-            if one.unit.progress is not None:  # of an earlier job of the same runs
+            if one.unit.progress is not None:  # from an earlier job of the same runs
                 one.unit.progress.unlink(missing_ok=True)
         units = [Job("", _key(one.unit), one.unit.names) for one in batch]
         try:
@@ -297,7 +297,7 @@ class SlurmExecutor(DetachedExecutor):
         try:
             with self._lock:
                 self._ledger.add(name, jobs)
-        except RequestError as error:  # nobody would find them
+        except RequestError as error:  # the jobs could not be found again
             self._cluster.cancel(ids)
             self._ledger.withdraw(name)
             self._refuse(batch, error)
@@ -319,13 +319,13 @@ class SlurmExecutor(DetachedExecutor):
 
     def _follow(self, job: Job, future: JobFuture) -> None:
         future.end = lambda: self._cluster.cancel([job.job_id])
-        if future.cancelled():  # while it was submitted
+        if future.cancelled():  # during the submission
             future.end()
             return
         self._followed.setdefault(job.job_id, _Followed(job, [])).futures.append(future)
 
     def _look(self) -> None:
-        """Take the results that are there; now and then ask the queue who is missing."""
+        """Collect the available results; from time to time poll the queue for missing jobs."""
         now = time.monotonic()
         with self._lock:
             followed = [*self._followed]
@@ -344,7 +344,7 @@ class SlurmExecutor(DetachedExecutor):
                 self._miss(job_id, job_id in alive)
 
     def _miss(self, job_id: str, alive: bool) -> None:
-        """Give up on a job that is missing for long: a result may be late on a shared disk."""
+        """Give up on a job that is missing for long; results may arrive late on a shared disk."""
         followed = self._followed[job_id]
         now = time.monotonic()
         followed.missed = None if alive else followed.missed or now
@@ -361,7 +361,7 @@ class SlurmExecutor(DetachedExecutor):
             outcome, answer = pickle_load(self._folder / result_name(job_id))
         except Exception as error:  # noqa: BLE001  # a damaged file may raise anything
             return False, JobLostError(f"the result of job {job_id} cannot be read: {error}")
-        if outcome == "error":  # before or after what it was to do
+        if outcome == "error":  # outside the unit's own work
             return False, JobLostError(str(answer).strip().splitlines()[-1])
         done, value = answer
         return bool(done), value
@@ -382,12 +382,12 @@ def _key(unit: Unit) -> str:
 
 
 def make(workplace: Workplace, config: SlurmConfig) -> SlurmExecutor:
-    """Return the executor; its files are in a folder of this user's in the results folder.
+    """Return the executor; its files are in this user's own folder in the results folder.
 
-    Nothing is written before the cluster has been asked what it is.
+    Nothing is written before the cluster has answered.
 
     Raises:
-        RequestError: one line, if submitit is not installed, or there is no such cluster.
+        RequestError: one line, if submitit is not installed, or the cluster does not answer.
     """
     need_package("--executor slurm", "submitit", "slurm")
     if workplace.store is None:

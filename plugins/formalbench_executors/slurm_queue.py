@@ -1,7 +1,7 @@
-"""Slurm's commands, and which job has which units.
+"""Slurm's commands, and a ledger of jobs and their runs.
 
-Its folder lies in the results folder, which every machine sees, and belongs to one user: what jobs
-leave there is unpickled.
+Its folder is in the results folder, which all machines share. It must belong to one user only,
+because results of jobs are unpickled from it.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 
 Answer = tuple[bool, Any]
-"""Whether it was done, and what it gave or raised."""
+"""Whether the call returned, and its result or exception."""
 
 
 def carry_out(function: Callable[[Any], Any], unit: object) -> Answer:
-    """Do something in a job, and return what came of it; what we raise is an answer, too.
+    """Call a function in a job, and return its result or formalbench's own exception.
 
-    A job that is told that its time is nearly up goes on, and is killed if it does not make it:
-    submitit would raise an exception wherever the unit is, which would pass for the model's own.
+    The warning before the time limit is ignored, so that the job is killed if it does not finish:
+    submitit would raise an exception inside the unit, which would look like the model's own.
     """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGUSR2, signal.SIG_IGN)
@@ -52,34 +52,34 @@ def carry_out(function: Callable[[Any], Any], unit: object) -> Answer:
 
 
 PATIENCE = 60.0
-"""Seconds that a command of Slurm may take."""
+"""Time limit for a Slurm command, in seconds."""
 
 AT_ONCE = 500
-"""Jobs that one command names."""
+"""Maximum jobs per command."""
 
 ARRAY = 1000
-"""Units in an array; a cluster takes as many unless it is set otherwise."""
+"""Maximum units in an array, which is Slurm's default limit."""
 
 OWN_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm", "/run")  # noqa: S108
-"""What each machine has for itself."""
+"""Folders that each machine has for itself."""
 
 Call = tuple[Any, object]
-"""A function, and the unit it is called with."""
+"""A function and its argument, a unit."""
 
 
 class SlurmCluster:
-    """Slurm, by submitit and the commands `squeue` and `scancel`.
+    """Slurm, through submitit and the commands `squeue` and `scancel`.
 
-    submitit asks accounting whether a job is over. Many clusters have none, so the queue itself is
-    asked here.
+    submitit uses Slurm's accounting to find out whether a job has ended. Many clusters have no
+    accounting, so this class polls the queue instead.
 
     Args:
-        folder: where the files of jobs are, which every node must see.
-        config: what jobs ask for.
+        folder: the folder of the jobs' files, which every node must see.
+        config: the resources of jobs.
 
     Raises:
-        RequestError: one line, if there is no Slurm here, the partition is not there, or the nodes
-            cannot see the folder.
+        RequestError: one line, if Slurm or the partition is missing, or the nodes cannot see the
+            folder.
     """
 
     array = ARRAY
@@ -98,7 +98,7 @@ class SlurmCluster:
         """Submit units as one array under a name, and return the jobs' ids.
 
         Raises:
-            RequestError: one line, if they are refused.
+            RequestError: one line, if Slurm refuses them.
         """
         from submitit import SlurmExecutor as Submitter
         from submitit.core.utils import FailedJobError, FailedSubmissionError
@@ -107,7 +107,7 @@ class SlurmCluster:
         submitter.update_parameters(job_name=name, **self._parameters(minutes))
         functions, units = zip(*calls, strict=True)
         try:
-            with no_interrupts():  # a command that is interrupted would submit and not say what
+            with no_interrupts():  # an interrupted command would submit jobs without their ids
                 jobs = submitter.map_array(carry_out, functions, units)
         except (FailedJobError, FailedSubmissionError, subprocess.SubprocessError) as error:
             raise RequestError(f"executor slurm: {_said(str(error))}") from None
@@ -131,17 +131,17 @@ class SlurmCluster:
             "cpus_per_task": config.cpus,
             "array_parallelism": config.parallel,
             "stderr_to_stdout": True,
-            "signal_delay_s": 0,  # no warning of the end: it would kill a short job as it starts
+            "signal_delay_s": 0,  # no early warning: it would kill a short job at its start
             **{key: value for key, value in asked.items() if value},
         }
 
     def alive(self) -> set[str] | None:
-        """Return which jobs of this user are queued or running; None if the queue does not say."""
+        """Return this user's queued and running jobs; None if the queue does not answer."""
         done = _slurm("squeue", "--me", "--noheader", "--array", "--format=%i")
         return None if done.returncode else set(done.stdout.split())
 
     def find(self, name: str) -> str | None:
-        """Return the id of what was submitted under a name; None if it is not in the queue.
+        """Return the id of the array with a name; None if it is not in the queue.
 
         Raises:
             RequestError: one line, if the queue does not answer.
@@ -152,7 +152,7 @@ class SlurmCluster:
         return next(iter(done.stdout.split()), None)
 
     def cancel(self, jobs: Sequence[str]) -> None:
-        """End jobs; those that are over are none of Slurm's concern."""
+        """Cancel jobs; Slurm ignores those that have ended."""
         for first in range(0, len(jobs), AT_ONCE):
             _slurm("scancel", *jobs[first : first + AT_ONCE])
 
@@ -165,7 +165,7 @@ def _slurm(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def _check_seen(folder: Path) -> None:
-    """Refuse a folder that other machines cannot have: jobs would start and find nothing.
+    """Refuse a folder that other machines cannot see, in which jobs would find no files.
 
     Raises:
         RequestError: one line.
@@ -181,10 +181,10 @@ def _check_seen(folder: Path) -> None:
 
 
 def _partition_limit(name: str) -> int | None:
-    """Return the longest a job may take in a partition, in minutes; None for any time.
+    """Return the time limit of a partition in minutes; None for no limit.
 
     Raises:
-        RequestError: if there is no such partition, or no controller to ask.
+        RequestError: if there is no such partition, or Slurm's controller does not answer.
     """
     done = _slurm("sinfo", "--all", "--noheader", "--format=%P %l")
     if done.returncode:
@@ -210,13 +210,13 @@ def _minutes(limit: str) -> int | None:
 
 
 def _said(error: str) -> str:
-    """Return what a command of Slurm complained of, as one line."""
+    """Return the error message of a Slurm command as one line."""
     lines = [line for line in error.splitlines() if "error:" in line] or error.splitlines()[-1:]
     return " ".join(line.partition("error:")[2].strip() or line.strip() for line in lines)
 
 
 MAX_BYTES = 64 << 20
-"""Of one file; an array of a thousand units of ten runs has half a megabyte."""
+"""Maximum bytes of a file; an array of a thousand units of ten runs takes half a megabyte."""
 
 
 @dataclass(frozen=True)
@@ -224,8 +224,8 @@ class Job:
     """A unit that was submitted, or is about to be.
 
     Attributes:
-        job_id: as the queue shows it, ``12`` or ``12_3``; empty until it is known.
-        key: what the unit's files are named after.
+        job_id: the id in the queue, ``12`` or ``12_3``; empty until it is known.
+        key: the base name of the unit's files.
         runs: the names of its runs.
     """
 
@@ -235,35 +235,35 @@ class Job:
 
 
 def key_of(runs: Sequence[str]) -> str:
-    """Return what the files of a unit of some runs are named after."""
+    """Return the base name of the files of a unit with some runs."""
     return hashlib.sha256("\n".join(runs).encode()).hexdigest()[:24]
 
 
 def result_name(job_id: str) -> str:
-    """Return the name of the file that a job leaves its result in."""
+    """Return the name of a job's result file."""
     return f"{job_id}_0_result.pkl"
 
 
 def log_of(folder: Path, job_id: str) -> Path:
-    """Return the file that has what a job printed."""
+    """Return the log file of a job's output."""
     return folder / f"{job_id}_0_log.out"
 
 
 def forget_files(folder: Path, job: Job) -> None:
-    """Delete the files of a job that is over, but for what it printed."""
+    """Delete the files of a job that has ended, except its log."""
     for name in (f"{job.job_id}_submitted.pkl", result_name(job.job_id), f"{job.key}.progress"):
         (folder / name).unlink(missing_ok=True)
 
 
 def hand_over(folder: Path, name: str, jobs: Sequence[Job]) -> None:
-    """Give jobs the files with their units, if the session that submitted them was killed before.
+    """Rename the files with units for their jobs, if a killed session had not done so.
 
-    Those of jobs without an id, which are in no queue, are deleted.
+    Files of jobs without an id, which are not in the queue, are deleted.
 
     Args:
-        folder: with the files.
-        name: of the submission.
-        jobs: of the submission.
+        folder: the folder of the files.
+        name: the name of the submission.
+        jobs: the jobs of the submission.
     """
     from submitit.core.utils import DelayedSubmission
 
@@ -283,15 +283,15 @@ def hand_over(folder: Path, name: str, jobs: Sequence[Job]) -> None:
 
 
 def private_folder(store: Path, name: str) -> Path:
-    """Return the name of a folder of this user's own in a results folder."""
+    """Return the path of this user's own folder in a results folder."""
     return store / f".{name}-{os.geteuid()}"
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder that nobody else can put files into, if it is not there.
+    """Create a folder that only this user can write to, unless it exists.
 
     Raises:
-        RequestError: if it cannot be made, or if somebody else could put files there.
+        RequestError: if it cannot be created, or if other users could write to it.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -304,17 +304,17 @@ def make_private(folder: Path) -> None:
 
 
 SETTLE = PATIENCE
-"""Seconds in which a submission may still reach the queue, even if its session was killed."""
+"""Seconds within which a submission can reach the queue, even if its session was killed."""
 
 
 class Ledger:
-    """Which job has which runs.
+    """A record on disk of which job does which runs.
 
-    A submission has a file of its name, which is written before it is submitted: a session that is
-    killed before it knows the jobs' ids leaves the name, and the next one asks the queue for it.
+    Each submission has a file with its name, which is written before the submission. If a session
+    is killed before it knows the jobs' ids, the next session looks up the name in the queue.
 
     Args:
-        folder: where its files are, one for each submission.
+        folder: the folder of its files, one per submission.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -326,7 +326,7 @@ class Ledger:
         """Find the jobs of submissions whose session was killed before it knew their ids.
 
         Args:
-            find: gives the id of a submission by its name, as `SlurmCluster.find`.
+            find: returns the id of a submission by its name, such as `SlurmCluster.find`.
 
         Raises:
             RequestError: if the queue does not answer.
@@ -346,7 +346,7 @@ class Ledger:
                     time.sleep(0.5)
 
     def load(self, alive: Collection[str]) -> None:
-        """Read what earlier sessions submitted and is alive; what is left of other jobs goes."""
+        """Read the jobs of earlier sessions that are alive; delete the files of other jobs."""
         for file in self._files():
             jobs = _read(file)
             living = [job for job in jobs if job.job_id in alive]
@@ -366,27 +366,27 @@ class Ledger:
         return sorted(self._folder.glob("*.jobs"))
 
     def intend(self, jobs: Sequence[Job]) -> str:
-        """Write down jobs that are to be submitted together, and return the submission's name.
+        """Record jobs that are about to be submitted together; return the submission's name.
 
         Raises:
-            RequestError: if it cannot be written.
+            RequestError: if the file cannot be written.
         """
         name = f"formalbench-{uuid.uuid4().hex[:12]}"
         self._write(name, jobs)
         return name
 
     def add(self, name: str, jobs: Sequence[Job]) -> None:
-        """Write down jobs that were submitted under a name.
+        """Record jobs that were submitted under a name.
 
         Raises:
-            RequestError: if it cannot be written.
+            RequestError: if the file cannot be written.
         """
         for job in jobs:
             self._hold(job)
         self._write(name, jobs)
 
     def withdraw(self, name: str) -> None:
-        """Forget a submission that was refused."""
+        """Remove a submission that was refused."""
         (self._folder / f"{name}.jobs").unlink(missing_ok=True)
 
     def _write(self, name: str, jobs: Sequence[Job]) -> None:
@@ -394,11 +394,11 @@ class Ledger:
         write_atomically(self._folder / f"{name}.jobs", json.dumps(rows))
 
     def holder(self, run: str) -> Job | None:
-        """Return the job that has a run; None for none."""
+        """Return the job that does a run; None if there is none."""
         return self._holders.get(run)
 
     def drop(self, job_id: str) -> None:
-        """Forget a job that has ended, however it did."""
+        """Remove a job that has ended, with or without success."""
         job = self._jobs.pop(job_id, None)
         for run in job.runs if job else ():
             if self._holders.get(run) is job:
@@ -410,7 +410,7 @@ class Ledger:
 
 
 def _age(file: Path) -> float:
-    """Return how long ago a file was written, in seconds; 0 if it is not there any more."""
+    """Return the age of a file in seconds; 0 if it no longer exists."""
     try:
         return time.time() - file.stat().st_mtime
     except FileNotFoundError:
@@ -418,7 +418,7 @@ def _age(file: Path) -> float:
 
 
 def _read(file: Path) -> list[Job]:
-    """Read one file; a damaged one costs no more than doing again what it told of."""
+    """Read one file; a damaged one has no jobs, whose units are then done again."""
     try:
         rows = json.loads(read_plain(file, MAX_BYTES))
         return [Job(job_id, key, tuple(runs)) for job_id, key, *runs in rows]

@@ -1,1 +1,1 @@
-"""Trackers: what runs measure, in the tools that people already look into."""
+"""Trackers: send the metrics of runs to MLflow, TensorBoard and Weights & Biases."""

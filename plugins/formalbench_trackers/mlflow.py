@@ -18,7 +18,7 @@ from formalbench.contracts.hooks import RunInfo
 from formalbench_trackers.tracker import INTERRUPTED, Axis, Tracker, title
 
 _MOST = 100
-"""Parameters that one request may have."""
+"""Maximum parameters per request."""
 
 _ENDED = {"finished": "FINISHED", INTERRUPTED: "KILLED"}
 
@@ -33,7 +33,7 @@ class MlflowConfig(Config):
 
 
 class MlflowTracker(Tracker[str]):
-    """Logs curves as metrics; their step is the length where they are of the test."""
+    """Logs curves as metrics; the step of test metrics is the string length."""
 
     def __init__(self, config: MlflowConfig) -> None:
         need_package("--tracker mlflow", "mlflow", "mlflow")
@@ -41,7 +41,7 @@ class MlflowTracker(Tracker[str]):
 
         folder = Path("mlruns").absolute().as_uri()
         uri = config.uri or os.environ.get("MLFLOW_TRACKING_URI") or folder
-        if uri.startswith("file:"):  # MLflow would rather have a database, and refuses it else
+        if uri.startswith("file:"):  # MLflow refuses folders by default in favour of a database
             os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
         self._client = MlflowClient(tracking_uri=uri)
         self._name = config.experiment
@@ -77,7 +77,7 @@ class MlflowTracker(Tracker[str]):
     def conclude(
         self, opened: str, status: str, config: Mapping[str, Value], results: Mapping[str, float]
     ) -> None:
-        """Add config and results, and end it."""
+        """Add config and results, and end the run."""
         self._add_params(opened, config)
         self.log(opened, "step", 0, results)
         self._client.set_tag(opened, "status", status)

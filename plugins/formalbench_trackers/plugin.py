@@ -1,4 +1,4 @@
-"""Announces the trackers. Imports none of their libraries, so that listings are instant."""
+"""Register the trackers. Imports none of their libraries, so that listings are instant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HERE = "formalbench_trackers."
 
 @hookimpl
 def formalbench_trackers() -> Iterable[TrackerSpec]:
-    """Announce the trackers of this package."""
+    """Register the trackers of this package."""
     yield TrackerSpec(
         "tensorboard",
         "event files for TensorBoard, one folder per run",

@@ -35,7 +35,7 @@ class TensorBoardTracker(Tracker["SummaryWriter"]):
         super().__init__()
 
     def begin(self, run: RunInfo, facts: Mapping[str, Value]) -> SummaryWriter:
-        """Open a run's folder; what an earlier attempt left there is shown no more."""
+        """Open a run's folder; hide the data of an earlier attempt."""
         from formalbench.store import safe_name
         from torch.utils.tensorboard import SummaryWriter
 
@@ -47,7 +47,7 @@ class TensorBoardTracker(Tracker["SummaryWriter"]):
         return writer
 
     def log(self, opened: SummaryWriter, axis: Axis, at: int, numbers: Mapping[str, float]) -> None:
-        """Add scalars; those of the test are over lengths."""
+        """Add scalars; the step of test metrics is the string length."""
         for name, value in numbers.items():
             opened.add_scalar(name, value, at)
 

@@ -1,4 +1,4 @@
-"""What all trackers share: a run as plain names and numbers, and what a tracker does with it."""
+"""Base class of the trackers, and the conversion of runs to plain names and numbers."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 
 LOSS = "train/loss"
-"""In nats, as sessions have it."""
+"""The training loss, which progress reports in nats."""
 
 
 LONGEST = 250
-"""Signs of a name or a text: MLflow takes no longer names."""
+"""Maximum characters of a name or text, which is MLflow's limit for names."""
 
 
 def title(run: RunInfo) -> str:
-    """Return what people call a run."""
+    """Return the display name of a run."""
     rate = "" if run.learning_rate is None else f", rate {run.learning_rate:g}"
     return f"{run.model} on {run.task}, seed {run.seed}{rate}"
 
 
 def facts_of(run: RunInfo) -> dict[str, Value]:
-    """Return what is known of a run when it begins."""
+    """Return the facts that are known when a run begins."""
     told: dict[str, Value | None] = {
         **{"train_id": run.train_id, "test_id": run.test_id, "model": run.model, "task": run.task},
         **{"protocol": run.protocol, "learning_rate": run.learning_rate, "seed": run.seed},
@@ -45,7 +45,7 @@ def facts_of(run: RunInfo) -> dict[str, Value]:
 
 
 def config_of(record: Record) -> dict[str, Value]:
-    """Return how a run was done, as its record has it; names of parts with dots."""
+    """Return the configuration of a run from its record; nested keys are joined by dots."""
     whole: dict[str, Any] = {
         **{"model": record.model.options, "task": record.task.options},
         "protocol": record.protocol.model_dump(mode="json"),
@@ -67,12 +67,12 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Value]]:
 
 
 def plain(name: str) -> str:
-    """Return a name that every library takes."""
+    """Return a name that every library accepts."""
     return re.sub(r"[^A-Za-z0-9_./ -]", "_", name)[:LONGEST]
 
 
 def results_of(record: Record) -> dict[str, float]:
-    """Return the numbers of a whole run."""
+    """Return the final metrics of a run."""
     from formalbench.contracts.objective import CROSS_ENTROPY
 
     found: dict[str, float | None] = {}
@@ -95,9 +95,9 @@ def results_of(record: Record) -> dict[str, float]:
 
 
 def by_length(record: Record) -> Iterator[tuple[int, dict[str, float]]]:
-    """Give every metric of a test: a string length, and the numbers there by name.
+    """Yield the metrics of a test, by string length and by name.
 
-    A metric that a record sums up over several lengths stands at the greatest of them.
+    A metric that a record sums over several lengths is yielded at the largest of them.
     """
     from formalbench.contracts.objective import CROSS_ENTROPY
 
@@ -122,20 +122,20 @@ def by_length(record: Record) -> Iterator[tuple[int, dict[str, float]]]:
 H = TypeVar("H")
 
 Axis = Literal["step", "length"]
-"""What numbers are over: optimiser steps, or the lengths of test strings."""
+"""The x axis of metrics: optimiser steps, or the lengths of test strings."""
 
 PATIENCE = 60.0
-"""Seconds that a library has, once the session is done, to send what it has not sent yet."""
+"""Seconds that a library has after the session to send its remaining data."""
 
 INTERRUPTED = "interrupted"
 """The status of a run that has no record."""
 
 
 class Tracker(ABC, Generic[H]):
-    """An observer that tells a library of runs.
+    """An observer that sends runs to a library.
 
-    The library has a thread of its own, so that no run ever waits for a server. Once it has raised
-    it is told nothing more, and whoever tells it next hears why.
+    The library runs in its own thread, so that no run waits for a server. After an exception, the
+    library is not called again, and the next notification raises this exception.
     """
 
     def __init__(self) -> None:
@@ -145,11 +145,11 @@ class Tracker(ABC, Generic[H]):
         self._thread = threading.Thread(target=self._tell_library, daemon=True)
         self._thread.start()
 
-    # What a library is asked to do, in its thread.
+    # Implemented by subclasses; called in the library's thread.
 
     @abstractmethod
     def begin(self, run: RunInfo, facts: Mapping[str, Value]) -> H:
-        """Open a run, and return what stands for it."""
+        """Open a run, and return a handle for it."""
 
     @abstractmethod
     def log(self, opened: H, axis: Axis, at: int, numbers: Mapping[str, float]) -> None:
@@ -159,9 +159,9 @@ class Tracker(ABC, Generic[H]):
     def conclude(
         self, opened: H, status: str, config: Mapping[str, Value], results: Mapping[str, float]
     ) -> None:
-        """Close a run; without a record it is `INTERRUPTED`, and nothing else is known."""
+        """Close a run; without a record its status is `INTERRUPTED`, and there are no results."""
 
-    # What a session tells.
+    # Hooks that a session calls.
 
     @hookimpl
     def formalbench_run_started(self, run: RunInfo) -> None:
@@ -170,7 +170,7 @@ class Tracker(ABC, Generic[H]):
 
     @hookimpl
     def formalbench_run_progress(self, run: RunInfo, progress: Progress) -> None:
-        """Add to its curves; the loss is in bits, as cross-entropy is."""
+        """Add to its curves; the loss is in bits, like cross-entropy."""
         metrics = dict(progress.metrics)
         if LOSS in metrics:
             metrics[LOSS] /= math.log(2)
@@ -180,15 +180,15 @@ class Tracker(ABC, Generic[H]):
 
     @hookimpl
     def formalbench_run_finished(self, run: RunInfo, record: Record) -> None:
-        """Add what it did at every length, and close it."""
+        """Add its metrics at every length, and close it."""
         self._tell(partial(self._finish, run, record))
 
     def close(self) -> None:
-        """Close what is open, and wait until all is told.
+        """Close open runs, and wait until the library has received everything.
 
         Raises:
             TimeoutError: if that takes too long.
-            Exception: what the library raised.
+            Exception: the library's exception, if it raised one.
         """
         self._waiting.put(None)
         self._thread.join(PATIENCE)
@@ -212,7 +212,7 @@ class Tracker(ABC, Generic[H]):
             self._failure = error
 
     def _opened(self, run: RunInfo) -> H:
-        if run.test_id not in self._open:  # one that nobody could do finishes without a start
+        if run.test_id not in self._open:  # a run that no worker could do has no start event
             self._open[run.test_id] = self.begin(run, facts_of(run))
         return self._open[run.test_id]
 

@@ -3,7 +3,7 @@
     formalbench run --model lstm --task parity --tracker wandb --set tracker.mode=offline
     wandb sync wandb/offline-run-*
 
-Its own settings (``WANDB_MODE``, ``WANDB_DIR``, ``WANDB_ENTITY`` …) count where no option does.
+Its own settings (``WANDB_MODE``, ``WANDB_DIR``, ``WANDB_ENTITY`` …) apply where no option is set.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class WandbConfig(Config):
 
 
 class WandbTracker(Tracker["Run"]):
-    """Logs training over ``step`` and the test over ``length``; results are the summary."""
+    """Logs training metrics over ``step``, test metrics over ``length``, results as the summary."""
 
     def __init__(self, config: WandbConfig) -> None:
         need_package("--tracker wandb", "wandb", "wandb")
@@ -40,7 +40,7 @@ class WandbTracker(Tracker["Run"]):
         super().__init__()
 
     def _log_in(self) -> None:
-        """Ask who is there before anything trains, not in the midst of it."""
+        """Log in before training, so that no prompt interrupts it."""
         import wandb
 
         if (self._config.mode or wandb.setup().settings.mode) != "online":
@@ -54,7 +54,7 @@ class WandbTracker(Tracker["Run"]):
             ) from None
 
     def begin(self, run: RunInfo, facts: Mapping[str, Value]) -> Run:
-        """Open a run beside those that are open already."""
+        """Open a run; several can be open at a time."""
         import wandb
 
         opened = wandb.init(
@@ -72,13 +72,13 @@ class WandbTracker(Tracker["Run"]):
         return opened
 
     def log(self, opened: Run, axis: Axis, at: int, numbers: Mapping[str, float]) -> None:
-        """Log a row; a run that is tried again goes back in its steps, so these are a column."""
+        """Log a row; steps are a column, since they start again when a run is retried."""
         opened.log({axis: at, **numbers})
 
     def conclude(
         self, opened: Run, status: str, config: Mapping[str, Value], results: Mapping[str, float]
     ) -> None:
-        """Add config and results, and end it: as failed, if it did not finish."""
+        """Add config and results, and end the run; it is marked failed if it did not finish."""
         opened.config.update({**config, "status": status})
         opened.summary.update(dict(results))
         opened.finish(exit_code=0 if status == "finished" else 130 if status == INTERRUPTED else 1)

@@ -24,10 +24,11 @@ SOURCES = (
 )
 
 INTERNAL = (
-    *(f"benchmark/formalbench/{name}" for name in ("checks", "cli", "contracts", "host")),
-    *(f"benchmark/formalbench/{name}" for name in ("metrics", "objectives", "scoring", "theory")),
-    "benchmark/formalbench/ui",
-    *("plugins/formalbench_models", "plugins/formalbench_papers"),
+    *(f"benchmark/formalbench/{name}" for name in ("checks", "cli", "contracts", "documents")),
+    *(f"benchmark/formalbench/{name}" for name in ("evaluation", "host", "metrics", "objectives")),
+    *(f"benchmark/formalbench/{name}" for name in ("running", "scoring", "statistics", "store")),
+    *(f"benchmark/formalbench/{name}" for name in ("theory", "training", "ui", "verification")),
+    *(f"plugins/formalbench_{name}" for name in ("models", "papers", "executors", "trackers")),
     *("tasks", "examples", "speed", "gpu"),
 )
 """Folders whose docstrings and comments are checked as well."""

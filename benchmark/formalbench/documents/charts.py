@@ -37,22 +37,22 @@ COLOURS: Mapping[str, str] = MappingProxyType(
         "transformer[randomised=2048]": "#9c8468",
     }
 )
-"""Of models and of models with options set. Other names get a colour computed from a hash
-of the name."""
+"""Colours of models, with or without options. Other names get a colour computed from a hash of the
+name."""
 
 _DARKEST, _LIGHTEST = 0.04, 0.27
-"""Of a computed colour: its relative luminance, so that it stands out from white paper."""
+"""Relative luminance of computed colours, which are visible on white paper."""
 
 _LEAST_ON_DARK = 0.25
 
 
 def colour_of(model: str) -> str:
-    """Return the colour of a model: from the table, else computed from a hash of the name.
+    """Return the colour of a model: from the table, or computed from a hash of the name.
 
-    A name with options that the table lacks has a hue near that of the name without them.
+    A name with options that is not in the table gets a hue near that of the name without options.
 
     Args:
-        model: the model's name, with the options set: ``lstm``, ``transformer[positions=alibi]``.
+        model: the model's name with its options: ``lstm``, ``transformer[positions=alibi]``.
 
     Returns:
         ``#rrggbb``.
@@ -71,7 +71,7 @@ def colour_of(model: str) -> str:
 
 
 def on_dark(colour: str) -> str:
-    """Return a colour as it is shown on dark paper: of the same hue, and light enough."""
+    """Return a colour for a dark background: the same hue, but light enough."""
     if luminance(colour) >= _LEAST_ON_DARK:
         return colour
     hue, _, saturation = colorsys.rgb_to_hls(*_parts(colour))
@@ -89,7 +89,7 @@ def _written(hue: float, lightness: float, saturation: float) -> str:
 
 
 def _lightness(hue: float, saturation: float, wanted: float) -> float:
-    """Return the lightness at which a colour has a luminance: by halving, as it only grows."""
+    """Return the lightness that gives a luminance, by bisection; luminance grows with lightness."""
     low, high = 0.0, 1.0
     for _ in range(12):
         middle = (low + high) / 2

@@ -1,6 +1,6 @@
-"""Figures: panels of lines and points over one legend, drawn by Altair (Vega-Lite).
+"""Figures: panels of lines and points with one legend, drawn by Altair (Vega-Lite).
 
-The same data give the same bytes: Vega measures texts with a font that it brings. A figure follows
+The same data give the same bytes, since Vega measures texts with its bundled font. A figure follows
 the reader's light or dark theme.
 """
 
@@ -37,7 +37,7 @@ MARKERS = {
     "_": "stroke",
     "x": "M-1,-1L1,1M1,-1L-1,1",
 }
-"""Vega's shape of each marker of `Series.style`."""
+"""Vega's shape for each marker of `Series.style`."""
 
 _OPEN = "x_"
 """Markers that are lines."""
@@ -45,15 +45,15 @@ _OPEN = "x_"
 _AXIS, _GRID, _TICKS, _PAPER = "#b8bec8", "#e6e9ee", "#5b6472", "#ffffff"
 
 _DARK = {_PAPER: "#0d1117", INK: "#e2e6ee", _TICKS: "#a3adba", _GRID: "#252b35", _AXIS: "#4c5563"}
-"""What stands for these on dark paper; other colours are made lighter (`on_dark`)."""
+"""Replacements of these colours on a dark background; others are made lighter (`on_dark`)."""
 
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 
 _LETTER = 6.0
-"""Width of a letter of the legend, about, in pixels."""
+"""Approximate width of a letter in the legend, in pixels."""
 
 _LINE = 30
-"""Length of a line in the legend."""
+"""Length of a line in the legend, in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +61,16 @@ class Series:
     """A line, or points.
 
     Attributes:
-        x, y: where it goes.
-        color: of all of it.
-        label: in the legend; empty for none.
+        x, y: coordinates.
+        color: colour of line and points.
+        label: label in the legend; empty for none.
         style: a marker of `MARKERS`, a line (``-``, or ``--`` for a dashed one), or both: ``o-``.
-        width: of the line, in pixels.
-        alpha: how opaque it is.
+        width: line width in pixels.
+        alpha: opacity, from 0 to 1.
         hollow: whether points are rings.
-        size: of points, their diameter in pixels.
-        bars: vertical bars: places, lower ends and upper ends.
-        every: every how many points a marker stands, and at which the first.
+        size: diameter of points in pixels.
+        bars: vertical bars: x coordinates, lower ends and upper ends.
+        every: number of points per marker, and index of the first point with a marker.
     """
 
     x: Sequence[float]
@@ -92,7 +92,7 @@ class Series:
 
     @property
     def dash(self) -> Sequence[int] | None:
-        """Lengths of the line's dashes and gaps, empty for a whole line; None for no line."""
+        """Lengths of the line's dashes and gaps, empty for a solid line; None for no line."""
         if not self.style.endswith("-"):
             return None
         return (5, 3) if self.style.endswith("--") else ()
@@ -103,13 +103,13 @@ class Panel:
     """One pair of axes.
 
     Attributes:
-        lines: what is drawn, the last on top.
-        title, x, y: what stands above it, below it and beside it.
-        level: a height to mark, such as chance.
-        xlim, ylim: the ends of the axes.
-        log: which axes are logarithmic: ``x``, ``y`` or both.
-        xticks, yticks: texts by place, instead of numbers.
-        equal: whether both axes have one scale.
+        lines: the series, the last on top.
+        title, x, y: the title and the labels of the axes.
+        level: a y value to mark, such as chance.
+        xlim, ylim: the limits of the axes.
+        log: the logarithmic axes: ``x``, ``y`` or both.
+        xticks, yticks: tick labels by coordinate, instead of numbers.
+        equal: whether both axes have the same scale.
     """
 
     lines: Sequence[Series]
@@ -127,13 +127,13 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Panels row by row, and one legend below them.
+    """Rows of panels, and one legend below them.
 
     Attributes:
         grid: rows of panels.
         share: whether a row shares its vertical axis, and a column its horizontal one.
-        size: of a panel: width and height in pixels.
-        legend: its title.
+        size: width and height of a panel in pixels.
+        legend: title of the legend.
     """
 
     grid: Sequence[Sequence[Panel]]
@@ -148,7 +148,7 @@ class Figure:
 
 
 def chart(figure: Figure) -> altair.VConcatChart:
-    """Return a figure as a chart of Altair."""
+    """Return a figure as an Altair chart."""
     import altair as alt
 
     grid, size, share = figure.grid, figure.size, figure.share
@@ -170,7 +170,7 @@ def chart(figure: Figure) -> altair.VConcatChart:
             )
         rows.append(alt.hconcat(*drawn, spacing=18))
     lines = [line for panel in figure.panels for line in panel.lines if line.label]
-    named = {line.label: line for line in reversed(lines)}  # the first of each label
+    named = {line.label: line for line in reversed(lines)}  # the first series of each label
     named = dict(reversed(named.items()))
     parts = [*rows, _legend(named, columns * (size[0] + 18), figure.legend)] if named else rows
     whole: altair.VConcatChart = (
@@ -194,7 +194,7 @@ def chart(figure: Figure) -> altair.VConcatChart:
 
 
 def picture(figure: Figure, kind: Kind) -> bytes:
-    """Return a figure as a file: the same bytes each time, with one version of the libraries."""
+    """Return the contents of a figure's file; the same bytes for the same library versions."""
     import altair as alt
 
     with alt.data_transformers.enable("default", max_rows=None, consolidate_datasets=False):
@@ -208,7 +208,7 @@ def picture(figure: Figure, kind: Kind) -> bytes:
 
 
 def _rounded(svg: str) -> str:
-    """Return it with two decimals of a pixel: in attributes, never in texts."""
+    """Round the numbers in attributes of an SVG to two decimals; texts are unchanged."""
 
     def shorter(number: re.Match[str]) -> str:
         return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
@@ -221,7 +221,7 @@ def _rounded(svg: str) -> str:
 
 
 def _renamed(svg: str) -> str:
-    """Return it with its clips counted from 0: Vega counts on from one figure to the next."""
+    """Number the clips of an SVG from 0, since Vega continues its count between figures."""
     names: dict[str, str] = {}
     return re.sub(
         r'(?:(?<= id=")|(?<="url\(#))clip\d+(?=\)?")',
@@ -231,7 +231,7 @@ def _renamed(svg: str) -> str:
 
 
 def _themed(svg: str) -> str:
-    """Return it with colours for readers who prefer dark paper."""
+    """Add colours for readers with a dark theme to an SVG."""
     used = sorted(set(re.findall(r'(fill|stroke)="(#[0-9a-fA-F]{6})"', svg)))
     rules = [
         f'[{what}="{color}"]{{{what}:{_DARK.get(color.lower()) or on_dark(color)}}}'
@@ -248,7 +248,7 @@ def _panel(
     across: tuple[tuple[float, float], bool],
     up: tuple[tuple[float, float], bool],
 ) -> altair.LayerChart | altair.FacetChart:
-    """Draw a panel; each axis with its ends, and whether it has its texts."""
+    """Draw a panel; `across` and `up` have each axis's limits, and whether it has labels."""
     import altair as alt
 
     x = alt.X("x:Q", sort=None, scale=_scale("x" in panel.log, across[0]),
@@ -287,7 +287,7 @@ def _series(one: Series) -> Iterable[Any]:
 
 
 def _point(one: Series) -> dict[str, Any]:
-    """Return how the points of a series look."""
+    """Return the appearance of a series's points."""
     size = one.size / 2 if one.marker == "." else one.size
     solid = not one.hollow and one.marker not in _OPEN
     return {
@@ -329,7 +329,7 @@ def _axis(
         "labelSeparation": 8,
     }
     if ticks:
-        # JSON strings cannot be anything else in the expression, whatever a record says.
+        # Texts are JSON strings, so that a record cannot inject code into the expression.
         values, texts = [float(at) for at in ticks], json.dumps(list(ticks.values()))
         found = f"{texts}[indexof({json.dumps(values)}, datum.value)]"
         return alt.Axis(values=values, labelExpr=found, **said)
@@ -339,9 +339,9 @@ def _axis(
 
 
 def _round_numbers(low: float, high: float) -> list[float]:
-    """Return a few round numbers between the ends of a logarithmic axis.
+    """Return a few round numbers between the limits of a logarithmic axis.
 
-    Where there are fewer than three, numbers as far apart as each other.
+    If there are fewer than three, return evenly spaced numbers.
     """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     found = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
@@ -356,7 +356,7 @@ def _round_numbers(low: float, high: float) -> list[float]:
 
 
 def _ends(panel: Panel, axis: Literal["x", "y"], size: tuple[int, int]) -> tuple[float, float]:
-    """Return the ends of an axis: as the panel says, else a little around the lines."""
+    """Return the limits of an axis: the panel's, or the range of the lines with a margin."""
     at = "xy".index(axis)
     limits = (panel.xlim, panel.ylim)[at] or (None, None)
     ends = _around(panel, at)
@@ -370,7 +370,7 @@ def _ends(panel: Panel, axis: Literal["x", "y"], size: tuple[int, int]) -> tuple
 
 
 def _around(panel: Panel, axis: int) -> tuple[float, float]:
-    """Return the ends of an axis (0 across, 1 up) that show everything, with a margin."""
+    """Return the limits of an axis (0 for x, 1 for y) that show everything, with a margin."""
     values: list[float] = [float(at) for at in (panel.xticks, panel.yticks)[axis]]
     for one in panel.lines:
         values += (one.x, one.y)[axis]
@@ -393,7 +393,7 @@ def _all_of(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
 def _legend(
     named: Mapping[str, Series], width: int, title: str
 ) -> altair.LayerChart | altair.FacetChart:
-    """Draw a line and a name for each series, in as many columns as fit."""
+    """Draw a line and a label for each series, in as many columns as fit."""
     import altair as alt
 
     column = _LINE + 26 + round(_LETTER * max(map(len, named)))

@@ -12,7 +12,7 @@ from formalbench.documents import text
 from formalbench.documents.table import Column, Sheet, T
 
 PAGE = 950
-"""What a page has room for; a wider table has a scroll bar."""
+"""Maximum width of a table on a page; a wider table gets a scroll bar."""
 
 _PADDING = 27
 
@@ -23,15 +23,15 @@ _WIDTHS = {"name": 187.0, "command": 300.0}
 _NARROW, _WIDE = frozenset("fijlrt.,:;'!|()[]/- "), frozenset("mwMW%…—@")
 
 _BREAKS = re.compile(r"\s+|(?<=[A-Za-z]-)(?=[A-Za-z])|(?=\[)")
-"""Where a browser may break; before the options of a model because `markdown.name` says so."""
+"""Places where a browser may break a line; `name` allows one before a model's options."""
 
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 def least_width(column: Column[T], items: Iterable[T]) -> float:
-    """Return the width of a column's longest word, and of the space around it.
+    """Return the width of a column's longest word, including the space around it.
 
-    Names and commands always have as much as most of them need: no name changes a table's shape.
+    Names and commands have a fixed width, so that no name changes the layout of a table.
     """
     if column.form in _WIDTHS:
         return _WIDTHS[column.form]
@@ -42,34 +42,34 @@ def least_width(column: Column[T], items: Iterable[T]) -> float:
 
 
 def _width(word: str) -> float:
-    """Return about how wide a word is in a sans-serif face of 16 pixels."""
+    """Return the approximate width of a word in a sans-serif font of 16 pixels."""
     return sum(5.0 if sign in _NARROW else 14.0 if sign in _WIDE else 8.9 for sign in word)
 
 
 U = TypeVar("U")
 
 MOST_COLUMNS = 12
-"""Of a table: with more, GitHub shows a scroll bar."""
+"""Maximum columns of a table; with more, GitHub shows a scroll bar."""
 
 
 class Markdown(str):
-    """Text that is Markdown already."""
+    """Text that is already Markdown."""
 
     __slots__ = ()
 
 
 def written(value: object) -> Markdown:
-    """Return a value as it is if it is Markdown already, else as Markdown that shows its text."""
+    """Return a value as Markdown; text that is not Markdown yet is escaped."""
     return value if isinstance(value, Markdown) else Markdown(text.markdown(str(value)))
 
 
 def code(command: str) -> Markdown:
-    """Return a command as it is, to be copied."""
+    """Return a command as code, to be copied."""
     return Markdown(f"<code>{written(command)}</code>")
 
 
 def name(shown: str) -> Markdown:
-    """Return a name that may break into two lines before the options behind it."""
+    """Return a name that may break into two lines before its options."""
     model, bracket, options = shown.partition("[")
     if not (model and options.endswith("]")):
         return written(shown)
@@ -77,30 +77,30 @@ def name(shown: str) -> Markdown:
 
 
 def link(shown: str, target: str) -> Markdown:
-    """Return a link to an address."""
+    """Return a link with the text `shown` to the address `target`."""
     return Markdown(f"[{written(shown)}]({target})")
 
 
 def bullets(lines: Iterable[str]) -> Markdown:
-    """Return lines as a list."""
+    """Return lines as a bullet list."""
     return Markdown("\n".join(f"- {written(line)}" for line in lines))
 
 
 def table(shown: Sheet[U], head: Callable[[str], str] = written, **instead: Any) -> Markdown:
-    """Return a table; one of too many columns, or too wide ones, as several below one another.
+    """Return a table; a table that is too wide is split into several below each other.
 
-    What stands below the rows comes last, and in italics.
+    The lines below the rows come last, in italics.
 
     Args:
         shown: the columns and the items.
-        head: how a heading is written.
-        instead: by a column's heading, how an item is written in it.
+        head: formats a heading.
+        instead: functions that format an item, by the heading of their column.
     """
     return Markdown("\n\n".join(_table(part, head, instead) for part in _narrow(shown)))
 
 
 def _narrow(shown: Sheet[U]) -> Iterator[Sheet[U]]:
-    """Distribute columns over tables that fit; what tells the rows apart begins each of them."""
+    """Distribute columns over tables that fit; each begins with the columns that name the rows."""
     widths = {id(column): least_width(column, shown.items) for column in shown.columns}
     names = [
         column
@@ -140,6 +140,6 @@ def _writer(column: Column[U], instead: Callable[[U], str] | None) -> Callable[[
     if instead is not None:
         return lambda item: written(instead(item))
     if column.form == "cell":
-        return column.text  # a number and our own marks: brackets alone are no link
+        return column.text  # a number and our own marks; brackets alone make no link
     write = {"command": code, "name": name}.get(column.form, written)
     return lambda item: write(column.text(item))

@@ -1,6 +1,6 @@
-"""What a reproduction found, as a document: all that its page says, and all that programs read.
+"""The results of a reproduction as a document, for its page and for programs.
 
-The page is rendered from it and from nothing else, so that the two cannot differ.
+The page is rendered only from this document, so that the two cannot differ.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ Plain = str | int | float | None
 
 
 Scale = Literal["quick", "paper"]
-"""``quick``: what two CPU cores do in minutes, an hour at most. ``paper``: as many runs, lengths,
-strings and updates as in the paper, or more."""
+"""``quick``: takes two CPU cores minutes, or an hour at most. ``paper``: at least as many runs,
+lengths, strings and updates as in the paper."""
 
 
 Verdict = Literal["holds", "differs", "approx", "cannot tell", "not run at this scale"]
-"""``approx``: a number of other data, beside the paper's for its order of magnitude alone."""
+"""``approx``: a number from other data, whose order of magnitude is compared with the paper's."""
 
 
 UNFINISHED = "cells of this scale lack runs"
-"""In a remark: the page lacks runs that belong to its scale, and the same command trains them."""
+"""Text of a remark: the page lacks runs of its scale, and the same command trains them."""
 
 
 Answer = bool | Literal["approx", "cannot tell"] | None
-"""Whether something holds; None if nothing was run that could tell, ``approx`` if other data were
-used, so that a number cannot be the paper's."""
+"""Whether a claim holds; None if no run tests it, ``approx`` if other data were used, so that the
+number cannot equal the paper's."""
 
 NOT_RUN: Verdict = "not run at this scale"
 
 
 Said = Answer | Verdict
-"""An answer, or the words for it."""
+"""An answer or its text."""
 
 
 def _in_words(answer: object) -> object:
@@ -61,7 +61,7 @@ InWords = Annotated[Said, BeforeValidator(_in_words)]
 
 
 class HasVerdict:
-    """What has a verdict."""
+    """Base class of results with a verdict."""
 
     verdict: Said
 
@@ -74,13 +74,13 @@ class HasVerdict:
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class TableCell(HasVerdict):
-    """One cell of a paper's table, beside ours.
+    """One cell of a paper's table, with the measured value.
 
     Attributes:
-        row, column: where it stands in the table.
+        row, column: its place in the table.
         paper: the paper's number, as text.
-        ours: what was measured, with its interval and the number of seeds; empty if not run.
-        verdict: whether they agree; an `Answer` is put into words.
+        ours: the measured value, with its interval and the number of seeds; empty if not run.
+        verdict: whether they agree; an `Answer` is converted to text.
     """
 
     row: str
@@ -92,13 +92,13 @@ class TableCell(HasVerdict):
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Claim(HasVerdict):
-    """One claim of the paper, compared with what was measured.
+    """One claim of the paper, compared with the measured results.
 
     Attributes:
-        claim: what is claimed.
-        paper: what the paper says or shows: a number, or where.
-        ours: what was found.
-        verdict: whether it holds here; an `Answer` is put into words.
+        claim: the claim.
+        paper: the paper's evidence: a number, or its place in the paper.
+        ours: the measured result.
+        verdict: whether the claim holds here; an `Answer` is converted to text.
     """
 
     claim: str
@@ -108,25 +108,25 @@ class Claim(HasVerdict):
 
 
 class Document(Part):
-    """Everything about one reproduction, once carried out.
+    """A finished reproduction.
 
     Attributes:
-        schema_version: of this format.
-        reproduction, title, source, about, reduced: as of `Reproduction`.
-        command: does it again.
-        scale: how much was done.
-        date: UTC, the day.
-        seconds: how long the command took.
-        took: how long the training did, in words.
-        environments: of the records or, without any, of this machine.
-        records: how many are kept beside the page; 0 if nothing was trained; None if it was
-            measured before records were kept.
-        measurements: how many steps of what was computed without training are kept there.
-        core_hours: how long one CPU core takes at the scales ``quick`` and ``paper``.
-        figure: whether there is one.
+        schema_version: version of this format.
+        reproduction, title, source, about, reduced: as in `Reproduction`.
+        command: the command that repeats it.
+        scale: the scale of the experiments.
+        date: the day, in UTC.
+        seconds: duration of the command.
+        took: duration of the training, as text.
+        environments: environments of the records or, without any, of this machine.
+        records: number of records stored beside the page; 0 if nothing was trained; None if it
+            was measured before records were stored.
+        measurements: number of stored steps that were computed without training.
+        core_hours: hours on one CPU core at the scales ``quick`` and ``paper``.
+        figure: whether it has a figure.
         holds: whether a claim holds and none differs.
-        notes: what makes these numbers stale, computed from what lies beside the page.
-        cells, claims, remarks, data: what was found.
+        notes: reasons why these numbers are stale, computed from the files beside the page.
+        cells, claims, remarks, data: the results.
     """
 
     schema_version: Literal[2] = 2
@@ -154,10 +154,10 @@ class Document(Part):
 
 
 def read_document(file: Path) -> Document:
-    """Read a document; it may have come from anybody.
+    """Read a document, which is untrusted input.
 
     Raises:
-        RequestError: one line, if it is none.
+        RequestError: one line, if the file is not a valid document.
     """
     contents = read_plain(file, MAX_BYTES, "the data of a reproduction")
     try:
@@ -168,13 +168,13 @@ def read_document(file: Path) -> Document:
 
 
 def all_hold(claims: Iterable[Said]) -> bool:
-    """Say whether one of some claims holds and none differs."""
+    """Return whether at least one claim holds and none differs."""
     given = set(claims)
     return "holds" in given and "differs" not in given
 
 
 def count_verdicts(verdicts: Iterable[Said]) -> str:
-    """Return how many of each there are, as in ``18 hold, 1 differs``."""
+    """Return the number of each verdict, such as ``18 hold, 1 differs``."""
     counts, many = Counter(verdicts), {"holds": "hold", "differs": "differ"}
     return ", ".join(
         f"{times} {verdict if times == 1 else many.get(verdict, verdict)}"

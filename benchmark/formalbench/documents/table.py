@@ -1,7 +1,7 @@
-"""Columns: what a table says of an item, once for every renderer.
+"""Columns: the contents of tables, independent of the renderer.
 
-A renderer knows markup and escaping, and nothing of what it shows: it goes through a table's
-columns, and writes the text that each has for an item.
+A renderer knows only markup and escaping: it writes the text that each column of a table returns
+for an item.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ Datum = str | int | float | None
 Form = Literal["number", "words", "name", "command", "cell"]
 
 FAILED = "⚠"
-"""Behind a cell of which a run did not finish; a renderer may write it in its own way."""
+"""Mark of a cell with a run that did not finish; a renderer may replace it."""
 
 SOME = "°"
-"""Behind a cell of which some seeds did not learn the training lengths; a renderer may write it in
-its own way."""
+"""Mark of a cell in which some seeds did not learn the training lengths; a renderer may replace
+it."""
 
 CAPPED = "‡"
-"""Behind a cell with a seed that did not learn and whose training was capped."""
+"""Mark of a cell with a seed that did not learn and whose training was capped."""
 
 DOUBTFUL = "~"
-"""Behind a cell that is weak evidence of the language (`formalbench.statistics.result`)."""
+"""Mark of a cell that is weak evidence for the language (`formalbench.statistics.result`)."""
 
 
 def share(value: float | None) -> float | None:
-    """Return a share as data has it: to six digits."""
+    """Return a share rounded to six digits, for data files."""
     return None if value is None else round(value, 6) + 0.0
 
 
@@ -47,14 +47,15 @@ class Column(Generic[T]):
     """One column of a table.
 
     Attributes:
-        heading: for people.
-        meaning: what it says, in one line.
-        text: of an item, before any escaping.
-        data: of an item, by their names in data; the first is what rows are sorted by.
+        heading: the heading.
+        meaning: the meaning of the column, in one line.
+        text: returns the text of an item, before escaping.
+        data: functions that return an item's data, by name in data files; rows are sorted by the
+            first.
         form: ``number``; ``words``; ``name`` of the row; ``command`` to copy; ``cell``, the
             accuracy on a task.
-        less: whether less of it is better.
-        below: by the name of a line below the table, what it says in this column.
+        less: whether smaller values are better.
+        below: texts in this column by the name of a line below the table.
     """
 
     heading: str
@@ -67,16 +68,16 @@ class Column(Generic[T]):
 
     @property
     def left(self) -> bool:
-        """Whether it is aligned to the left."""
+        """Whether the column is aligned to the left."""
         return self.form not in ("number", "cell")
 
     def order(self, item: T) -> float | None:
-        """Return the number that an item is sorted by in this column; None if it has none."""
+        """Return the sort key of an item in this column; None if it has none."""
         value = next((read(item) for read in self.data.values()), None)
         return None if value is None or isinstance(value, str) else float(value)
 
     def of(self, read: Callable[[U], T | None]) -> Column[U]:
-        """Return the column for other items, of each of which one of these is read, or none."""
+        """Return the column for other items; `read` returns the item of this column, or None."""
         text = _after(read, self.text, MISSING)
         data = {name: _after(read, told, None) for name, told in self.data.items()}
         return Column(
@@ -85,7 +86,7 @@ class Column(Generic[T]):
 
 
 def _after(read: Callable[[U], T | None], then: Callable[[T], V], none: V) -> Callable[[U], V]:
-    """Return a reader that reads on, unless there is nothing to read on."""
+    """Return the composition of two functions; the result is `none` if the first returns None."""
 
     def both(item: U) -> V:
         found = read(item)
@@ -97,8 +98,8 @@ def _after(read: Callable[[U], T | None], then: Callable[[T], V], none: V) -> Ca
 NO_MORE: Mapping[str, Any] = MappingProxyType({})
 
 
-# The kinds of columns there are most of. Each is read once, as text and as data; `name` is what it
-# is called in data, which is its heading unless that is given.
+# The common kinds of columns. Each has one reader for text and data; `name` is the name in data
+# files, by default the heading.
 
 
 def words(
@@ -109,7 +110,7 @@ def words(
     form: Form = "words",
     more: Mapping[str, Callable[[T], Datum]] = NO_MORE,
 ) -> Column[T]:
-    """Return a column of words; of `more` there is data alone."""
+    """Return a column of words; `more` is added to the data only."""
     data = {name or heading: read, **more}
     return Column(heading, meaning, _after(read, lambda text: text, MISSING), data, form)
 
@@ -122,7 +123,7 @@ def number(
     told: Callable[[V], str] = str,
     more: Mapping[str, Callable[[T], Datum]] = NO_MORE,
 ) -> Column[T]:
-    """Return a column of numbers, each told by a function, and a dash for none."""
+    """Return a column of numbers, formatted by a function; None becomes a dash."""
     data: dict[str, Callable[[T], Any]] = {name or heading: read, **more}
     return Column(heading, meaning, _after(read, told, MISSING), data)
 
@@ -146,7 +147,7 @@ def interval_column(
     low: str = "low",
     high: str = "high",
 ) -> Column[T]:
-    """Return a column of intervals of shares; the names of both ends are given."""
+    """Return a column of intervals of shares; `low` and `high` name the ends in data files."""
     data: dict[str, Callable[[T], Datum]] = {
         low: lambda item: share(ends(item)[0]),
         high: lambda item: share(ends(item)[1]),
@@ -156,7 +157,7 @@ def interval_column(
 
 @dataclass(frozen=True, slots=True)
 class Sheet(Generic[T]):
-    """Items under columns.
+    """A table: columns and items.
 
     Attributes:
         columns: from left to right.
@@ -178,12 +179,12 @@ class Sheet(Generic[T]):
 
     @property
     def below(self) -> dict[str, list[str | None]]:
-        """The lines below the table, by their names; None where one has nothing to say."""
+        """The lines below the table, by name; None where a line has no text for a column."""
         names = dict.fromkeys(name for column in self.columns for name in column.below)
         return {name: [column.below.get(name) for column in self.columns] for name in names}
 
     def data(self) -> list[dict[str, Datum]]:
-        """Return of each item what the columns have of it as data."""
+        """Return the data of each item from all columns."""
         return [
             {name: read(item) for column in self.columns for name, read in column.data.items()}
             for item in self.items
@@ -195,7 +196,7 @@ class Sheet(Generic[T]):
         return Sheet(kept, self.items)
 
     def also(self, *columns: Column[T]) -> Sheet[T]:
-        """Return the table with more columns, at the right."""
+        """Return the table with more columns on the right."""
         return Sheet([*self.columns, *columns], self.items)
 
     def only(self, *headings: str) -> Sheet[T]:

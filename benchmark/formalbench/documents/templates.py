@@ -1,8 +1,9 @@
-"""Documents made of templates, in which text is text: each format escapes what it would act upon.
+"""Documents from Jinja2 templates, with text escaped for the format of the document.
 
-A template is named after what it makes: ``front.md.j2``, ``board.tex.j2``, ``page.html.j2``. What
-it prints is plain text, unless the value says that it is in that format already: `Markdown`,
-`Latex`, or `markupsafe.Markup` for HTML and SVG. A field that is named and not given is an error.
+A template's name contains its format: ``front.md.j2``, ``board.tex.j2``, ``page.html.j2``. All
+values are escaped as plain text, except those with the type of that format: `Markdown`, `Latex`, or
+`markupsafe.Markup` for HTML and SVG. A field that the template uses and the caller does not pass is
+an error.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 
 
 class Latex(str):
-    """Text that is LaTeX already."""
+    """Text that is already LaTeX."""
 
     __slots__ = ()
 
@@ -41,16 +42,16 @@ class Templates:
         self._environment = cache(self._made)
 
     def render(self, template: str, /, **fields: Any) -> str:
-        """Return what a template makes of fields.
+        """Return a rendered template.
 
-        In Markdown and LaTeX blank lines in a row are one, so that a template can be airy.
+        In Markdown and LaTeX, several blank lines become one, so that templates can be spaced out.
 
         Args:
-            template: its name, as in ``front.md.j2``.
-            fields: what it prints. Text is escaped as the format asks.
+            template: the name of the template, such as ``front.md.j2``.
+            fields: the values of its fields, which are escaped for the format.
 
         Raises:
-            jinja2.UndefinedError: if it names a field that is not given.
+            jinja2.UndefinedError: if it uses a field that is not given.
         """
         form = Path(template).suffixes[-2]
         made = self._environment(form).get_template(template).render(fields)
@@ -73,7 +74,7 @@ class Templates:
 
 
 def _escape(write: Callable[[str], str], form: type[str]) -> Callable[[object], str]:
-    """Return what makes text of a value, unless it is written in the format already."""
+    """Return a function that escapes values, except those already in the format."""
 
     def escape(value: object) -> str:
         if value is None:
@@ -83,7 +84,7 @@ def _escape(write: Callable[[str], str], form: type[str]) -> Callable[[object], 
     return escape
 
 
-# What is left of HTML in a text, Jinja2 escapes.
+# Jinja2 itself escapes HTML in texts.
 _HTML = _escape(text.harmless, Markup)
 
 _ESCAPES = {

@@ -1,9 +1,8 @@
-"""Untrusted text made harmless, and numbers made text: the same for every renderer of a board.
+"""Sanitise untrusted text and format numbers, in the same way for every renderer of a board.
 
-Names, commands and hardware lines come from records that strangers wrote. Two steps
-keep them from doing harm: `harmless` takes out what no name needs (control
-characters, marks that turn the direction of reading), and each renderer escapes what
-its own format would act upon.
+Names, commands and hardware lines come from untrusted records. Two steps make them safe: `harmless`
+removes characters that no name needs (control characters, marks that change the reading direction),
+and each renderer escapes the special characters of its format.
 """
 
 from __future__ import annotations
@@ -38,15 +37,15 @@ _TOO_MANY = 10**15
 def harmless(text: str) -> str:
     """Return one line without control, invisible or right-to-left characters.
 
-    White space of any kind becomes one space; every other character that is taken out
-    leaves a replacement character, so that two different names rarely look the same.
+    Any white space becomes one space. Every other removed character becomes a replacement
+    character, so that two different names rarely look the same.
     """
     spaced = " ".join(text.split())
     return "".join(sign if _is_harmless(sign) else _REPLACEMENT for sign in spaced)
 
 
 def printable(text: str) -> str:
-    """Return text to copy: with the spaces it has, without what a terminal would act upon."""
+    """Return text to copy, with its spaces but without terminal control characters."""
     return "".join(sign if sign.isprintable() else _REPLACEMENT for sign in text)
 
 
@@ -58,7 +57,7 @@ def _is_harmless(sign: str) -> bool:
 
 
 def markdown(text: str) -> str:
-    """Return text that Markdown shows as it is, also in a cell of a table."""
+    """Escape text for Markdown, including table cells."""
     escaped = harmless(text).translate(_MARKDOWN)
     # GitHub turns bare addresses into links; a name should not be one.
     escaped = escaped.replace("://", "&#58;//")
@@ -66,18 +65,18 @@ def markdown(text: str) -> str:
 
 
 def latex(text: str) -> str:
-    """Return text that LaTeX typesets as it is."""
+    """Escape text for LaTeX."""
     return harmless(text).translate(_LATEX)
 
 
 def spreadsheet(text: str) -> str:
-    """Return text that no spreadsheet takes for a formula."""
+    """Return text that a spreadsheet does not interpret as a formula."""
     clean = harmless(text)
     return f"'{clean}" if clean.startswith(_FORMULA_STARTS) else clean
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """Return a share of one in percent: ``0.5`` is ``50.0``; None is a dash."""
+    """Return a share in percent: ``0.5`` is ``50.0``; None is a dash."""
     if share is None:
         return MISSING
     shown = f"{100.0 * share:.{digits}f}"
@@ -85,7 +84,7 @@ def percent(share: float | None, digits: int = 1) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Return an interval of shares in percent, as in ``97.5 … 100.0``."""
+    """Return an interval of shares in percent, such as ``97.5 … 100.0``."""
     if low is None or high is None:
         return MISSING
     return f"{percent(low)} … {percent(high)}"
@@ -99,23 +98,23 @@ def ranks(low: int | None, high: int | None) -> str:
 
 
 def rate(learning_rate: float | None) -> str:
-    """Return a learning rate, as in ``0.0003``; None (an exact model) is a dash."""
+    """Return a learning rate, such as ``0.0003``; None (an exact model) is a dash."""
     return MISSING if learning_rate is None else f"{learning_rate:g}"
 
 
 def count(low: int, high: int) -> str:
-    """Return a number of parameters, or its range over tasks, as in ``12.3 k``."""
+    """Return a number of parameters, or its range over tasks, such as ``12.3 k``."""
     shown = (_short(low), _short(high))
     return shown[0] if shown[0] == shown[1] else f"{shown[0]} … {shown[1]}"
 
 
 def grouped(number: int) -> str:
-    """Return a whole number with its thousands apart, as in ``4,096``."""
+    """Return an integer with thousands separators, such as ``4,096``."""
     return f"{number:,}" if number < _TOO_MANY else "over 10^15"
 
 
 def plural(times: int, noun: str) -> str:
-    """Return a count with its noun, as in ``1 record`` and ``2 records``."""
+    """Return a count with its noun, such as ``1 record`` and ``2 records``."""
     return f"{times} {noun}{'' if times == 1 else 's'}"
 
 

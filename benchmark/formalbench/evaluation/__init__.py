@@ -1,1 +1,1 @@
-"""Evaluation: fixed strings, and how a network does on them."""
+"""Evaluation: fixed sets of strings, and the scores of networks on them."""

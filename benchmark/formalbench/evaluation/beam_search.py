@@ -1,12 +1,13 @@
-"""Beam search, beside its naive reference.
+"""Beam search, and its naive reference.
 
-It shares no code with that one; tests compare the two.
+The two share no code; tests compare them.
 
-At each step every hypothesis goes on with every output, or stays as it is if it has ended; kept are
-the W with the greatest log-probability / ((5 + length) / 6)^alpha, END counted (Wu et al. 2016,
-equation 14). A beam of 1 says the likeliest symbol each time. `search_naive` is the same, slowly.
+At each step, every hypothesis is extended by every output, or kept unchanged if it has ended. The W
+hypotheses with the greatest log-probability / ((5 + length) / 6)^alpha remain, where the length
+includes END (Wu et al. 2016, equation 14). A beam of 1 chooses the most likely symbol each time.
+`search_naive` computes the same result slowly.
 
-Legend: B strings, W hypotheses of each, R = B·W rows, Q symbols said, K outputs, the last one END.
+Legend: B strings, W hypotheses of each, R = B·W rows, Q symbols so far, K outputs (the last: END).
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from formalbench.contracts.network import Kept, Stepwise
 from formalbench.contracts.protocol import Protocol
 
 Say = Callable[[Sequence[int]], Sequence[float]]
-"""From what has been said to the log-probability of each output next, END last."""
+"""Maps the symbols so far to the log-probability of each next output, END last."""
 
 
 class Hypothesis(NamedTuple):
-    """An answer, or the beginning of one.
+    """A partial or complete answer.
 
     Attributes:
         said: its symbols, without END.
-        ended: whether END was said.
-        sum: of log-probabilities.
+        ended: whether it ended with END.
+        sum: the sum of log-probabilities.
     """
 
     said: tuple[int, ...]
@@ -41,7 +42,7 @@ class Hypothesis(NamedTuple):
 
 
 def search_naive(say: Say, room: int, beam: int, length_penalty: float) -> list[int]:
-    """Return the best answer that is found; `search` says how."""
+    """Return the best answer found; see `search`."""
 
     def score(one: Hypothesis) -> float:
         length = len(one.said) + one.ended
@@ -66,10 +67,10 @@ def search_naive(say: Say, room: int, beam: int, length_penalty: float) -> list[
 
 
 class Search(NamedTuple):
-    """How answers are searched for.
+    """The settings of a search.
 
     Attributes:
-        beam: hypotheses of each string.
+        beam: number of hypotheses per string.
         length_penalty: alpha.
     """
 
@@ -77,12 +78,12 @@ class Search(NamedTuple):
     length_penalty: float = 0.0
 
     def penalty(self, lengths: Tensor) -> Tensor:
-        """Return what the log-probability of so many symbols, END counted, is divided by."""
+        """Return the divisor of the log-probability of answers, by their lengths including END."""
         return ((5 + lengths) / 6) ** self.length_penalty
 
 
 def search_of(protocol: Protocol) -> Search | None:
-    """Return how a protocol's test searches for answers; None if it does not."""
+    """Return the search settings of a protocol's test; None if it does not search."""
     test = protocol.test
     return None if test.beam is None else Search(test.beam, test.length_penalty or 0.0)
 
@@ -91,8 +92,8 @@ class Searched(NamedTuple):
     """The best hypothesis of each string.
 
     Attributes:
-        said: (B, Q) what it says, END behind it.
-        finite: (B,) whether all logits were numbers on the way.
+        said: (B, Q) its symbols, followed by END.
+        finite: (B,) whether all logits of the search were finite.
     """
 
     said: Tensor
@@ -104,10 +105,11 @@ def search(network: nn.Module, batch: Batch, room: int, how: Search) -> Searched
     """Search for the answers to a batch.
 
     Args:
-        network: answers the layout ``decoded``; step by step if it can (`Stepwise`).
+        network: a network of the layout ``decoded``, which is called step by step if it supports
+            that (`Stepwise`).
         batch: the strings.
-        room: symbols that an answer may have; then it ends.
-        how: to search.
+        room: maximum number of symbols of an answer.
+        how: the search settings.
     """
     speaker: Stepwise = network if isinstance(network, Stepwise) else _Anew(network)
     lengths = None if batch.lengths is None else batch.lengths.repeat_interleave(how.beam)
@@ -124,10 +126,10 @@ def search(network: nn.Module, batch: Batch, room: int, how: Search) -> Searched
 
 
 def searched(network: nn.Module, example: Example, room: int, outputs: int, how: Search) -> Tensor:
-    """Return logits that say what is found, 1 at each symbol of it and then at END; (B, Q, K).
+    """Return logits that encode the answers found: 1 at each symbol and then at END; (B, Q, K).
 
-    There are as many as the longest right answer and its END have, or more; NaN where a logit on
-    the way was not finite.
+    Q is at least the length of the longest correct answer including END. The logits are NaN for
+    strings with a logit that was not finite during the search.
     """
     said_BQ, finite_B = search(network, example.batch, room, how)
     more = max(0, example.decoded.shape[1] + 1 - said_BQ.shape[1])
@@ -145,7 +147,7 @@ class _Beams:
         self._how, self._end = how, like.shape[-1] - 1
         shape = (count, how.beam)
         exact = torch.promote_types(like.dtype, torch.float32)
-        # All begin as one: only the first counts.
+        # All hypotheses start equal, so only the first counts.
         self.sums_BW = torch.full(shape, -math.inf, dtype=exact, device=like.device)
         self.sums_BW[:, 0] = 0.0
         self.over_BW = torch.zeros(shape, dtype=torch.bool, device=like.device)
@@ -154,7 +156,7 @@ class _Beams:
         self.finite_B = torch.ones(count, dtype=torch.bool, device=like.device)
 
     def extend(self, logits_RK: Tensor, *, last: bool) -> Tensor:
-        """Go on with the best; return which rows they came from, (R,)."""
+        """Extend the best hypotheses; return the row that each one came from, (R,)."""
         (count, beam), outputs = self.sums_BW.shape, self._end + 1
         logits_BWK = logits_RK.to(self.sums_BW.dtype).view(count, beam, outputs)
         counts_BW = ~self.over_BW & self.sums_BW.isfinite()
@@ -171,7 +173,7 @@ class _Beams:
         parent_BW, token_BW = best_BW // outputs, best_BW % outputs
         self.sums_BW = totals_BWK.flatten(1).gather(1, best_BW)
         self.lengths_BW = lengths_BW.gather(1, parent_BW)
-        # Where a wide beam has more places than there are answers, some are of none.
+        # A wide beam can have more places than there are answers; the other places stay empty.
         self.over_BW = (token_BW == self._end) | self.sums_BW.isneginf()
         before_BWQ = self.said_BWQ.gather(1, parent_BW[..., None].expand_as(self.said_BWQ))
         self.said_BWQ = torch.cat((before_BWQ, token_BW[..., None]), dim=-1)
@@ -179,24 +181,24 @@ class _Beams:
         return (first_B1 + parent_BW).flatten()
 
     def newest(self) -> Tensor:
-        """Return the symbol that each row has said last, any if it has ended, (R,)."""
+        """Return the last symbol of each row, (R,); arbitrary if the row has ended."""
         return self.said_BWQ[..., -1].where(~self.over_BW, 0).flatten()
 
 
 class _Anew:
-    """A network that is called on all that has been said, each time."""
+    """A network that is called on the whole answer so far at each step."""
 
     def __init__(self, network: nn.Module) -> None:
         self._network = network
 
     def begin(self, batch: Batch) -> Kept:
-        """Keep the strings, their lengths and what has been said."""
+        """Return the state: the strings, their lengths and the symbols so far."""
         nothing = batch.symbols.new_zeros((len(batch.symbols), 0))
         lengths = () if batch.lengths is None else (batch.lengths,)
         return (batch.symbols, nothing, *lengths)
 
     def next(self, kept: Kept, said_B: Tensor | None) -> tuple[Tensor, Kept]:
-        """Say what may follow all that has been said."""
+        """Return the logits of the next symbol, and the new state."""
         symbols, said_BM, *lengths = kept
         if said_B is not None:
             said_BM = torch.cat((said_BM, said_B[:, None]), dim=1)

@@ -1,4 +1,4 @@
-"""The strings of tests, validation and watched curves, and their cache."""
+"""The strings of tests, validation and learning curves, and their cache."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from formalbench.contracts.source import HasFixedStrings, HasProcess, Symbols
 from formalbench.contracts.task import Task
 
 MAX_CELLS = 500
-"""Of fixed strings, for each part of a test."""
+"""Maximum cells of fixed strings for each part of a test."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Strings that are counted together.
+    """Strings that are scored together.
 
     Attributes:
-        first, last: the least and the greatest length; the same, unless it is a window.
-        examples: the strings and their answers, in the smallest integers that hold them: one
-            example of strings of one length, or several, or padded ones.
-        group: the name of the part of the test that it is of, if that has named parts.
+        first, last: the smallest and the largest length; equal, unless the cell is a window.
+        examples: the strings and their answers, in the smallest sufficient integer type: one or
+            more examples of strings with equal length, or padded strings.
+        group: the name of its part of the test; empty if the test has no named parts.
     """
 
     first: int
@@ -46,12 +46,12 @@ class Cell:
 
     @property
     def strings(self) -> int:
-        """How many there are."""
+        """The number of strings."""
         return sum(len(example.inputs) for example in self.examples)
 
     @property
     def lengths(self) -> list[int]:
-        """The length of the strings or, of a window, of each."""
+        """The length of the strings; for a window, the length of each string."""
         if self.first == self.last:
             return [self.first]
         return [length for example in self.examples for length in _string_lengths(example)]
@@ -66,11 +66,11 @@ class TestSet:
 
     @property
     def lengths(self) -> list[int]:
-        """The lengths that a chance level is the mean over: one per cell, of a window each."""
+        """The lengths that a chance level averages over: one per cell, all for a window."""
         return [length for cell in self.cells for length in cell.lengths]
 
     def chances(self, task: Task) -> tuple[float, ...]:
-        """Return the accuracy at each cell of the best answer that sees only the length."""
+        """Return the accuracy, in each cell, of the best answer that depends only on the length."""
         levels = iter(task.chance(self.lengths).by_length)
         found = (list(islice(levels, len(cell.lengths))) for cell in self.cells)
         return tuple(math.fsum(each) / len(each) for each in found)
@@ -105,12 +105,12 @@ def spread(lengths: Sequence[int], count: int | str) -> list[int]:
         return available[-1:]
     last = len(available) - 1
     steps = int(count) - 1
-    # Rounded half up in integers, so that no float decides which length is tested.
+    # Integer arithmetic, rounding half up, so that lengths do not depend on float rounding.
     return [available[(2 * index * last + steps) // (2 * steps)] for index in range(steps + 1)]
 
 
 def split_lengths(task: Task, split: str) -> list[int]:
-    """Return the lengths of the ``train`` or ``test`` split at which there are strings.
+    """Return the lengths of the ``train`` or ``test`` split for which strings exist.
 
     Raises:
         RequestError: if there are none.
@@ -124,7 +124,7 @@ def split_lengths(task: Task, split: str) -> list[int]:
 
 
 def check_process(task: Task, protocol: Protocol) -> None:
-    """Refuse a protocol that trains or tests on what a process generates, if a task has none.
+    """Refuse a protocol that uses strings from a generating process, if the task has none.
 
     Raises:
         RequestError: one line.
@@ -141,13 +141,13 @@ def check_process(task: Task, protocol: Protocol) -> None:
 def check_lengths(
     model: str, lengths: tuple[int, int | None], task: Task, protocol: Protocol
 ) -> None:
-    """Refuse to train a network that is not made for strings as long as those it would meet.
+    """Refuse to train a network that does not support the string lengths of a protocol.
 
     Args:
-        model: its name, in the error.
-        lengths: the least and the greatest that it is made for (`Traits.lengths`).
-        task: what it would train and be tested on.
-        protocol: how.
+        model: the model's name, for the error.
+        lengths: the smallest and the largest length that it supports (`Traits.lengths`).
+        task: the task to train and test on.
+        protocol: the protocol.
 
     Raises:
         RequestError: one line.
@@ -163,20 +163,20 @@ def check_lengths(
 
 
 def test_set(task: Task, protocol: Protocol) -> TestSet:
-    """Return the test set: a function of (task, version, parameters, cell), and nothing else."""
+    """Return the test set, a function of the task, its version and parameters, and the cells."""
     return _tests(task, protocol, ("test",))
 
 
 def fresh_set(task: Task, protocol: Protocol, seed: int) -> TestSet:
-    """Return strings like the test set's, lengths and numbers alike, that no run was tested on.
+    """Return a new test set with the same lengths and numbers of strings as the original.
 
     Args:
-        task: what they are of.
-        protocol: says which lengths, and how many strings.
-        seed: another one, other strings.
+        task: the task.
+        protocol: sets the lengths and the numbers of strings.
+        seed: the random seed of the strings.
 
     Raises:
-        RequestError: if there are no others, since a task's strings are fixed.
+        RequestError: if the task has a fixed set of strings.
     """
     if has_fixed_test(task):
         raise RequestError(f"task {task.name} has only test strings")
@@ -193,20 +193,20 @@ def _tests(task: Task, protocol: Protocol, key: Sequence[object]) -> TestSet:
 
 
 def is_window(task: Task, protocol: Protocol) -> bool:
-    """Say whether the test is one cell, that a task's process generates."""
+    """Return whether the test is one cell of strings from the task's generating process."""
     return protocol.test.tokens is not None and not has_fixed_test(task)
 
 
 def has_fixed_test(task: Task) -> bool:
-    """Say whether a task is tested on strings that are there, and not on drawn ones."""
+    """Return whether a task has a fixed set of test strings, instead of sampled ones."""
     return isinstance(task.of("test").source, HasFixedStrings)
 
 
 def cell_lengths(task: Task, protocol: Protocol) -> list[int]:
-    """Return the lengths of a protocol's test cells; where the strings are fixed, all there are.
+    """Return the lengths of a protocol's test cells; for fixed strings, all available lengths.
 
     Raises:
-        RequestError: if there are no strings of a length that it names, or of any.
+        RequestError: if a length of the protocol has no strings, or no length has any.
     """
     task = task.of("test")
     asked = protocol.test.lengths
@@ -220,7 +220,7 @@ def cell_lengths(task: Task, protocol: Protocol) -> list[int]:
 
 
 def validation_set(task: Task, protocol: Protocol) -> TestSet:
-    """Return the in-distribution strings by which checkpoints are selected."""
+    """Return the in-distribution strings that select checkpoints."""
     task = task.of("validation")
     if protocol.validation.tokens is not None:
         return _draw_window(task, ("validation",), task.splits.train, protocol.validation.tokens)
@@ -232,9 +232,9 @@ def validation_set(task: Task, protocol: Protocol) -> TestSet:
 
 
 def train_set(task: Task, protocol: Protocol) -> TestSet:
-    """Return strings of the training split: at each of its lengths as many as validation has.
+    """Return strings of the training split, per length as many as the validation set has.
 
-    Fixed strings are all there.
+    If the strings are fixed, all are returned.
     """
     task = task.of("train")
     lengths = split_lengths(task, "train")
@@ -244,10 +244,10 @@ def train_set(task: Task, protocol: Protocol) -> TestSet:
 
 
 def watch_set(task: Task, watch: Watch) -> TestSet:
-    """Return the strings that a run is watched on.
+    """Return the strings of a run's learning curves.
 
     Raises:
-        RequestError: if there are none at one of the lengths.
+        RequestError: if one of the lengths has no strings.
     """
     task = task.of("test")
     for length in watch.lengths:
@@ -272,11 +272,12 @@ def _fixed(
     *,
     tokens: int | None = None,
 ) -> TestSet:
-    """Return the strings that a source has, each once; of a group and a length `most`, if given.
+    """Return the distinct strings of a source; at most `most` per group and length, if given.
 
-    Of a group with very many lengths several make up a cell, so that a record stays small; of one
-    whose strings are tested together all do, and `most` is of the group. With `tokens`, `most` is
-    as many as have about so many tokens: at the longest length or, together, in all.
+    If a group has very many lengths, a cell combines several, so that records stay small. If the
+    strings of a group are tested together, one cell has all, and `most` applies to the group. With
+    `tokens`, `most` is the number of strings with about this many tokens, at the longest length or
+    for strings that are tested together in total.
     """
     cells = []
     for group in source.groups:
@@ -295,7 +296,7 @@ def _fixed(
 
 
 def _within(found: Sequence[tuple[int, Symbols]], tokens: int, *, together: bool) -> int:
-    """Return how many strings have about so many tokens, and at least one."""
+    """Return the number of strings that have about `tokens` tokens; at least 1."""
     if not together:
         return max(1, tokens // max(length for length, _ in found))
     every = sum(strings_BN.size for _, strings_BN in found)
@@ -303,14 +304,14 @@ def _within(found: Sequence[tuple[int, Symbols]], tokens: int, *, together: bool
 
 
 def _few(strings_BN: Symbols, most: int | None) -> Symbols:
-    """Return at most so many strings, evenly spread over all."""
+    """Return at most `most` strings, evenly spread over all."""
     if most is None or len(strings_BN) <= most:
         return strings_BN
     return strings_BN[np.arange(most) * len(strings_BN) // most]
 
 
 def _few_of_all(found: list[tuple[int, Symbols]], most: int | None) -> list[tuple[int, Symbols]]:
-    """Return at most so many strings of all lengths together, evenly spread over all."""
+    """Return at most `most` strings over all lengths, evenly spread over all strings."""
     sizes = [len(strings_BN) for _, strings_BN in found]
     count = sum(sizes)
     if most is None or count <= most:
@@ -327,7 +328,7 @@ def _few_of_all(found: list[tuple[int, Symbols]], most: int | None) -> list[tupl
 def _draw_window(
     task: Task, key: Sequence[object], window: tuple[int, int], tokens: int
 ) -> TestSet:
-    """Draw a window as one cell: the strings of each length in the order they were drawn in."""
+    """Sample a window as one cell; strings of each length are in the order of sampling."""
     stream = task.stream(*key, "window", *window, tokens)
     examples = task.sample_window(stream, window, tokens)
     return TestSet((Cell(*window, tuple(example.map(_small) for example in examples)),))
@@ -341,7 +342,7 @@ def _string_lengths(example: Example) -> Iterator[int]:
 
 
 def _small(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return integers in the smallest type that holds them: every length of a task fits."""
+    """Return integers in the smallest sufficient type, so that every length of a task fits."""
     if array.dtype.kind not in "iu" or array.size == 0:
         return array
     kinds = (np.min_scalar_type(int(array.min())), np.min_scalar_type(int(array.max())))
@@ -352,19 +353,19 @@ _KNOWN = "known."
 
 
 def saved_test_set(task: Task, source: object, protocol: Protocol) -> TestSet:
-    """Return a test set from the cache; draw it and put it there if it is not.
+    """Return a test set from the cache; if it is missing, sample it and add it to the cache.
 
-    Fixed strings are there already, and not put there once more.
+    Fixed strings are stored by the task and are not cached.
 
     Args:
-        task: what it is of.
-        source: what else says which task this is, as JSON: where its code came from.
-        protocol: says which lengths, and how many strings.
+        task: the task.
+        source: further JSON data that identifies the task: the source of its code.
+        protocol: sets the lengths and the numbers of strings.
     """
     if has_fixed_test(task):
         return test_set(task, protocol)
     name = (task.name, task.version, dict(task.parameters), source)
-    metrics = [metric.name for metric in task.metrics]  # they know things of strings
+    metrics = [metric.name for metric in task.metrics]  # test sets contain data for metrics
     code = code_digest(task, task.source, task.objective, *task.metrics)
     asked = _asked(task, protocol)
     key = json.dumps([__version__, name, metrics, code, *asked], sort_keys=True)
@@ -378,7 +379,7 @@ def saved_test_set(task: Task, source: object, protocol: Protocol) -> TestSet:
 
 
 def _asked(task: Task, protocol: Protocol) -> list[Any]:
-    """Return what of a protocol decides a test set."""
+    """Return the parts of a protocol that determine a test set."""
     test = protocol.test
     if test.tokens is not None:
         return ["window", task.splits.test, test.tokens]
@@ -386,7 +387,7 @@ def _asked(task: Task, protocol: Protocol) -> list[Any]:
 
 
 def unpack_test_set(contents: bytes) -> TestSet | None:
-    """Return the test set that a file holds; None if this version of a library cannot read it."""
+    """Return the test set in a file; None if the installed libraries cannot read it."""
     try:
         with np.load(io.BytesIO(contents), allow_pickle=False) as data:
             arrays = {name: data[name] for name in data.files}

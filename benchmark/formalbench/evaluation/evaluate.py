@@ -1,6 +1,6 @@
 """Score a network on a test set.
 
-Legend: B strings, M answers at most, K outputs, the last of which is END.
+Legend: B strings, M maximum number of answers, K outputs, the last one is END.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from formalbench.metrics.accuracy import predicted_class
 
 
 def decode(network: nn.Module, batch: Batch, steps: int) -> tuple[Tensor, Tensor]:
-    """Return what a network says of itself, the likeliest answer each time.
+    """Decode greedily: return a network's most likely answer at each step.
 
     Returns:
-        (B, steps) answers, zeros where it has ended; and (B, steps+1), where it has ended before.
+        Answers (B, steps), zero after the end; and a mask (B, steps+1), True after the end.
     """
     count, device = len(batch.symbols), batch.symbols.device
     said_BM = batch.symbols.new_zeros((count, steps))
     over_BM = torch.zeros((count, steps + 1), dtype=torch.bool, device=device)
     for step in range(steps):
         logits_BK = network(Batch(batch.symbols, batch.lengths, said_BM[:, :step]))[:, step]
-        # Of what is not finite the class is K, no answer: that ends, too.
+        # Logits that are not finite give the class K, no answer, which also ends the string.
         next_B = predicted_class(logits_BK)
         over_B = over_BM[:, step] | (next_B >= logits_BK.shape[1] - 1)
         said_BM[:, step] = torch.where(over_B, 0, next_B)
@@ -49,8 +49,8 @@ def decode(network: nn.Module, batch: Batch, steps: int) -> tuple[Tensor, Tensor
 def answered_freely(network: nn.Module, example: Example) -> Tensor:
     """Return the logits of a network given its own answers so far, (B, M+1, K).
 
-    As many steps are taken as the longest right answer has: one that goes on is wrong already
-    where it should have ended. One that has ended goes on saying END.
+    The number of steps is the length of the longest correct answer, since a longer answer is wrong
+    at the place where it should have ended. After its end, an answer is filled with END.
     """
     said_BM, over_BM = decode(network, example.batch, example.decoded.shape[1])
     logits: Tensor = network(example.batch._replace(decoded=said_BM))
@@ -64,34 +64,34 @@ MAX_SYMBOLS = 1 << 15
 
 
 MAX_PAIRS = 1 << 24
-"""Pairs of positions per batch, which is what an attention matrix takes, per head."""
+"""Pairs of positions per batch: the size of an attention matrix, per head."""
 
 
 MAX_LOGITS = 1 << 27
-"""Logits per batch, 512 MiB in fp32: a string of 8,192 tokens has more where there are 16,384."""
+"""Logits per batch, 512 MiB in fp32: one string of 8,192 tokens exceeds it with 16,384 outputs."""
 
 
 WHOLE = 16
-"""Strings per batch are a multiple of so many where they can be. Of 65 a recurrent network of
-width 256 takes 1.16 times as long per string as of 64 (measured): matrix products have an edge."""
+"""Batch sizes are a multiple of this number where possible. With 65 strings, a recurrent network of
+width 256 takes 1.16 times as long per string as with 64 (measured)."""
 
 
 class NotFiniteError(ArithmeticError):
-    """A logit was not finite: an error, never a wrong answer."""
+    """A logit was not finite; this is an error, not a wrong answer."""
 
 
 @dataclass(frozen=True)
 class CellScore:
-    """How a network did on one cell.
+    """The score of a network on one cell.
 
     Attributes:
-        first, last: the least and the greatest length of the strings.
-        strings: how many there were.
-        measures: of the task's metrics, the primary one's first.
-        group: the name of the part of the test that the cell is of.
-        finite: whether every logit was; if not, the measures are those of a network that gives
-            every answer the same logits, and only their counts mean something.
-        states: what those metrics of plugins added up that are no means, for `pooled`.
+        first, last: the smallest and the largest length of the strings.
+        strings: the number of strings.
+        measures: measures of the task's metrics, the primary one first.
+        group: the name of the cell's part of the test.
+        finite: whether every logit was finite; if not, the measures are those of a network that
+            gives every answer the same logits, and only their counts are meaningful.
+        states: accumulated states of plugin metrics that are not means, for `pooled`.
     """
 
     first: int
@@ -104,7 +104,7 @@ class CellScore:
 
 
 class _Job(NamedTuple):
-    """Some strings of a cell: its index, and they themselves."""
+    """The index of a cell, and some of its strings."""
 
     cell: int
     example: Example
@@ -125,19 +125,19 @@ def evaluate(
     """Score a network on every cell.
 
     Args:
-        network: called on batches of one length or, if its traits say so, padded ones; no length
-            costs more than its own strings.
-        task: says how it is judged.
-        test_set: what to answer.
-        device: where the network is.
-        threads: batches at a time, each computed by one thread on a CPU, so that their number
-            changes no result.
-        precision: of the forward pass, as a protocol says it.
-        alive: called now and then.
-        how: answers that are said step by step are searched for; None for the likeliest symbol each
-            time.
-        by_cell: whether a cell with a logit that is NaN or infinite is marked (`CellScore.finite`)
-            and the others are scored, instead of none.
+        network: called on batches of strings with one length or, if its traits allow it, padded
+            batches.
+        task: defines the metrics.
+        test_set: the strings.
+        device: the device of the network.
+        threads: parallel batches, each computed by one CPU thread, so that their number changes no
+            result.
+        precision: of the forward pass, one of a protocol's values.
+        alive: called from time to time, to report progress.
+        how: the search for answers of several symbols; None to choose the most likely symbol at
+            each step.
+        by_cell: whether to mark a cell with a logit that is NaN or infinite (`CellScore.finite`)
+            and score the other cells, instead of raising an error.
 
     Raises:
         NotFiniteError: if any logit is NaN or infinite, unless `by_cell`.
@@ -151,7 +151,7 @@ def evaluate(
     def judge(job: _Job) -> list[State]:
         alive()
         try:
-            with forward_in(precision, device):  # holds for one thread
+            with forward_in(precision, device):  # applies to this thread only
                 return _judge(network, task, test_set.cells[job.cell], job.example, device, how)
         except NotFiniteError:
             if not by_cell:
@@ -191,7 +191,7 @@ def blank(task: Task) -> nn.Module:
 
 
 def total(scores: Sequence[CellScore]) -> CellScore:
-    """Return the score on all cells, every answer counting the same."""
+    """Return the score over all cells, with equal weight per answer."""
     return CellScore(
         min(score.first for score in scores),
         max(score.last for score in scores),
@@ -201,9 +201,10 @@ def total(scores: Sequence[CellScore]) -> CellScore:
 
 
 def pooled(task: Task, scores: Sequence[CellScore]) -> dict[str, Measure]:
-    """Return the metrics of plugins that are no means, over all finite cells together.
+    """Return the plugin metrics that are not means, over all finite cells together.
 
-    The mean of F1 over cells is not F1: each is finished once, of what all cells added up to.
+    Such metrics cannot be averaged over cells (the mean of F1 is not F1), so each is computed once
+    from the sum of all states.
     """
     found: dict[str, Measure] = {}
     for metric in task.extra_metrics:
@@ -224,7 +225,7 @@ def _fitting(network: nn.Module, task: Task, cell: Cell, beam: int) -> Iterator[
         for part in [example] if padding else split(example, task.layout):
             said = 0 if part.decoded is None else part.decoded.shape[1]
             logits = 1 if task.layout == "last" else part.length + said
-            # Each hypothesis takes as much as a string.
+            # Each hypothesis takes as much memory as a string.
             most = batches(len(part.inputs), part.length + said, logits * task.outputs, beam)
             for rows in most:
                 yield part.rows(rows)
@@ -264,11 +265,11 @@ def _judge(
     device: torch.device,
     how: Search | None,
 ) -> list[State]:
-    """Return what the metrics make of a network's answers to some strings of a cell."""
+    """Return the metric states of a network's answers to some strings of a cell."""
     length = cell.last if cell.first == cell.last else example.length
     example = tensors(example, device)
     longer = example
-    if task.layout == "decoded":  # first: the forced pass shows a network the right answers
+    if task.layout == "decoded":  # first, since the forced pass shows the network the right answers
         free = _freely(network, task, example, how)
         longer = _as_long(example, free.shape[1])
         free = _finite(free, longer, length)
@@ -286,17 +287,17 @@ def _judge(
 
 
 def _freely(network: nn.Module, task: Task, example: Example, how: Search | None) -> Tensor:
-    """Return the logits of a network given its own answers so far, (B, M+1, K) or more of them."""
+    """Return the logits of a network given its own answers so far, (B, M+1 or more, K)."""
     room = task.objective.room(example)
     if room is None and how is None:
         return answered_freely(network, example)
-    if room is None:  # one that would go on must not be ended where it is right
+    if room is None:  # a longer answer must not be cut where it is right
         room = example.decoded.shape[1] + 1
     return searched(network, example, room, task.outputs, how or Search())
 
 
 def _as_long(example: Example, answers: int) -> Example:
-    """Return an example with room for more answers, of which none counts."""
+    """Return an example with room for more answers, which are not scored."""
     more = answers - example.targets.shape[1]
     if not more:
         return example
@@ -305,10 +306,10 @@ def _as_long(example: Example, answers: int) -> Example:
 
 
 def _finite(logits: Tensor, example: Example, length: int) -> Tensor:
-    """Return logits in fp32 or more.
+    """Return logits in fp32 or higher precision.
 
     Raises:
-        NotFiniteError: if one that counts is NaN or infinite.
+        NotFiniteError: if a logit that is scored is NaN or infinite.
     """
     logits = logits.float() if logits.dtype == torch.bfloat16 else logits
     asked = logits if example.scored is None else logits[example.scored]
@@ -318,9 +319,9 @@ def _finite(logits: Tensor, example: Example, length: int) -> Tensor:
 
 
 def batches(count: int, length: int, logits: int = 1, times: int = 1) -> Iterator[slice]:
-    """Cut `count` strings of one length, with so many logits each, into batches that fit.
+    """Yield slices of `count` strings of one length as batches that fit in memory.
 
-    With `times` a string takes the place of so many.
+    Each string has `logits` logits, and takes the memory of `times` strings.
     """
     symbols, pairs = MAX_SYMBOLS // max(length, 1), MAX_PAIRS // max(length, 1) ** 2
     size = min(symbols // times, pairs // times, MAX_LOGITS // max(logits, 1))

@@ -1,1 +1,1 @@
-"""Running: from a request to a plan, from a plan to units of work, from units to records."""
+"""Run benchmarks: a request becomes a plan, a plan becomes units of work, units write records."""

@@ -1,4 +1,4 @@
-"""The networks of a unit's runs: trained together, built by hand, or of weights that are kept."""
+"""Networks of a unit's runs: trained together, built exactly, or loaded from stored weights."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ if TYPE_CHECKING:
     from formalbench.running.plan import Run
 
 MOST_PACKAGES = 32
-"""Packages that a record names."""
+"""Packages whose versions a record lists."""
 
 ReportRun = Callable[[str, Progress], None]
-"""Called with a run's `test_id` and how far it is."""
+"""Called with a run's `test_id` and its progress."""
 
 
 def take_kept(host: PluginHost, store: Store, result: RunResult, device: torch.device) -> bool:
-    """Give a run the weights that one of equal `train_id` kept, if there are any.
+    """Load weights that a run with the same `train_id` stored; return whether there were any.
 
-    What does not fit (a table of positions for longer test strings, say) is trained anew.
+    If they do not fit the network (such as a position table for longer strings), it is retrained.
     """
     run = result.run
     if run.learning_rate is None:
         return False
     for record, path in store.trained(run):
         if run.protocol.watch not in (None, record.protocol.watch):
-            continue  # nobody looked while it trained
+            continue  # no curves were recorded while it trained
         try:
             result.network = load_network(host, record, path, run.protocol).to(device)
             result.kept = record, path.read_bytes()
@@ -75,9 +75,9 @@ def train_runs(
     *,
     debug: bool = False,
 ) -> None:
-    """Train runs together; if that fails, in halves, until only the guilty one fails.
+    """Train runs together; on failure, split them in halves until only the faulty run fails.
 
-    A cohort larger than was foreseen for the device's memory is thus halved until it fits.
+    A cohort that exceeds the device's memory is also halved until it fits.
     """
     try:
         _train_together(host, store, results, device, report)
@@ -86,7 +86,7 @@ def train_runs(
         if len(results) == 1:
             results[0].fail(failure_of(error, host, debug=debug))
             return
-    # Not in the handler: as long as there is the error, so is all memory that its frames hold.
+    # Outside the handler: while the error exists, its frames keep their memory.
     half = len(results) // 2
     for part in (results[:half], results[half:]):
         train_runs(host, store, part, device, report, debug=debug)
@@ -141,7 +141,7 @@ def _train_together(
             done = trainer.train_cohort(part)
         except PLUGIN_FAILURES:
             if len(part.members) > 1:
-                checkpointer.forget()  # they go on in halves, to other numbers
+                checkpointer.forget()  # the halves train separately, with different rounding
             raise
         for member, trained in zip(part.members, done, strict=True):
             if result := by_member.get((member.learning_rate, member.seed)):
@@ -150,10 +150,10 @@ def _train_together(
 
 
 def _parts(cohort: trainer.Cohort, key: str) -> Iterator[Checkpointer]:
-    """Divide runs into those that train together: saved cohorts that hold some, then the rest.
+    """Yield the runs that train together: saved cohorts that contain some of them, then the rest.
 
-    A saved cohort goes on whole, even if somebody asks for few of its runs: the numbers of each
-    depend, in their last digits, on all.
+    A saved cohort resumes as a whole, even if only some of its runs are requested: rounding makes
+    the last digits of each run depend on all of them.
     """
     left = {(member.learning_rate, member.seed): member for member in cohort.members}
     for saved in saved_cohorts(key):
@@ -177,7 +177,7 @@ def _note(result: RunResult, trained: trainer.Trained) -> None:
 
 
 def _note_code(results: Sequence[RunResult], parts: list[object]) -> str:
-    """Note of what code runs are, and return the digest of its source."""
+    """Note the code and package versions of runs, and return the digest of the source."""
     source, packages = code_digest(*parts), packages_of(parts)
     for result in results:
         result.source, result.packages = source, packages
@@ -185,7 +185,7 @@ def _note_code(results: Sequence[RunResult], parts: list[object]) -> str:
 
 
 def _key(run: Run, device: torch.device, code: str) -> str:
-    """Return what decides the numbers and the curves of a run, but for its rate and its seed."""
+    """Return everything that determines a run's results and curves except its rate and seed."""
     watch = run.protocol.watch
     return json.dumps(
         [
@@ -198,18 +198,18 @@ def _key(run: Run, device: torch.device, code: str) -> str:
     )
 
 
-# What code a run is of.
+# The code that a run depends on.
 
 
 def parts_of(task: Task, network: nn.Module, recipe: Recipe | None) -> list[object]:
-    """Return the objects whose code decides a run's numbers.
+    """Return the objects whose code determines a run's results.
 
     Args:
-        task: what it trains on.
-        network: what it trains.
-        recipe: what its protocol names; None of a model that is not trained.
+        task: the task of the run.
+        network: the network of the run.
+        recipe: the resolved parts of its protocol; None for a model that is not trained.
     """
-    # A backbone stands inside a readout; the library's own layers are not anybody's code here.
+    # A readout contains the backbone; layers of torch itself are not the run's code.
     parts = [one for one in network.modules() if not type(one).__module__.startswith("torch.")]
     trains: list[object] = []
     if recipe:
@@ -221,10 +221,10 @@ def parts_of(task: Task, network: nn.Module, recipe: Recipe | None) -> list[obje
 def packages_of(parts: list[object]) -> dict[str, str]:
     """Return the versions of the packages that plugins imported, by distribution.
 
-    Of a library whose network a plugin took whole, it is the library's own.
+    If a plugin uses a library's network unchanged, these are the imports of that library.
 
     Args:
-        parts: `parts_of` a run; formalbench's own code among them does not count.
+        parts: the result of `parts_of`; formalbench's own code is ignored.
     """
     found: dict[str, str] = {}
     for package in sorted({type(one).__module__.partition(".")[0] for one in parts}):
@@ -236,12 +236,12 @@ def packages_of(parts: list[object]) -> dict[str, str]:
 
 
 def _imported_by(package: str) -> dict[str, str]:
-    """Return the versions of what a package and its modules import, as far as it was imported."""
+    """Return the versions of the packages that a package's loaded modules import."""
     names: set[str] = set()
     for key, module in [*sys.modules.items()]:
         file = getattr(module, "__file__", None)
         if key.partition(".")[0] == package and file is not None and file.endswith(".py"):
-            with contextlib.suppress(OSError, SyntaxError):  # deleted or half saved since
+            with contextlib.suppress(OSError, SyntaxError):  # deleted or half saved
                 names |= _imports(file)
     used = (names & sys.modules.keys()) - {package, *_own_packages()}
     found = {dist for name in used for dist in _distributions().get(name, ())}
@@ -250,7 +250,7 @@ def _imported_by(package: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1024)
 def _imports(file: str) -> frozenset[str]:
-    """Return the top-level names that a Python file imports, anywhere in it.
+    """Return the top-level names that a Python file imports anywhere.
 
     Raises:
         OSError: if it cannot be read.
@@ -267,14 +267,14 @@ def _imports(file: str) -> frozenset[str]:
 
 @lru_cache
 def _own_packages() -> frozenset[str]:
-    """Return formalbench's own packages; one installed for editing lists no others of its files."""
+    """Return formalbench's own packages; an editable installation lists no other files."""
     entries = metadata.distribution(PROJECT).entry_points
     return frozenset(entry.value.partition(".")[0] for entry in entries)
 
 
 @lru_cache
 def _libraries() -> frozenset[str]:
-    """Return the installed packages that are no plugins."""
+    """Return the installed packages that are not plugins."""
     plugins = {point.value.partition(".")[0] for point in metadata.entry_points(group=PROJECT)}
     return frozenset(_distributions()) - plugins - _own_packages()
 

@@ -1,4 +1,4 @@
-"""Hand units to an executor, retry lost ones, collect their records."""
+"""Submit units to an executor, retry lost ones, collect their records."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ if TYPE_CHECKING:
 
 
 PATIENCE = 120.0
-"""Seconds that nothing may be heard from a unit, beyond the time that its runs may train for."""
+"""Seconds that a unit may be silent, in addition to the time limit of its runs."""
 
 POLL = 0.2
-"""Seconds between two looks at how far the units are."""
+"""Seconds between two checks of the units' progress."""
 
 FOLLOWED = 0.01
-"""The same for each unit in flight; beyond twenty of them it counts."""
+"""The same per unit in flight; this limit is the longer one for more than twenty units."""
 
 MAX_TRIES = 2
-"""How often a unit is tried whose worker is lost."""
+"""Maximum number of attempts for a unit whose worker is lost."""
 
 
 @dataclass
 class InFlight:
-    """A unit that an executor has.
+    """A unit that was submitted to an executor.
 
     Attributes:
         unit: the unit.
-        tries: how often it was handed over, this time included.
-        heard: when it was last heard of; None if it may still be waiting, on whatever machine.
-        follower: reads how far it is; set as it is handed over.
+        tries: number of submissions, including this one.
+        heard: time of its last event; None if it may still be queued.
+        follower: reads its progress; set when the unit is submitted.
     """
 
     unit: Unit
@@ -67,26 +67,26 @@ class InFlight:
 
     @property
     def silence(self) -> float | None:
-        """How long nothing may be heard of it; None if its protocol has no time limit."""
+        """Seconds that the unit may be silent; None if its protocol has no time limit."""
         limit = self.unit.runs[0].protocol.time_limit
         return None if limit is None else limit * len(self.unit.runs) + PATIENCE
 
     def is_overdue(self) -> bool:
-        """Say whether nothing was heard of it for too long."""
+        """Whether the unit was silent for too long."""
         silent = None if self.heard is None else time.monotonic() - self.heard
         return silent is not None and self.silence is not None and silent > self.silence
 
 
 class Dispatcher:
-    """Hands the runs of a plan over as units, and takes what comes of them.
+    """Submits the runs of a plan as units, and collects their records.
 
     Args:
         host: the plugins.
-        store: where records go.
-        options: where, and by what.
+        store: where records are written.
+        options: devices, executor and its options.
         cohorts: the runs of each model on each task.
-        first: what `least_of` says of the first of them.
-        preflight: says it of the others.
+        first: the value of `least_of` for the first cohort.
+        preflight: computes it for the others.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Dispatcher:
         first: int | None,
         preflight: Preflight,
     ) -> None:
-        own_commit()  # before anything runs, as a failure may need it hours later
+        own_commit()  # before anything runs: the commit may have changed when a failure needs it
         self.host, self.store, self.options = host, store, options
         self.jobs = options.jobs or 1
         self.cohorts, self.first, self.preflight = cohorts, first, preflight
@@ -113,7 +113,7 @@ class Dispatcher:
         self.followed = 0.0
 
     def run(self) -> dict[RunKey, Record]:
-        """Do everything, and return the records."""
+        """Do all runs, and return their records."""
         self.executor, self.provider = self._make_executor()
         try:
             with sharing(self.host), temporary_folder("progress") as self.folder:
@@ -126,7 +126,7 @@ class Dispatcher:
                 self.host.warn(f"{jobs} left; the same command finds them again{ends}")
             raise
         finally:
-            # Ends what is in flight at once, if anything is: it is lost, as by any kill.
+            # Units in flight are killed at once, and their work is lost.
             with self.host.blaming(self.provider):
                 self.executor.shutdown(wait=False, cancel_futures=True)
         return self.records
@@ -145,7 +145,7 @@ class Dispatcher:
         return made, entry.plugin
 
     def _can_be_here(self) -> bool:
-        """Say whether this process may do it: one thing at a time, and by no stranger's code."""
+        """Return whether this process may run the units: one at a time, formalbench's code only."""
         if self.host.runs_local_code() or any(cohort[0].strangers for cohort in self.cohorts):
             return False
         parts = divided(self.cohorts[0], self.workplace.device, self.first)
@@ -154,7 +154,7 @@ class Dispatcher:
     # From runs to units.
 
     def _units(self) -> Iterator[Unit]:
-        """Make units when their turn comes, so that one network is built at a time."""
+        """Yield units lazily, so that one network is built at a time."""
         device = self.workplace.device
         cores = max(self.options.threads, usable_cores() // self.jobs) if device == "cpu" else 1
         for index, cohort in enumerate(self.cohorts):
@@ -180,7 +180,7 @@ class Dispatcher:
                 )
 
     def _as_held(self, part: tuple[Run, ...]) -> list[tuple[Run, ...]]:
-        """Divide a part by what works on its runs already, from an earlier session."""
+        """Divide a part by the jobs of an earlier session that already work on its runs."""
         if not isinstance(self.executor, DetachedExecutor):
             return [part]
         held: dict[str | None, list[Run]] = {}
@@ -190,7 +190,7 @@ class Dispatcher:
         return [tuple(runs) for runs in held.values()]
 
     def _next(self) -> tuple[Unit, int] | None:
-        """Return a unit to hand over, and for the how-manieth time; None if there is none now."""
+        """Return the next unit to submit and the number of the attempt; None if there is none."""
         if self.stopped:
             return None
         for index, (unit, _) in enumerate(self.waiting):
@@ -203,12 +203,12 @@ class Dispatcher:
         return None
 
     def _trains_now(self, unit: Unit) -> bool:
-        """Say whether a run of a unit is training for another test; then its weights will do."""
+        """Return whether a run with the same training is in flight; its weights can be reused."""
         now = {run.train_id for flight in self.running.values() for run in flight.unit.runs}
         return any(run.train_id in now for run in unit.runs if run.learning_rate is not None)
 
     def _hand_over(self) -> bool:
-        """Hand units over until as many as wanted are at work; say whether any was."""
+        """Submit units until enough are in flight; return whether any was submitted."""
         before = self.handed
         while len(self.running) < self.jobs and (following := self._next()):
             self.handed += 1
@@ -216,7 +216,7 @@ class Dispatcher:
             path = Path(self.folder) / f"{self.handed}.jsonl"
             if isinstance(self.executor, DetachedExecutor):
                 path = self.executor.progress_file(unit.names)
-            # Ours begin at once; another's may wait for its turn before they do.
+            # The local executor starts units at once; another one may queue them.
             begun = time.monotonic() if self.options.executor in ("", "local") else None
             flight = InFlight(unit, tries, begun)
             flight.follower = Follower(path, partial(self._hear, flight))
@@ -227,12 +227,12 @@ class Dispatcher:
         with self.host.blaming(self.provider):
             try:
                 return self.executor.submit(work, unit)
-            except BrokenExecutor:  # a library's pool takes nothing more once a process of it died
+            except BrokenExecutor:  # a pool with a dead process accepts nothing more
                 self.executor.shutdown(wait=False, cancel_futures=True)
                 self.executor, self.provider = self._make_executor()
                 return self.executor.submit(work, unit)
 
-    # When a unit says something, ends, or is silent for too long.
+    # Events of a unit: progress, end, timeout.
 
     def _wait(self) -> None:
         ended, _ = wait(self.running, timeout=POLL, return_when=FIRST_COMPLETED)
@@ -255,14 +255,14 @@ class Dispatcher:
                 self._write_failures(self._missing(flight.unit.runs), said, "timeout")
 
     def _hear(self, flight: InFlight, event: str, test_id: str, told: Progress | None) -> None:
-        """Take note of an event of a unit, and tell the observers."""
+        """Note an event of a unit, and notify the observers."""
         flight.heard = time.monotonic()
         run = next((run for run in flight.unit.runs if run.test_id == test_id), None)
         if run is None:
-            return  # a plugin broke what writes it
+            return  # a plugin damaged the progress file
         key = key_of(run)
         if event == "finished":
-            if self.store.record_of(run) is not None:  # else a plugin broke what writes it
+            if self.store.record_of(run) is not None:  # else a plugin damaged the progress file
                 self._collect(run)
         elif told is not None and key not in self.records:
             self.host.notify("formalbench_run_progress", run=run.info, progress=told)
@@ -271,15 +271,15 @@ class Dispatcher:
             self.host.notify("formalbench_run_started", run=run.info)
 
     def _finish(self, flight: InFlight, future: Future[list[str]]) -> None:
-        """Collect the records of a unit; hand it over again if its worker was lost."""
+        """Collect the records of a unit; submit it again if its worker was lost."""
         missing = self._missing(flight.unit.runs)
         try:
             future.result()
         except UnwritableError as error:  # the disk of that machine is full; others may have room
             self._retry(flight, error)
-        except FormalbenchError as error:  # refused: every run of the unit would end like this
+        except FormalbenchError as error:  # refused: every run of the unit would fail like this
             if not self.records:
-                raise  # nothing has run yet, so this is one line and exit code 2
+                raise  # nothing has run yet: one line and exit code 2
             self._write_failures(missing, str(error))
         except PLUGIN_FAILURES as error:
             self._retry(flight, error)
@@ -291,7 +291,7 @@ class Dispatcher:
                 self._collect(run)
 
     def _retry(self, flight: InFlight, error: BaseException) -> None:
-        """Hand the runs without a record over again; after the last try, record why they failed."""
+        """Submit the runs without a record again; after the last attempt, record the failure."""
         self._collect_finished(flight.unit.runs)
         missing = self._missing(flight.unit.runs)
         if missing and flight.tries < MAX_TRIES:
@@ -306,14 +306,14 @@ class Dispatcher:
         return tuple(run for run in runs if key_of(run) not in self.records)
 
     def _collect_finished(self, runs: Sequence[Run]) -> None:
-        """Collect the records that something wrote before it was lost."""
+        """Collect the records that a worker wrote before it was lost."""
         for run in self._missing(runs):
             record = self.store.record_of(run)
             if record is not None and does_for(record, run):
                 self._collect(run)
 
     def _collect(self, run: Run) -> None:
-        """Take a run's record out of the store, and tell the observers, once."""
+        """Read a run's record from the store, and notify the observers, once."""
         if key_of(run) in self.records:
             return
         record = self.store.record_of(run)
@@ -324,7 +324,7 @@ class Dispatcher:
         self._tell(run, record)
 
     def _write_failures(self, runs: Sequence[Run], message: str, status: Status = "error") -> None:
-        """Write the records of runs that nobody could do."""
+        """Write the records of runs that no worker could do."""
         from formalbench.running.run_record import RunResult
 
         for run in runs:

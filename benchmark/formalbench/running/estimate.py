@@ -1,4 +1,4 @@
-"""Which runs are due next, and how long a request would take."""
+"""Which runs are due next, and the estimated duration of a request."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 def due(runs: Iterable[Run], done: Mapping[RunKey, Record]) -> list[Run]:
-    """Return the runs of a plan that are to be done next.
+    """Return the runs of a plan that are due next.
 
-    Under a protocol with `fallback`, the runs of a model on a task at a rate after the first are
-    due once those at the rates before it have trained, unless all seeds of one rate learned. One
-    that failed for another reason than its training (a crash, no memory) says nothing of its rate.
+    Under a protocol with `fallback`, a learning rate after the first is due once the runs at all
+    earlier rates have trained, unless all seeds of one rate learned. A run that failed for another
+    reason than its training (a crash, no memory) does not count.
     """
     cells: dict[tuple[str, str, str], list[Run]] = {}
     for run in runs:
@@ -34,7 +34,7 @@ def due(runs: Iterable[Run], done: Mapping[RunKey, Record]) -> list[Run]:
 
 
 def _tried(cell: Sequence[Run], done: Mapping[RunKey, Record]) -> list[Run]:
-    """Return the runs of a model on a task without those at rates that are not tried yet."""
+    """Return the runs of a model on a task at the rates that are due."""
     if not cell[0].protocol.fallback or cell[0].learning_rate is None:
         return list(cell)
     tried: list[Run] = []
@@ -52,8 +52,8 @@ def rates_wanted(protocol: Protocol, records: Iterable[Record]) -> tuple[float, 
     """Return the rates at which a model must have been trained on a task.
 
     Args:
-        protocol: of the runs.
-        records: all there are of the model on the task under it.
+        protocol: the protocol of the runs.
+        records: all records of the model on the task under the protocol.
     """
     if not protocol.fallback:
         return protocol.learning_rates
@@ -71,28 +71,28 @@ def rates_wanted(protocol: Protocol, records: Iterable[Record]) -> tuple[float, 
 
 
 def learned(record: Record) -> bool:
-    """Say whether a run trained to its end and reached its protocol's `decay.validated`."""
+    """Return whether a run finished its training and reached its protocol's `decay.validated`."""
     needed = record.protocol.decay.validated or 0.0
     whole = record.training is not None and record.training.ended != "stopped"
     return whole and record.selected is not None and record.selected.accuracy >= needed
 
 
 Source = Literal["same task", "other tasks", "other models", "nothing"]
-"""What tells of a run: runs of its model on its task, else its model's other runs, else others'."""
+"""Basis of a run's estimate: its model on its task, its model on other tasks, or other models."""
 
 SOURCES: tuple[Source, ...] = ("same task", "other tasks", "other models", "nothing")
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a request would take.
+    """The estimated duration of a request.
 
     Attributes:
-        runs: how many are asked for, without those at a learning rate that is not due yet.
-        finished: how many of them have been done.
-        units: seconds that each unit left would take, in the order of their turns.
-        sources: how many of the runs left are known from what.
-        records: how many records tell.
+        runs: number of requested runs, without those at a learning rate that is not due yet.
+        finished: number of finished runs among them.
+        units: estimated seconds of each remaining unit, in order.
+        sources: number of remaining runs per basis of their estimate.
+        records: number of records that the estimate uses.
     """
 
     runs: int
@@ -103,11 +103,11 @@ class Estimate:
 
     @property
     def seconds(self) -> float:
-        """How long all that is left would take, one unit at a time."""
+        """Estimated seconds for all remaining units, one at a time."""
         return sum(self.units)
 
     def at_once(self, jobs: int) -> float:
-        """Return the seconds it would take with so many units at a time, each as fast as alone."""
+        """Return the estimated seconds with `jobs` parallel units, each as fast as alone."""
         ends = [0.0] * jobs
         for unit in self.units:
             heapq.heapreplace(ends, ends[0] + unit)
@@ -117,14 +117,14 @@ class Estimate:
 def estimate(
     plan: RunPlan, device: str, done: Mapping[RunKey, Record], records: Iterable[Record]
 ) -> Estimate:
-    """Say how long the rest of a plan would take, learning rates that may be tried later aside.
+    """Estimate how long the rest of a plan takes, without learning rates that may be tried later.
 
     Args:
-        plan: what is asked for.
-        device: ``cpu``, ``cuda`` or ``cuda:i``; runs on another kind of device tell nothing.
+        plan: the requested runs.
+        device: ``cpu``, ``cuda`` or ``cuda:i``; runs on other kinds of device are ignored.
         done: the records of runs that will not be repeated.
-        records: what was done before. Runs under another protocol tell nothing, and runs that
-            only test (an exact model has nothing to train) tell nothing of runs that train.
+        records: earlier records. Runs under another protocol are ignored, and runs that only
+            test (an exact model is not trained) are not used for runs that train.
     """
     kind = device.partition(":")[0]
     todo = due(plan.runs, done)
@@ -149,14 +149,14 @@ def estimate(
 
 
 class _Times:
-    """Mean seconds of a run, by what it has in common with those that are known."""
+    """Mean seconds of a run, over the known runs that are most similar."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         by_task: dict[tuple[str, ...], list[float]] = {}
         for record in records:
             by_task.setdefault(_place(record), []).append(_seconds(record))
         self._means: dict[tuple[str, ...], float] = {k: fmean(v) for k, v in by_task.items()}
-        for known in (3, 2):  # the means of tasks become those of models, and these the protocol's
+        for known in (3, 2):  # means of tasks are averaged per model, and these per protocol
             above: dict[tuple[str, ...], list[float]] = {}
             for place, mean in self._means.items():
                 if len(place) == known:

@@ -1,4 +1,4 @@
-"""Runs, and the plan of a request: names are resolved, finished runs left out."""
+"""Runs, and the plan of a request: resolve its names and options into runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def model_used(model: Selection[ModelSpec]) -> ModelUsed:
-    """Return a model as a record names it, with the options set."""
+    """Return a model as records name it, with its options."""
     from formalbench.contracts.record import ModelUsed
 
     return ModelUsed(
@@ -42,7 +42,7 @@ def model_used(model: Selection[ModelSpec]) -> ModelUsed:
 
 
 def task_used(task: Selection[TaskSpec]) -> TaskUsed:
-    """Return a task as a record names it, in the full form of its name, with the options set."""
+    """Return a task as records name it: the full form of its name, with its options."""
     from formalbench.contracts.record import TaskUsed
 
     return TaskUsed(
@@ -54,13 +54,13 @@ def task_used(task: Selection[TaskSpec]) -> TaskUsed:
 
 
 def extra_metrics(host: PluginHost, objective: str) -> dict[str, int]:
-    """Return the versions of the metrics measured beside an objective's own, by name."""
+    """Return the versions of the metrics measured in addition to an objective's own, by name."""
     specs = [entry.spec for entry in host.metrics.all()]
     return {spec.name: spec.version for spec in specs if objective in spec.objectives}
 
 
 def _parts(host: PluginHost, objective: str, protocol: Protocol) -> dict[str, Entry[Any]]:
-    """Return what a run is made of beside its model and its task, by its role."""
+    """Return the registry entries that a run uses besides its model and its task, by role."""
     parts: dict[str, Entry[Any]] = {
         "objective": host.objectives.get(objective)[0],
         "optimiser": host.optimisers.get(protocol.optimiser.name)[0],
@@ -75,7 +75,7 @@ def _parts(host: PluginHost, objective: str, protocol: Protocol) -> dict[str, En
 
 
 def code_of(host: PluginHost, objective: str, protocol: Protocol) -> dict[str, str]:
-    """Return where code came from that is not formalbench's own, beside a model's and a task's."""
+    """Return the sources of a run's plugin code, without those of its model and task."""
     told = {}
     for role, entry in _parts(host, objective, protocol).items():
         origin, version = entry.plugin.source, entry.spec.version
@@ -91,7 +91,7 @@ def local_plugins(
     task: Selection[TaskSpec],
     protocol: Protocol,
 ) -> tuple[str, ...]:
-    """Return the file names of the local plugins that a run needs, and of those that read them."""
+    """Return the file names of the local plugins of a run, and of plugins that read them."""
     probes = protocol.watch.probes if protocol.watch else ()
     plugins = [
         *(model.plugin, task.plugin),
@@ -110,11 +110,11 @@ MAX_SEED = 2**31 - 1
 
 
 Seeds = int | Sequence[int] | None
-"""How many (0, 1, …), or which; None for as many as the protocol says."""
+"""The number of seeds (0, 1, …) or a list of seeds; None for the protocol's number."""
 
 
 def parse_seeds(text: str) -> int | tuple[int, ...]:
-    """Parse ``5`` (how many) or ``3,7,11`` (which; ``7,`` is one of them).
+    """Parse ``5`` (the number of seeds) or ``3,7,11`` (a list of seeds; ``7,`` is a list of one).
 
     Raises:
         RequestError: if it is neither.
@@ -134,14 +134,14 @@ def _is_whole(seed: object) -> bool:
 
 
 def check_seeds(seeds: Seeds) -> None:
-    """Refuse seeds that cannot be.
+    """Refuse invalid seeds.
 
     Raises:
-        RequestError: one line.
+        RequestError: one line, for seeds that are invalid.
     """
     if seeds is None:
         return
-    given: Any = seeds  # from Python it may be anything
+    given: Any = seeds  # callers in Python can pass anything
     listed = isinstance(given, Sequence | Set) and not isinstance(given, str)
     if not all(_is_whole(seed) for seed in (given if listed else [given])):
         told = repr(seeds)[:80]
@@ -166,16 +166,16 @@ DEFAULT_PROTOCOL = "quick"
 
 
 ENDED = ("finished", "diverged", "timeout")
-"""The statuses that a training comes to; after any other there is something to go on with."""
+"""Final statuses of a training; after any other status it can be resumed."""
 
 
 RunKey = tuple[str, str]
-"""What a run and its record share, and no other run under a protocol of that title."""
+"""Identifies a run and its record among all runs under protocols of one title."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What a user asks for with ``formalbench run``; empty means the default.
+    """The request of a ``formalbench run``; empty means the default.
 
     Attributes:
         models: model names, with options as in ``mine[width=32]``, or ``all`` (every learned
@@ -183,8 +183,8 @@ class RunRequest:
         tasks: task names, with options in brackets, or ``all``.
         suite: a suite's name, if no tasks are named.
         protocol: a protocol's name.
-        seeds: how many seeds, or which; None for the protocol's number.
-        settings: what was set with ``--set``; a list of values is a sweep.
+        seeds: the number of seeds or a list of seeds; None for the protocol's number.
+        settings: the values of ``--set``; a list of values is a sweep.
     """
 
     models: tuple[str, ...]
@@ -200,17 +200,17 @@ class RunOptions:
     """How runs are carried out.
 
     Attributes:
-        device: ``auto``, ``cpu``, ``cuda`` (every GPU there is) or ``cuda:i``.
-        jobs: how many units at a time; None for one per core of the CPU, or one per GPU.
-        threads: CPU threads that each trains with.
-        executor: the name of a registered one; empty for processes on this machine or, if there
-            is only one thing to do at a time, this process.
+        device: ``auto``, ``cpu``, ``cuda`` (all GPUs) or ``cuda:i``.
+        jobs: number of parallel units; None for one per CPU core, or one per GPU.
+        threads: CPU threads per unit.
+        executor: the name of a registered executor; empty for processes on this machine or, if
+            units run one at a time, this process.
         fail_fast: whether to stop at the first run that does not finish.
-        debug: whether the whole traceback of a run that fails goes to standard error.
-        quiet: whether standard output belongs to someone else.
-        trackers: the names of those that are to hear of it.
-        config: options of the executor, those that differ from their defaults.
-        devices: what `device` is here, ``cpu`` or ``cuda:i``, or several GPUs.
+        debug: whether to print the full traceback of a failed run to standard error.
+        quiet: whether to keep standard output free for the caller.
+        trackers: names of the trackers to notify.
+        config: options of the executor that differ from their defaults.
+        devices: the devices that `device` stands for here: ``cpu``, or one or more ``cuda:i``.
     """
 
     device: str = "auto"
@@ -227,18 +227,18 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class Run:
-    """One (model, its config, task, protocol, learning rate, seed).
+    """One combination of model, its config, task, protocol, learning rate and seed.
 
     Attributes:
-        model, task: as a record names them, their source included.
+        model, task: as records name them, including their source.
         protocol: the protocol's contents.
         learning_rate: None for an exact model.
         seed: 0, 1, …
-        extra_metrics: versions of the metrics measured beside the objective's own.
-        code: where code came from that is not formalbench's own, beside the model's and task's.
+        extra_metrics: versions of the metrics measured in addition to the objective's own.
+        code: sources of plugin code, without those of the model and the task.
         plugins: file names of the local plugins it needs; not part of its identity.
-        by_itself: whether its seed was asked for by itself and not as one of the first; not
-            part of its identity.
+        by_itself: whether the request lists its seed explicitly, instead of a number of seeds;
+            not part of its identity.
     """
 
     model: ModelUsed
@@ -253,7 +253,7 @@ class Run:
 
     @cached_property
     def train_id(self) -> str:
-        """The hash of everything that decides its weights."""
+        """The hash of everything that determines its weights."""
         from formalbench.contracts.identity import train_id
 
         asked = (self.model, self.task, self.protocol, self.learning_rate, self.seed)
@@ -261,25 +261,25 @@ class Run:
 
     @cached_property
     def test_id(self) -> str:
-        """The hash of that, and of everything that decides the numbers of its test."""
+        """The hash of `train_id` and of everything else that determines its test results."""
         from formalbench.contracts.identity import test_id
 
         return test_id(self.train_id, self.protocol, self.code)
 
     @cached_property
     def strangers(self) -> tuple[str, ...]:
-        """The distributions and local files, formalbench aside, whose code it runs."""
+        """The distributions and local files, except formalbench, whose code it runs."""
         sources = {self.model.source.distribution, self.task.source.distribution}
         parts = {told.partition(" version ")[0] for told in self.code.values()}
         named = sources | parts | {*self.plugins}
-        # A class of this session runs in its process.
+        # Classes defined in this session run in this process.
         named = {name for name in named - {PROJECT} if not name.startswith(SESSION.name)}
         code = (name for name in named if not name.endswith((*YAML_SUFFIXES, ".att")))
         return tuple(sorted(code))
 
     @property
     def info(self) -> RunInfo:
-        """The run as observers hear of it."""
+        """The run as observers receive it."""
         return RunInfo(
             train_id=self.train_id,
             test_id=self.test_id,
@@ -293,7 +293,7 @@ class Run:
 
     @property
     def command(self) -> str:
-        """The command line that repeats the run (and those of its rates, and the seeds before)."""
+        """The command that repeats the run (with all its rates, and the seeds before its own)."""
         words = ["formalbench", "run", "--model", self.model.name, "--task", self.task.name]
         words += ["--protocol", self.protocol.name]
         words += ["--seeds", f"{self.seed}," if self.by_itself else str(self.seed + 1)]
@@ -308,23 +308,23 @@ class Run:
 
 
 def key_of(run: RunFacts) -> RunKey:
-    """Return the key of a run, or of a record's: two protocols may test the same run alike."""
+    """Return the key of a run or record; two protocols may share a `test_id`."""
     return run.test_id, run.protocol.title
 
 
 def does_for(record: Record, run: Run) -> bool:
-    """Say whether a record of a run's key makes it unnecessary to do the run: it was tested.
+    """Return whether a record with a run's key makes the run unnecessary because it was tested.
 
-    One of another version of the protocol does not, nor does one that nobody watched for a protocol
-    that watches.
+    A record of another protocol version does not, nor does one without curves if the protocol
+    records them.
     """
     return record.test is not None and ends(record, run)
 
 
 def ends(record: Record, run: Run) -> bool:
-    """Say whether a record of a run's key is a result of the run: it finished or failed to learn.
+    """Return whether a record with a run's key is final: it finished or failed to learn.
 
-    What failed for another reason (a lost worker, no memory) may succeed the next time.
+    A run that failed for another reason (a lost worker, no memory) may succeed the next time.
     """
     own, theirs = run.protocol, record.protocol
     return (
@@ -339,14 +339,14 @@ class RunPlan:
     """The runs of a request, model by model and task by task.
 
     Attributes:
-        runs: all of them, each once.
+        runs: all runs, each once.
     """
 
     runs: tuple[Run, ...]
 
     @property
     def protocols(self) -> tuple[Protocol, ...]:
-        """The protocols of its runs, each once."""
+        """The distinct protocols of its runs."""
         found: list[Protocol] = []
         for run in self.runs:
             if run.protocol not in found:
@@ -358,7 +358,7 @@ def make_plan(host: PluginHost, request: RunRequest) -> RunPlan:
     """Turn a request into runs.
 
     Raises:
-        RequestError: for a name nobody registered, or a setting that fits nothing.
+        RequestError: for an unregistered name, or a setting that nothing in the request has.
     """
     check_seeds(request.seeds)
     models, tasks = _models(host, request.models), _tasks(host, request)
@@ -402,17 +402,16 @@ def make_plan(host: PluginHost, request: RunRequest) -> RunPlan:
 
 
 def run_for(host: PluginHost, record: Record, protocol: Protocol, model: ModelUsed) -> Run:
-    """Return the run that is planned here for what a record says was run.
+    """Return the run that repeats a record with the plugins installed here.
 
     Args:
         host: the plugins.
-        record: of a run; names, options, learning rate and seed are taken from it, and which
-            metrics of plugins were measured.
-        protocol: the registered one of its name, version and changes.
-        model: the one that is planned here.
+        record: supplies names, options, learning rate, seed, and the plugin metrics measured.
+        protocol: the registered protocol of its name, version and changes.
+        model: the model installed here.
 
     Raises:
-        RequestError: for a name that nobody registered, or options that cannot be.
+        RequestError: for an unregistered name, or invalid options.
     """
     task = host.select_task(record.task.name, options=record.task.options)
     check_offered(model.name, host.select_model(model.name).spec, task.objective)
@@ -429,8 +428,8 @@ def run_for(host: PluginHost, record: Record, protocol: Protocol, model: ModelUs
 
 
 def _by_rate_and_seed(one: Run, asked: Seeds) -> list[Run]:
-    """Return a run for every learning rate and seed."""
-    if one.model.kind == "exact":  # nothing to train, so nothing a seed or a rate could change
+    """Return one run per learning rate and seed."""
+    if one.model.kind == "exact":  # not trained, so seeds and rates change nothing
         return [one]
     by_itself = not (asked is None or isinstance(asked, int))
     if asked is None or isinstance(asked, int):
@@ -444,7 +443,7 @@ def _by_rate_and_seed(one: Run, asked: Seeds) -> list[Run]:
 
 
 def _models(host: PluginHost, asked: Sequence[str]) -> dict[str, Selection[ModelSpec]]:
-    """Return the models of a request, by their names as they were written."""
+    """Return the models of a request, by the names in the request."""
     if not asked:
         raise RequestError("name a model: --model regulargpt (`formalbench list models`)")
     specs = [entry.spec for entry in host.models.all()]
@@ -459,7 +458,7 @@ def _models(host: PluginHost, asked: Sequence[str]) -> dict[str, Selection[Model
 
 
 def _tasks(host: PluginHost, request: RunRequest) -> dict[str, Selection[TaskSpec]]:
-    """Return the tasks of a request, each once, by their names as they were written."""
+    """Return the distinct tasks of a request, by the names in the request."""
     if request.tasks and request.suite:
         raise RequestError("--task and --suite exclude each other")
     names = request.tasks or host.suite(request.suite or DEFAULT_SUITE).tasks

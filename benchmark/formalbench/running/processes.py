@@ -1,9 +1,9 @@
 """Worker processes of this machine; the executors `local` and `serial`.
 
-A process answers in JSON or raw bytes. Nothing that it sends is unpickled: a plugin could have sent
-it, and a pickle runs code. A process that is lost fails what it was doing and nothing else; the
-next thing starts another. So does a thing of another `home` than the last: a plugin's code could
-have changed anything in its process.
+A process answers in JSON or raw bytes. Its messages are never unpickled: a plugin could have sent
+them, and unpickling runs code. A lost process fails only its current call; the next call starts
+another process. A call with another `home` than the last one also starts a new process, since
+plugin code could have changed anything in the old one.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 Report = Callable[[str], None]
-"""Called with one line on what is tried next, or with an empty one to show that work goes on."""
+"""Called with one line about the next step, or with an empty line to show that work continues."""
 
 MAX_BYTES = 1 << 28
-"""Of one answer."""
+"""Maximum bytes of one answer."""
 
 MAX_REPORTS = 10_000
 
 _ANSWER, _BYTES, _ERROR, _REPORT = b"a", b"b", b"e", b"r"
-"""The first byte of what a process sends."""
+"""The first byte of each message of a process."""
 
 _ERRORS: dict[str, type[Exception]] = {
     kind.__name__: kind
@@ -55,7 +55,7 @@ _ERRORS: dict[str, type[Exception]] = {
         RuntimeError,
     )
 }
-"""What is raised again by the process that asked; anything else is a RuntimeError there."""
+"""Exceptions that the calling process raises again; any other becomes a RuntimeError there."""
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
@@ -63,10 +63,10 @@ _context = multiprocessing.get_context("spawn")
 
 
 class SerialExecutor(Executor):
-    """Does what it is given before `submit` returns; Ctrl-C passes through."""
+    """Runs each call before `submit` returns; Ctrl-C passes through."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Do it now."""
+        """Run the call now."""
         future: Future[T] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
@@ -76,20 +76,20 @@ class SerialExecutor(Executor):
 
 
 def make_serial(workplace: Workplace) -> SerialExecutor:
-    """Return the executor; it does one unit at a time, wherever it works."""
+    """Return the executor; it runs one unit at a time, for any `workplace`."""
     return SerialExecutor()
 
 
 class WorkerLostError(BrokenExecutor):
-    """A process ended, was silent for too long, or sent something that is no answer."""
+    """A process ended, was silent for too long, or sent an invalid answer."""
 
 
 class WorkerProcess:
-    """A process that does one thing at a time, started when it is first needed.
+    """A process that runs one call at a time, started when it is first needed.
 
     Args:
         visible: the only GPU that it sees, as `CUDA_VISIBLE_DEVICES` names it; None for all.
-        limit: seconds that it may be silent, once it has sent anything; None for any time.
+        limit: seconds that it may be silent after its first message; None for no limit.
         prepare: called in the process before anything else.
     """
 
@@ -108,7 +108,7 @@ class WorkerProcess:
         self._heard = self._ended = False
 
     def start(self, home: object) -> None:
-        """Start a process, unless there is one that has run no code but that of this home.
+        """Start a process, unless the current one has run the code of this home only.
 
         Raises:
             WorkerLostError: after `end`.
@@ -134,23 +134,23 @@ class WorkerProcess:
         most: int = MAX_BYTES,
         report: Report | None = None,
     ) -> Any:
-        """Return what a function answers in the process there is: bytes, or what JSON can hold.
+        """Return the result of a function that runs in the process: bytes or JSON data.
 
         Args:
-            function: found by its module's name.
-            args: plain data; of a first with a `home`, the process has run no other home's code.
+            function: importable by its module's name.
+            args: plain data; if the first has a `home`, the process has run only that home's code.
             kwargs: plain data.
-            most: bytes of the answer.
-            report: called with the lines that the function reports by its last argument.
+            most: maximum bytes of the answer.
+            report: called with the lines that the function reports through its last argument.
 
         Raises:
             WorkerLostError: if there is no answer.
-            Exception: what the function raises, see `_ERRORS`; or if it cannot be sent.
+            Exception: the function's exception, see `_ERRORS`; or if the call cannot be sent.
         """
         request = pickle.dumps((function, tuple(args), dict(kwargs), report is not None))
         channel, process = self._channel, self._process
         try:
-            if channel is None or process is None:  # ended since it was started
+            if channel is None or process is None:  # ended after it was started
                 raise EOFError
             channel.send_bytes(request)
             reports = 0
@@ -169,7 +169,7 @@ class WorkerProcess:
         raise WorkerLostError(problem)
 
     def kill(self) -> bool:
-        """End the process, if there is one."""
+        """Kill the process; return whether there was one."""
         with self._lock:
             process, self._process, self._channel = self._process, None, None
         if process is None:
@@ -179,7 +179,7 @@ class WorkerProcess:
         return True
 
     def end(self) -> None:
-        """End the process, and start none any more."""
+        """End the process, and never start another."""
         with self._lock:
             self._ended = True
         self.kill()
@@ -188,18 +188,18 @@ class WorkerProcess:
         """Return the next message.
 
         Raises:
-            TimeoutError: if nothing comes for too long. To start takes as long as it takes.
+            TimeoutError: if the process is silent for too long; its start has no time limit.
             EOFError, OSError: if the process has ended, or the message is too long.
         """
         limit = self.limit if self._heard else None
         if not connection.wait([channel, process.sentinel], limit):
             raise TimeoutError
-        if not channel.poll():  # a process that it started may hold its end of the pipe
+        if not channel.poll():  # a child of the process may keep the pipe open
             raise EOFError
         self._heard = True
         if self.limit is None:
             return channel.recv_bytes(most + 1)
-        late = threading.Timer(self.limit, process.kill)  # a message may lack its end
+        late = threading.Timer(self.limit, process.kill)  # a message may be incomplete
         late.start()
         try:
             return channel.recv_bytes(most + 1)
@@ -215,7 +215,7 @@ def _answer_in(message: bytes) -> Any:
     """Return the answer in a message, or raise the error in it.
 
     Raises:
-        ValueError, KeyError, TypeError, RecursionError: if it is neither.
+        ValueError, KeyError, TypeError, RecursionError: if the message is invalid.
     """
     kind, body = message[:1], message[1:]
     if kind == _BYTES:
@@ -229,7 +229,7 @@ def _answer_in(message: bytes) -> Any:
 
 
 class _Call(Future[Any]):
-    """What comes of something; to cancel it ends the process that is at it."""
+    """The future of a call; cancelling it kills the process that runs it."""
 
     worker: WorkerProcess | None = None
 
@@ -238,14 +238,14 @@ class _Call(Future[Any]):
         self.lock = threading.Lock()
 
     def cancel(self) -> bool:
-        """Do it no more: it is taken back or, if it has begun, lost."""
+        """Cancel the call: remove it from the queue or, if it has begun, kill its process."""
         if super().cancel():
             return True
         with self.lock:
             return self.worker is not None and self.worker.kill()
 
     def be_at(self, worker: WorkerProcess | None) -> None:
-        """Note which process is at it now."""
+        """Note which process runs the call now."""
         with self.lock:
             self.worker = worker
 
@@ -254,10 +254,10 @@ _Item = tuple[_Call, Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 class LocalExecutor(Executor):
-    """Processes on this machine, each with a thread that hands it one thing at a time.
+    """Processes on this machine, each with a thread that sends it one call at a time.
 
     Args:
-        devices: of each process, ``cpu`` or ``cuda:i``; it sees no other GPU, if they differ.
+        devices: ``cpu`` or ``cuda:i`` for each process; if they differ, it sees no other GPU.
     """
 
     def __init__(self, devices: Sequence[str]) -> None:
@@ -268,19 +268,19 @@ class LocalExecutor(Executor):
         self._closed = False
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have a process do it; what it is given must be picklable, its answer JSON or bytes."""
+        """Run a call in a process; arguments must be picklable, the result JSON data or bytes."""
         if self._closed:
             raise RuntimeError("the executor was shut down")
         call = _Call()
         self._waiting.put((call, fn, args, kwargs))
-        if len(self._threads) < len(self._workers):  # one for each thing, until there are enough
+        if len(self._threads) < len(self._workers):  # one per call, up to the number of workers
             worker = self._workers[len(self._threads)]
             self._threads.append(threading.Thread(target=self._serve, args=(worker,), daemon=True))
             self._threads[-1].start()
         return call
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes, after what they are at (`wait`) or at once."""
+        """End the processes, after their current calls (`wait`) or at once."""
         self._closed = True
         if cancel_futures:
             with contextlib.suppress(queue.Empty):
@@ -315,13 +315,13 @@ class LocalExecutor(Executor):
 
 
 def make_local(workplace: Workplace) -> LocalExecutor:
-    """Return the executor: as many processes as there are jobs, and the devices in turn."""
+    """Return the executor: one process per job, which take the devices in turn."""
     devices = workplace.devices
     return LocalExecutor([devices[index % len(devices)] for index in range(workplace.jobs)])
 
 
 def _visible(device: str) -> str:
-    """Return what makes a process see one GPU, of those that are visible here."""
+    """Return the `CUDA_VISIBLE_DEVICES` that makes a process see only this GPU."""
     index = int(device.partition(":")[2] or 0)
     here = [name.strip() for name in os.environ.get(_VISIBLE, "").split(",") if name.strip()]
     return here[index] if index < len(here) else str(index)
@@ -329,9 +329,9 @@ def _visible(device: str) -> str:
 
 @contextlib.contextmanager
 def _no_main_module() -> Iterator[None]:
-    """Keep a process that is started from importing the caller's script, which would run it again.
+    """Keep a new process from importing the caller's script, which would run the script again.
 
-    What it is to do is found by its module's name and needs nothing of the script.
+    Functions are imported by their module's name, so the script is not needed.
     """
     with _starting:
         main = sys.modules["__main__"]
@@ -347,14 +347,14 @@ _starting = threading.Lock()
 
 @contextlib.contextmanager
 def no_interrupts() -> Iterator[None]:
-    """Keep Ctrl-C from this thread, and from the processes that it starts: they inherit that.
+    """Block Ctrl-C in this thread and in the processes that it starts, which inherit the mask.
 
-    It is the main thread's to handle, which ends the processes.
+    The main thread handles Ctrl-C and ends the processes.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # else it starts later, and lets interrupts through again
+    resource_tracker.ensure_running()  # otherwise it starts later and unblocks interrupts
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -362,12 +362,12 @@ def no_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-# What follows runs in a worker process.
+# The functions below run in a worker process.
 
 
 def _serve(channel: Connection, visible: str | None, prepare: Callable[[], None] | None) -> None:
     if visible is not None:
-        os.environ[_VISIBLE] = visible  # before CUDA is asked for anything
+        os.environ[_VISIBLE] = visible  # before the first CUDA call
     if not hasattr(signal, "pthread_sigmask"):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -379,7 +379,7 @@ def _serve(channel: Connection, visible: str | None, prepare: Callable[[], None]
             function, args, kwargs, reports = channel.recv()
         except EOFError:
             return
-        except Exception as error:  # noqa: BLE001  # what was sent cannot be read here
+        except Exception as error:  # noqa: BLE001  # the call cannot be unpickled here
             message = _error(error)
         else:
             told = (partial(_report, channel),) if reports else ()
@@ -387,14 +387,14 @@ def _serve(channel: Connection, visible: str | None, prepare: Callable[[], None]
         try:
             channel.send_bytes(message)
         except OSError:
-            os._exit(1)  # nobody is there to hear it
+            os._exit(1)  # the parent has closed the pipe
 
 
 def _message(function: Callable[[], Any]) -> bytes:
     try:
         answer = function()
         return _BYTES + answer if isinstance(answer, bytes) else _ANSWER + _text(answer)
-    except KeyboardInterrupt:  # nobody else's: interrupts do not reach this process
+    except KeyboardInterrupt:  # raised by the function: interrupts do not reach this process
         return _ERROR + _text(["BrokenPluginError", "a plugin raises KeyboardInterrupt"])
     except BaseException as error:  # noqa: BLE001  # it is the caller's
         return _error(error)
@@ -418,7 +418,7 @@ def _report(channel: Connection, line: str) -> None:
 
 
 def _end_with_parent() -> None:
-    # A parent that is killed cannot stop its workers; they would go on, or wait for ever.
+    # A killed parent cannot stop its workers; they would continue, or wait for ever.
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -1,6 +1,6 @@
-"""How far a unit is: told in a file, a line an event, and followed by whoever handed it over.
+"""Progress of a unit: the worker writes one event per line to a file, which the submitter reads.
 
-So it travels the same way from any process that can reach the file.
+So progress works with every executor whose processes share the file system.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from formalbench.contracts.hooks import Progress
 
 Hear = Callable[[str, str, Progress | None], None]
 """Called with an event (``started``, ``progress``, ``alive``, ``finished``), a run's `test_id`, and
-how far it is."""
+its progress."""
 
 BEAT = 1.0
-"""Seconds between two signs of life."""
+"""Seconds between two ``alive`` events."""
 
 
 class ProgressFile:
-    """Writes events; a file that cannot be written costs nothing but the events.
+    """Writes events; if the file cannot be written, only the events are lost.
 
     Args:
-        path: of the file; None to write none.
+        path: the file; None to write no events.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -36,21 +36,21 @@ class ProgressFile:
         self._last = 0.0
 
     def started(self, run: str) -> None:
-        """Tell that a run begins."""
+        """Report that a run begins."""
         self._write({"event": "started", "run": run})
 
     def progress(self, run: str, progress: Progress) -> None:
-        """Tell how far a run is."""
+        """Report the progress of a run."""
         self._write({"event": "progress", "run": run, "progress": asdict(progress)})
 
     def alive(self, run: str) -> None:
-        """Tell that something is done of what takes long; any number of times."""
+        """Report that a long computation is still going on; may be called any number of times."""
         if time.monotonic() - self._last >= BEAT:
             self._last = time.monotonic()
             self._write({"event": "alive", "run": run})
 
     def finished(self, run: str) -> None:
-        """Tell that a run's record is in the store."""
+        """Report that a run's record is in the store."""
         self._write({"event": "finished", "run": run})
 
     def _write(self, event: dict[str, Any]) -> None:
@@ -60,15 +60,15 @@ class ProgressFile:
             file.write(json.dumps(event) + "\n")
         follower = _following.get(self._path)
         if follower is not None and follower.thread == threading.get_ident():
-            follower.read()  # it waits for this very thread and could not follow by itself
+            follower.read()  # the reader waits for this thread and cannot read the file itself
 
 
 class Follower:
-    """Reads the events of a unit as they come.
+    """Reads the events of a unit as they are written.
 
     Args:
-        path: of the file; it need not be there yet.
-        hear: told of each event.
+        path: the file; it need not exist yet.
+        hear: called with each event.
     """
 
     def __init__(self, path: Path, hear: Hear) -> None:
@@ -78,7 +78,7 @@ class Follower:
         _following[path] = self
 
     def read(self) -> None:
-        """Pass on what is new."""
+        """Pass on the new events."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._read)
@@ -92,11 +92,11 @@ class Follower:
                 told = event.get("progress")
                 heard = event["event"], event["run"], Progress(**told) if told else None
             except (ValueError, KeyError, TypeError, AttributeError):
-                continue  # half of it was written, or a plugin broke what writes it
+                continue  # half written, or damaged by a plugin
             self._hear(*heard)
 
     def close(self) -> None:
-        """Read what is left, and follow no more."""
+        """Read the remaining events, and stop following the file."""
         self.read()
         _following.pop(self._path, None)
 

@@ -1,8 +1,8 @@
-"""A network that answers in a sandbox: strings go there, and only logits come back.
+"""A network in a sandbox: it receives strings and returns only logits.
 
-Whoever judges the answers has the labels and never runs the network's code; the sandbox has no
-labels. An encoder-decoder is given right answers when its cross-entropy is measured: whoever
-judges asks for its own answers first.
+The judging process has the labels and never runs the network's code; the sandbox has no labels. An
+encoder-decoder receives correct answers when its cross-entropy is measured, so the judging process
+asks for the network's own answers first.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NetworkQuestion:
-    """Which network a sandbox is to build; plain data that says nothing of any result.
+    """The network that a sandbox builds; plain data that contains no results.
 
     Attributes:
-        model, task: as a record names them.
+        model, task: as records name them.
         protocol: None for a network that is verified and not trained.
-        seed: of the run.
+        seed: the seed of the run.
         plugins: the local plugins that it needs.
         device: ``cpu`` or ``cuda:i``.
-        weights: the contents of their file; None for those that the model builds.
+        weights: the contents of the weights file; None for the weights that the model builds.
     """
 
     model: ModelUsed
@@ -58,18 +58,18 @@ class NetworkQuestion:
 
     @property
     def home(self) -> object:
-        """The code, formalbench's own aside, that a process has run."""
+        """The code, except formalbench's own, that a process runs for this network."""
         return self.model.source.distribution, self.task.source.distribution, self.plugins
 
 
 class RemoteNetwork(nn.Module):
-    """A network in a sandbox, which is asked batch by batch.
+    """A network in a sandbox, which is evaluated batch by batch.
 
-    Its one parameter has as many numbers as all of those in the sandbox, and holds none.
+    Its one parameter has the size of all parameters in the sandbox together, but no storage.
 
     Args:
-        remote: the process that it is in.
-        dtype: that it computes in.
+        remote: the sandbox process.
+        dtype: the dtype of the computation.
     """
 
     def __init__(self, remote: _Remote, dtype: torch.dtype = torch.float32) -> None:
@@ -78,15 +78,15 @@ class RemoteNetwork(nn.Module):
         self.numbers = nn.Parameter(torch.empty(remote.size, device="meta"), requires_grad=False)
 
     def double(self) -> RemoteNetwork:
-        """Return the same network in double precision; this one stays as it is."""
+        """Return the same network in double precision; this one is unchanged."""
         return RemoteNetwork(self.remote, torch.float64)
 
     def to(self, *device: object, **keys: Any) -> RemoteNetwork:
-        """Return the same network in another dtype; its device is decided when it is built."""
+        """Return the same network in another dtype; its device is set when it is built."""
         return RemoteNetwork(self.remote, keys.get("dtype", self.dtype))
 
     def __deepcopy__(self, memo: object) -> RemoteNetwork:
-        return self  # nothing of it is here
+        return self  # the network itself is in the sandbox
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the logits, in fp32 or fp64."""
@@ -96,24 +96,24 @@ class RemoteNetwork(nn.Module):
 def build_remotely(
     sandbox: Sandbox, question: NetworkQuestion, task: Task, precision: str = "fp32"
 ) -> RemoteNetwork:
-    """Build a network in a sandbox, in the place of the one that was there.
+    """Build a network in a sandbox; it replaces the previous network there.
 
     Args:
         sandbox: the process.
-        question: which network.
-        task: what it is to answer.
-        precision: of the forward pass, as a protocol says it.
+        question: the network to build.
+        task: the task of the network.
+        precision: of the forward pass, one of a protocol's values.
 
     Raises:
-        RequestError: one line, if it cannot be built. The network raises it, too, if it does not
-            answer.
+        RequestError: one line, if the network cannot be built. The returned network also raises it
+            if the sandbox does not answer.
     """
     with _refused("building its network"):
         return RemoteNetwork(_Remote(sandbox, question, task, precision))
 
 
 class _Remote:
-    """A network's process, which answers one thread after another."""
+    """A network's process, which serves one thread at a time."""
 
     def __init__(
         self, sandbox: Sandbox, question: NetworkQuestion, task: Task, precision: str
@@ -141,7 +141,7 @@ class _Remote:
         arrays = tuple(None if part is None else part.cpu().numpy() for part in batch)
         question = _Strings(self._home, arrays, dtype, self._precision)
         with self._lock, _refused("answering strings"):
-            if self._home in self._sandbox.lost:  # another thread asked, and its process ended
+            if self._home in self._sandbox.lost:  # a call of another thread ended the process
                 raise self._sandbox.lost[self._home]
             answer = self._sandbox.ask(_answer, question, most=8 * math.prod(shape))
             return _logits(answer, shape).to(batch.symbols.device)
@@ -156,10 +156,10 @@ def _whole(told: Any) -> int | None:
 
 
 def _logits(answer: bytes, shape: tuple[int, ...]) -> Tensor:
-    """Return the tensor of a shape that bytes hold.
+    """Return bytes as a tensor of a shape.
 
     Raises:
-        ValueError: if they are more or fewer.
+        ValueError: if the number of bytes does not fit the shape.
     """
     width = np.float64 if len(answer) == 8 * math.prod(shape) else np.float32
     return torch.from_numpy(np.frombuffer(answer, width).reshape(shape).copy())
@@ -167,7 +167,7 @@ def _logits(answer: bytes, shape: tuple[int, ...]) -> Tensor:
 
 @contextlib.contextmanager
 def _refused(what: str) -> Iterator[None]:
-    """Refuse in one line a sandbox that fails, or that sends something else than was asked for."""
+    """Raise a one-line error if the sandbox fails or sends an invalid answer."""
     try:
         yield
     except NoAnswerError as error:
@@ -176,12 +176,12 @@ def _refused(what: str) -> Iterator[None]:
         raise RequestError(f"{what}: its code sent something else") from None
 
 
-# What follows runs in the sandbox.
+# The code below runs in the sandbox.
 
 
 @dataclass(frozen=True)
 class _Strings:
-    """A batch of strings, and how to answer them."""
+    """A batch of strings to compute logits for."""
 
     home: object
     batch: tuple[np.ndarray[Any, Any] | None, ...]
@@ -191,20 +191,20 @@ class _Strings:
 
 @dataclass(frozen=True)
 class _Length:
-    """A length whose depth is asked for."""
+    """A length for which the network's depth is requested."""
 
     home: object
     length: int
 
 
 _built: dict[str, nn.Module] = {}
-"""The network of this process as it was built, and its copies, by dtype."""
+"""The network of this process and its copies, by dtype."""
 
 
 def _build(question: NetworkQuestion, report: Report) -> dict[str, Any]:
     report("loading its plugins")
     host = load_host(question.plugins)
-    torch.set_num_threads(1)  # so that logits are those of a run
+    torch.set_num_threads(1)  # so that logits equal those of a run
     report("building its network")
     network = _network(host, question)
     traits = traits_of(network)

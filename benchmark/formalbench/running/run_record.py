@@ -1,4 +1,4 @@
-"""What came of a run, why it failed, and its record."""
+"""The result of a run, the reason if it failed, and its record."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 MAX_LINE = 500
-"""Characters of a message, or of a frame."""
+"""Maximum characters of a message, or of a stack frame."""
 
 
 MAX_FRAMES = 8
@@ -55,9 +55,9 @@ class RunFailure(NamedTuple):
     """Why a run did not finish.
 
     Attributes:
-        status: as a record has it.
+        status: the status in the record.
         message: one line.
-        place: where in a plugin's code; None if elsewhere.
+        place: where in a plugin's code it failed; None if elsewhere.
     """
 
     status: Status
@@ -66,12 +66,12 @@ class RunFailure(NamedTuple):
 
 
 def failure_of(error: BaseException, host: PluginHost, *, debug: bool = False) -> RunFailure:
-    """Return what a record says of an exception in a run.
+    """Return the failure to record for an exception in a run.
 
     Args:
         error: the exception.
-        host: knows the plugins, and so whose code it came from.
-        debug: whether to print the whole traceback to standard error, too.
+        host: knows the plugins, to find whose code raised it.
+        debug: whether to also print the full traceback to standard error.
     """
     if debug:
         traceback.print_exception(error, file=sys.stderr)
@@ -102,7 +102,7 @@ def _status(error: BaseException) -> Status:
 
 
 def _roots(host: PluginHost) -> list[Path]:
-    """Return the file or folder of every plugin but the engine itself."""
+    """Return the file or folder of every plugin except formalbench itself."""
     roots = []
     for plugin in host.plugins:
         file = getattr(plugin.module, "__file__", None)
@@ -114,7 +114,7 @@ def _roots(host: PluginHost) -> list[Path]:
 
 
 def _place(error: BaseException, roots: Sequence[Path]) -> Place | None:
-    """Return where the innermost frame of a plugin's own code is, with those above it."""
+    """Return the location of the innermost frame in plugin code, and the frames above it."""
     while isinstance(error, BrokenPluginError) and error.__cause__ is not None:
         error = error.__cause__
     frames = [
@@ -147,40 +147,40 @@ def _relative(filename: str, root: Path) -> str:
 
 
 MAX_SUMS = 32
-"""Entries of all the metrics of a record beside the primary one: it has 8 KB for 460 lengths."""
+"""Maximum entries of a record's secondary metrics together: a record has 8 KB for 460 lengths."""
 
 
 MAX_SIZE = 8192
-"""Bytes of a record that its learning curve may fill it up to."""
+"""Maximum bytes of a record including its learning curve."""
 
 
 CURVE_SIZE, POINT_SIZE = 64, 32
-"""Bytes of a learning curve without points, and of each point, at most."""
+"""Maximum bytes of a learning curve without points, and of each point."""
 
 
 Written = tuple[Record, bytes | None]
-"""A run's record, and the selected weights if it names any."""
+"""A run's record, and the selected weights if the record names any."""
 
 
 @dataclass
 class RunResult:
-    """What came of a run so far.
+    """The result of a run so far.
 
     Attributes:
         run: the run.
         device: ``cpu`` or ``cuda:i``.
-        status: how it stands.
+        status: the current status.
         message: one line, if it did not finish.
         place: where in a plugin's code it failed.
-        parameters: of its network, once that is built.
+        parameters: number of parameters of its network, once that is built.
         network: trained, or as constructed.
-        primary: the name of its task's primary metric, once that is built.
-        trained: what training came to.
-        kept: in its place, the record of the run that trained it before, and its weights.
-        tested: what the test came to.
-        saved: where its training is saved until its record is written.
-        source: SHA-256 of the code that decides its numbers, once that is imported.
-        packages: versions of what its plugins imported.
+        primary: the name of its task's primary metric, once the task is built.
+        trained: the result of training.
+        kept: instead of `trained`, the record of an earlier run that trained it, and its weights.
+        tested: the result of the test.
+        saved: the training checkpoint, which is kept until the record is written.
+        source: SHA-256 of the code that determines its results, once that is imported.
+        packages: versions of the packages that its plugins imported.
     """
 
     run: Run
@@ -199,14 +199,14 @@ class RunResult:
     packages: Mapping[str, str] = field(default_factory=dict)
 
     def fail(self, failure: RunFailure) -> None:
-        """Note why it did not finish."""
+        """Note why the run did not finish."""
         self.status, self.message, self.place = failure
 
     def outcome(self) -> Written:
-        """Write it down, and keep the weights of a run that trained and was tested.
+        """Return the run's record, and its weights if it trained and was tested.
 
         Raises:
-            RequestError: if its weights cannot be written down: the run has failed.
+            RequestError: if its weights cannot be serialised; the run has failed.
         """
         if self.kept is not None and self.tested is not None:
             record, weights = self.kept
@@ -228,12 +228,12 @@ class RunResult:
             raise RequestError(f"the weights were not saved: {told}") from error
 
     def _record(self, weights: str | None, kept: Record | None = None) -> Record:
-        """Write it down.
+        """Return the run's record.
 
         Args:
-            weights: SHA-256 of those that are kept.
-            kept: of the run that trained it before. What its last digits hang on is the machine
-                that trained it, so that is what the record names.
+            weights: SHA-256 of the stored weights.
+            kept: the record of an earlier run that trained it. The record names the machine of
+                that run, since the last digits depend on the machine that trained the weights.
         """
         run = self.run
         now = datetime.datetime.now(datetime.UTC)
@@ -264,7 +264,7 @@ class RunResult:
 
 
 def training_of(trained: Trained | None) -> Training | None:
-    """Return what training took, as a record has it."""
+    """Return the training section of a record."""
     if trained is None:
         return None
     cohort = tuple(CohortMember(learning_rate=m.learning_rate, seed=m.seed) for m in trained.cohort)
@@ -281,7 +281,7 @@ def training_of(trained: Trained | None) -> Training | None:
 
 
 def _with_curve(record: Record, points: Sequence[LearningPoint]) -> Record:
-    """Return a record with as much of a learning curve as it has room for; the last point stays."""
+    """Return a record with as many points of a learning curve as fit; the last point is kept."""
     most = min(MOST_POINTS, (MAX_SIZE - len(record.to_json()) - CURVE_SIZE) // POINT_SIZE)
     if record.training is None or not points or most < 1:
         return record
@@ -300,7 +300,7 @@ def _with_curve(record: Record, points: Sequence[LearningPoint]) -> Record:
 
 
 def selected_of(trained: Trained | None, primary: str) -> Selected | None:
-    """Return the checkpoint that was chosen, as a record has it."""
+    """Return the selected checkpoint in the form of a record."""
     best = trained.best if trained else None
     if best is None:
         return None
@@ -315,7 +315,7 @@ def selected_of(trained: Trained | None, primary: str) -> Selected | None:
 
 
 def summed(measures: Measures) -> dict[str, Summed]:
-    """Return measures as a record has them."""
+    """Return measures in the form of a record."""
     return {
         name: Summed(total=round(measure.total, 6), count=measure.count)
         for name, measure in measures.items()
@@ -325,13 +325,13 @@ def summed(measures: Measures) -> dict[str, Summed]:
 def cells_of(
     scores: Sequence[CellScore], primary: str, chances: Callable[[], Sequence[float]] = tuple
 ) -> Cells:
-    """Return a test's results as a record has them.
+    """Return a test's results in the form of a record.
 
     Args:
         scores: one per cell.
         primary: the name of the primary metric.
-        chances: returns its chance level at each cell, which counts where a logit was not finite;
-            called only if that is so somewhere.
+        chances: returns the metric's chance level in each cell, which is used for cells with a
+            logit that is not finite; called only if there are such cells.
     """
     infinite = tuple(index for index, score in enumerate(scores) if not score.finite)
     if infinite:
@@ -343,8 +343,7 @@ def cells_of(
     strings = tuple(score.strings for score in scores)
     asked = tuple(measure.count for measure in main)
     others = merged([score.measures for score in scores]).keys() - {primary}
-    # Mutual information has as many entries as there are without it: so windows stay what they were
-    # before it was measured.
+    # Mutual information is not counted, so that windows are the same as before it was measured.
     entries = max(1, MAX_SUMS // max(1, len(others - {MUTUAL_INFORMATION})))
     window = -(-len(scores) // entries)
     parts = [
@@ -367,7 +366,7 @@ def cells_of(
 
 
 def _at_chance(score: CellScore, primary: str, chance: float) -> dict[str, Measure]:
-    """Return the measures of a cell that is not finite: chance, and no answer by the others."""
+    """Return the measures of a cell that is not finite: chance; no answers for other metrics."""
     asked = score.measures[primary].count
     others = dict.fromkeys(score.measures, Measure(0.0, 0))
     return {**others, primary: Measure(round(chance * asked, 6), asked)}

@@ -1,7 +1,7 @@
-"""Run a plugin's code in a process of its own, which answers in JSON or raw bytes.
+"""Run plugin code in a separate process that answers in JSON or raw bytes.
 
-The process that asks imports no plugin and checks what it gets. A plugin's code may crash its
-process, or never return.
+The calling process imports no plugin and checks every answer. Plugin code may crash its process, or
+never return.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ T = TypeVar("T")
 
 
 class NoAnswerError(Exception):
-    """A plugin's code ended its process, did not come to an end, or sent something else.
+    """Plugin code ended its process, did not return in time, or sent an invalid answer.
 
     Attributes:
-        problem: which of these.
-        reports: what it was doing, and before: a line each.
+        problem: the problem, as a text.
+        reports: the steps that it reported, one line each; the last one failed.
     """
 
     def __init__(self, problem: str, reports: list[str]) -> None:
@@ -44,14 +44,14 @@ class NoAnswerError(Exception):
 
 
 class Sandbox:
-    """A process that answers questions until it is lost or has to run another plugin's code.
+    """A process that runs calls until it is lost or a call needs another plugin's code.
 
     Args:
-        limit: seconds that it may be silent, once it has sent anything.
+        limit: seconds that the process may be silent after its first message.
 
     Attributes:
-        lost: the homes of questions that got no answer, and why not.
-        holder: whose network it has built.
+        lost: the homes of calls without an answer, with the error of each.
+        holder: the owner of the network that the process has built.
     """
 
     holder: object = None
@@ -68,11 +68,11 @@ class Sandbox:
         self.end()
 
     def end(self) -> None:
-        """End the process; the next question starts another."""
+        """End the process; the next call starts another."""
         self.worker.kill()
 
     def ask(self, function: Callable[[Q, Report], Any], question: Q, most: int = MAX_BYTES) -> Any:
-        """Return what a function answers there; see `processes.WorkerProcess.ask`.
+        """Return the result of a function that runs there; see `processes.WorkerProcess.ask`.
 
         Raises:
             NoAnswerError: if there is no answer.
@@ -89,27 +89,27 @@ class Sandbox:
 
 
 def _hide_memory() -> None:
-    """Keep the processes of this user from reading the memory of this one, where Linux can."""
+    """Keep other processes of this user from reading this one's memory, if Linux supports it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
 
 
 def _give_up_privileges() -> None:
-    """Give up what root may do beyond other users: read the memory of any process."""
+    """Give up root's privileges, such as reading the memory of any process."""
     if sys.platform == "linux":
         system = ctypes.CDLL(None)
-        system.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS: nor do programs that it starts
+        system.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS: also for programs that it starts
         header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this process
         system.capset(header, (ctypes.c_uint32 * 6)())
 
 
 PATIENCE = 120.0
-"""Seconds that a plugin's code has to make a task or a network."""
+"""Time limit for plugin code that makes a task or a network, in seconds."""
 
 
 @dataclass(frozen=True)
 class _Question:
-    """What a process is asked of a run; plain data."""
+    """A question about a run to a sandbox process; plain data."""
 
     run: Run
     plugins: tuple[LocalPlugin, ...]
@@ -121,11 +121,11 @@ class _Question:
 
 
 class Preflight:
-    """Asks about runs before they begin; what it is not told, the records of the runs will say.
+    """Checks runs before they begin; problems that it misses appear in the records of the runs.
 
     Args:
         host: the plugins.
-        workplace: where the runs are to be.
+        workplace: the devices and processes of the runs.
     """
 
     def __init__(self, host: PluginHost, workplace: Workplace) -> None:
@@ -140,19 +140,19 @@ class Preflight:
             self._executor.shutdown(wait=False, cancel_futures=True)
 
     def hand_over(self) -> Executor | None:
-        """Give away the processes that were asked, if any: they have loaded what the runs need."""
+        """Hand over the processes used so far, if any: they have loaded the code of the runs."""
         executor, self._executor = self._executor, None
         return executor
 
     def look_at_task(self, run: Run) -> None:
-        """Refuse what a task cannot be asked; see `units.look_at_task`."""
+        """Refuse a protocol that the task does not support; see `units.look_at_task`."""
         if run.strangers:
             self._ask(_look, run)
         else:
             look_at_task(self._host, run)
 
     def least_of(self, run: Run) -> int | None:
-        """Say from how many runs on they train together; see `units.least_of`."""
+        """Return the smallest number of runs that train together; see `units.least_of`."""
         if run.strangers:
             return self._ask(_least, run)
         return least_of(self._host, run, self._workplace.devices[0])

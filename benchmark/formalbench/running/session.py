@@ -1,4 +1,4 @@
-"""One command from its request to its records, with its observers."""
+"""Carry out one command, from its request to its records, and notify observers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class AskedTracker(NamedTuple):
-    """A tracker that was asked for, and its options."""
+    """A requested tracker and its options."""
 
     spec: TrackerSpec
     config: Config | None
@@ -55,15 +55,16 @@ class AskedTracker(NamedTuple):
 def asked_trackers(
     host: PluginHost, names: Sequence[str], settings: Settings
 ) -> list[AskedTracker]:
-    """Return the trackers that were asked for; nothing is imported for them yet.
+    """Return the requested trackers, without importing them yet.
 
     Args:
         host: the plugins.
-        names: each with its own options in brackets, if it has any.
-        settings: what was set for all of them.
+        names: names of trackers, optionally with options in brackets.
+        settings: options for all of them.
 
     Raises:
-        RequestError: for an unknown name, one given in two ways, or options that cannot be.
+        RequestError: for an unknown name, a tracker or option that is given twice, or invalid
+            options.
     """
     own: dict[str, dict[str, str]] = {}
     for text in dict.fromkeys(names):
@@ -86,10 +87,10 @@ def asked_trackers(
 def chosen_of(
     scope: str, specs: Sequence[ExecutorSpec | TrackerSpec], settings: Settings
 ) -> list[dict[str, Value]]:
-    """Return the options set for each of some executors or trackers, but those at their default.
+    """Return the options of each executor or tracker that differ from their defaults.
 
     Raises:
-        RequestError: for options that cannot be, or that none of them has.
+        RequestError: for invalid options, or options that none of them has.
     """
     tables = [option_facts(spec) for spec in specs]
     known = {key for table in tables for key in table}
@@ -107,10 +108,10 @@ def chosen_of(
 
 @contextlib.contextmanager
 def tracked(host: PluginHost, asked: Sequence[AskedTracker]) -> Iterator[None]:
-    """Have trackers hear of what is done inside; one that fails is dropped with one line.
+    """Notify trackers of events inside this context; a failing tracker is dropped with one line.
 
     Raises:
-        RequestError: if one says, before anything is done, what it lacks.
+        RequestError: if a tracker reports at its start that something is missing.
     """
     with contextlib.ExitStack() as stack:
         for spec, config in asked:
@@ -141,14 +142,14 @@ def _dropped(host: PluginHost, name: str, error: BaseException) -> None:
 
 
 def default_jobs(devices: Sequence[str], runs: int) -> int:
-    """Return how many units are worked on at once: one per core of a CPU, one per GPU."""
+    """Return the default number of parallel units: one per CPU core, or one per GPU."""
     return max(1, min(usable_cores() if devices[0] == "cpu" else len(devices), runs))
 
 
 def finished(plan: RunPlan, store: Store) -> dict[RunKey, Record]:
-    """Return the records of a plan's runs that the store holds as finished.
+    """Return the records of a plan's runs that are finished in the store.
 
-    What another protocol's run left counts for that protocol alone.
+    A record counts only for the protocol of its own run.
     """
     asked = {key_of(run): run for run in plan.runs}
     found: dict[RunKey, Record] = {}
@@ -166,25 +167,26 @@ def execute(
     options: RunOptions,
     done: Mapping[RunKey, Record] | None = None,
 ) -> list[Record]:
-    """Carry out a plan and return one record per run, in its order.
+    """Carry out a plan and return one record per run, in the order of the plan.
 
-    Runs that the store holds as finished are not repeated, and weights that it holds are tested,
-    not trained again. A record is on disk before any observer hears of it. Under a protocol with
-    `fallback`, runs at a further learning rate follow where they are due.
+    Runs that are finished in the store are not repeated, and stored weights are tested instead of
+    trained again. A record is on disk before observers are notified. Under a protocol with
+    `fallback`, runs at the next learning rate follow when they are due.
 
     Args:
-        host: the plugins; its observers are told.
-        plan: may stand for several requests.
-        store: where records are and go.
-        options: how it is carried out, on which devices.
-        done: the records that count, wherever they are; None for what `finished` says.
+        host: the plugins; its observers are notified.
+        plan: the runs; may combine several requests.
+        store: where records are read and written.
+        options: devices, executor and other options.
+        done: finished records, from any place; None for the result of `finished`.
 
     Returns:
-        Fewer records if it stopped at a run that did not finish, or a rate was not tried.
+        The records; fewer than runs if it stopped at a run that did not finish, or if a learning
+        rate was not tried.
 
     Raises:
-        RequestError: for what a task or model refuses, before anything was run; later it becomes
-            the record of its runs.
+        RequestError: if a task or model refuses the request before any run; later such errors are
+            written to the records of the runs.
     """
     clean_cache()
     every = dict(finished(plan, store) if done is None else done)
@@ -201,7 +203,7 @@ def execute(
 def _carry_out(
     host: PluginHost, todo: Sequence[Run], store: Store, options: RunOptions
 ) -> dict[RunKey, Record]:
-    """Do runs that do not wait for each other."""
+    """Do runs that do not depend on each other."""
     for run in {id(run.protocol): run for run in todo}.values():
         check_precision(run.protocol, options.devices[0])
     cohorts = cohorts_of(todo)
@@ -213,13 +215,13 @@ def _carry_out(
 
 
 def _look_at_tasks(preflight: Preflight, runs: Sequence[Run]) -> None:
-    """Refuse what a task cannot be asked, for each task under each protocol once."""
+    """Check once for each task and protocol that the task supports the protocol."""
     for run in {(run.info.task, run.protocol.title): run for run in runs}.values():
         preflight.look_at_task(run)
 
 
 class _Asked(NamedTuple):
-    """A request whose names are right, and how it is to be carried out."""
+    """A resolved request, and the options to carry it out."""
 
     plan: RunPlan
     trackers: list[AskedTracker]
@@ -230,10 +232,10 @@ class _Asked(NamedTuple):
 def estimate_session(
     host: PluginHost, request: RunRequest, store: Store, options: RunOptions
 ) -> Estimate:
-    """Say what a request means and how long it would take, from the records in a store.
+    """Estimate the number of runs and the duration of a request from the records in a store.
 
     Raises:
-        RequestError: for a bad request.
+        RequestError: for an invalid request.
     """
     asked = _look_at(host, request, store, options)
     with Preflight(host, Workplace(asked.options.devices)) as preflight:
@@ -248,17 +250,17 @@ def run_session(
     options: RunOptions,
     carry_out: Callable[..., list[Record]] = execute,
 ) -> Sequence[Record]:
-    """Do what is asked for, and return one record per run.
+    """Carry out a request, and return one record per run.
 
     Args:
-        host: the plugins; its observers are told.
-        request: what is asked for.
-        store: where records are and go.
-        options: how.
-        carry_out: `execute`, or something around it.
+        host: the plugins; its observers are notified.
+        request: the models, tasks, protocol and seeds.
+        store: where records are read and written.
+        options: devices, executor and other options.
+        carry_out: `execute`, or a wrapper of it.
 
     Raises:
-        RequestError: for a bad request.
+        RequestError: for an invalid request.
     """
     asked = _look_at(host, request, store, options)
     todo = len(due(asked.plan.runs, asked.done))
@@ -274,27 +276,27 @@ def run_session(
 
 
 def _look_at(host: PluginHost, request: RunRequest, store: Store, options: RunOptions) -> _Asked:
-    plan = make_plan(host, request)  # before torch is imported: a typing error should not wait
+    plan = make_plan(host, request)  # before importing torch: report typing errors at once
     options = with_config(host, options, request.settings)
     trackers = asked_trackers(host, options.trackers, request.settings)
     return _Asked(plan, trackers, on_devices(host, options), finished(plan, store))
 
 
 def with_config(host: PluginHost, options: RunOptions, settings: Settings) -> RunOptions:
-    """Return options with those of the executor that were set.
+    """Return options that include the executor's settings.
 
     Raises:
-        RequestError: for an unknown executor, or options of it that cannot be.
+        RequestError: for an unknown executor, or invalid options of it.
     """
     spec = host.executors.get(options.executor or "local")[0].spec
     return replace(options, config=chosen_of("executor", [spec], settings)[0])
 
 
 def on_devices(host: PluginHost, options: RunOptions) -> RunOptions:
-    """Return options with the devices that units compute on; an executor may have its own.
+    """Return options with the devices that units compute on; an executor may choose its own.
 
     Raises:
-        RequestError: for an unknown executor, or a device that is not there.
+        RequestError: for an unknown executor, or a missing device.
     """
     entry, _ = host.executors.get(options.executor or "local")
     if entry.spec.workplace is None:

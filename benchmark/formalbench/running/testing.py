@@ -1,4 +1,4 @@
-"""The test of a run: its cells, and its chance level."""
+"""Test a run: score the cells of its test set, and compute the chance level."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def test_run(
     cores: int,
     alive: Callable[[], None],
 ) -> None:
-    """Test the network of a run, and note what came of it.
+    """Test the network of a run, and note the result.
 
     Args:
         host: the plugins.
-        result: has the network.
-        device: where to test.
-        cores: how many batches at a time, each by one thread.
-        alive: called now and then.
+        result: contains the network, and receives the result.
+        device: the device to test on.
+        cores: number of parallel batches, one thread each.
+        alive: called from time to time, to report progress.
     """
     run = result.run
     start = time.perf_counter()
@@ -68,17 +68,17 @@ test_run.__test__ = False  # type: ignore[attr-defined]  # pytest takes it for a
 
 @lru_cache(maxsize=1)
 def _test_set(task: Task, source: str, protocol: Protocol) -> TestSet:
-    """Return a task's test set; the last one stays in memory, since the runs after share it."""
+    """Return a task's test set; the last one is cached, since the next runs usually share it."""
     return saved_test_set(task, source, protocol)
 
 
 def chance_of(used: TaskUsed, task: Task, test_set: TestSet) -> tuple[float, float]:
-    """Return the chance level of a test, and keep it for the next time.
+    """Return the chance level of a test; it is cached on disk.
 
     Args:
-        used: the task as a record names it.
-        task: what is asked.
-        test_set: its strings.
+        used: the task as records name it.
+        task: the task.
+        test_set: the strings of the test.
 
     Returns:
         The accuracy of the best constant answer, and of the best one that sees only the length.

@@ -1,4 +1,4 @@
-"""Runs that one process does together."""
+"""Units of work: runs that one process does together."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class Unit:
     """A cohort of runs as plain data: names, parameters, paths; no objects.
 
     Attributes:
-        runs: they differ in learning rate only or, under a protocol whose seeds share lengths, in
-            seed.
-        store: the folder their records go to.
-        plugins: the local plugins they need, with the contents these must have.
+        runs: the runs, which differ only in learning rate or, under a protocol whose seeds share
+            lengths, in seed.
+        store: the folder for their records.
+        plugins: the local plugins they need, with the contents that these must have.
         device: ``cpu``, ``cuda:i``, or ``cuda`` for the GPU that the process was given.
-        threads: CPU threads to train with. Networks this small gain little from more than
-            one, lose much when cores are shared, and round differently.
-        cores: how many batches to test at a time, each by one thread; it changes no result.
-        progress: the file that is told how far it is; None to tell nobody.
-        debug: whether the whole traceback of a run that fails goes to standard error.
+        threads: CPU threads to train with. Small networks gain little from more than one thread,
+            lose much when cores are shared, and round differently.
+        cores: number of parallel test batches, one thread each; it changes no result.
+        progress: the file for progress events; None to write none.
+        debug: whether to print the full traceback of a failed run to standard error.
     """
 
     runs: tuple[Run, ...]
@@ -51,22 +51,22 @@ class Unit:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What its runs are known by in every process."""
+        """The names of its runs, which are the same in every process."""
         return tuple(map(name_of, self.runs))
 
     @property
     def home(self) -> object:
-        """What has run in a process that may do it: no other stranger's code than its own."""
+        """The code that a process may have run before it does this unit; see `home_of`."""
         return home_of(self.runs[0], self.plugins)
 
 
 def name_of(run: Run) -> str:
-    """Return what a run is known by in every process."""
+    """Return the name of a run, which is the same in every process."""
     return " ".join(key_of(run))
 
 
 def home_of(run: Run, plugins: Sequence[LocalPlugin]) -> object:
-    """Return the code, formalbench's own aside, that a run's process has in it."""
+    """Return the code, except formalbench's own, that a run's process loads."""
     return run.strangers, tuple(one for one in plugins if one.is_code)
 
 
@@ -76,10 +76,10 @@ def plugins_of(host: PluginHost, run: Run) -> tuple[LocalPlugin, ...]:
 
 
 def cohorts_of(runs: Sequence[Run]) -> list[tuple[Run, ...]]:
-    """Return the runs that can train together, in order.
+    """Return groups of runs that can train together, in order.
 
-    They are of one model on one task under one protocol and, since the lengths of a run's batches
-    depend on its seed, of one seed; of several under a protocol whose seeds share them.
+    The runs of a group share model, task and protocol. They also share the seed, since the lengths
+    of a run's batches depend on it, unless the protocol's seeds share lengths.
     """
     found: list[list[Run]] = []
     places: dict[tuple[str, str, str, int | None], list[list[Run]]] = {}
@@ -97,16 +97,16 @@ def cohorts_of(runs: Sequence[Run]) -> list[tuple[Run, ...]]:
 
 
 def divided(cohort: Sequence[Run], device: str, least: int | None) -> Iterator[tuple[Run, ...]]:
-    """Divide a cohort into what goes to one process.
+    """Yield the parts of a cohort that each go to one process.
 
-    On a GPU its runs train together. On a CPU every run is by itself, so that a core is busy with
-    one and a kill loses one, but for networks so small that they train faster together. How many
-    processes there are has no say: it would have one in the last digits.
+    On a GPU all its runs train together. On a CPU every run is separate, so that each core has one
+    run and a kill loses one, except for networks so small that they train faster together. The
+    number of processes does not matter, because it would change the last digits of the results.
 
     Args:
         cohort: the runs.
         device: ``cpu``, ``cuda`` or ``cuda:i``.
-        least: from how many runs on they train faster together on a CPU; None for never.
+        least: smallest number of runs that train faster together on a CPU; None for never.
     """
     alone = device == "cpu" and (least is None or len(cohort) < least)
     size = 1 if alone else len(cohort)
@@ -122,18 +122,18 @@ def _build_task(
 
 
 def task_of(host: PluginHost, run: Run) -> Task:
-    """Return the task of a run, as its protocol has it; the last ones are kept."""
+    """Return the task of a run under its protocol; the last ones are cached."""
     options = tuple(sorted(run.task.options.items()))
     task: Task = _build_task(host, run.task.name, options, run.protocol)
     return task
 
 
 def look_at_task(host: PluginHost, run: Run) -> None:
-    """Refuse what a task cannot be asked under a protocol, before anything is trained.
+    """Check before training that a task supports its options and protocol.
 
     Raises:
-        RequestError: for options, lengths or a protocol that the task refuses. Anything else that
-            goes wrong is left to the run, whose record will tell.
+        RequestError: for options, lengths or a protocol that the task refuses. Other errors are
+            ignored here; the record of the run will contain them.
     """
     from formalbench.evaluation.cells import cell_lengths, check_process, is_window, split_lengths
 
@@ -143,7 +143,7 @@ def look_at_task(host: PluginHost, run: Run) -> None:
         split_lengths(task, "train"), split_lengths(task, "test")
         if not is_window(task, run.protocol):
             cell_lengths(task, run.protocol)
-        if run.protocol.splits is None:  # lengths of its own are meant
+        if run.protocol.splits is None:  # the protocol has lengths of its own
             host.warn_of_overlap(task)
     except RequestError:
         raise
@@ -152,11 +152,11 @@ def look_at_task(host: PluginHost, run: Run) -> None:
 
 
 def least_of(host: PluginHost, run: Run, device: str) -> int | None:
-    """Build a run's network once, and say from how many such runs on they train together.
+    """Build a run's network, and return the smallest number of such runs that train together.
 
     Raises:
-        RequestError: for options or pairings that the model refuses. Anything else that goes
-            wrong is left to the run, whose record will tell.
+        RequestError: for options, or a combination with the task, that the model refuses. Other
+            errors are ignored here; the record of the run will contain them.
     """
     import torch
 
@@ -185,7 +185,7 @@ def least_of(host: PluginHost, run: Run, device: str) -> int | None:
 def have_ended(records: Sequence[Path | str]) -> bool:
     """Return whether each file is the record of a run whose training and test have ended.
 
-    A run whose test failed has not: its training is not repeated.
+    A run whose test failed has not ended: its saved training is kept and not repeated.
     """
     return all(map(_has_ended, map(Path, records)))
 
@@ -199,11 +199,11 @@ def _has_ended(file: Path) -> bool:
 
 
 MAX_HEADER = 1 << 20
-"""Bytes of the line of a saved training that names its runs."""
+"""Maximum bytes of the line in a saved training that names its runs."""
 
 
 def clean_cache() -> None:
-    """Delete what killed processes left: unfinished files, and saved training of ended runs."""
+    """Delete leftovers of killed processes: unfinished files, and saved training of ended runs."""
     sweep(cache_folder(), age=FORGOTTEN)
     for file in (cache_folder() / "training").glob("*/*"):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
@@ -212,4 +212,4 @@ def clean_cache() -> None:
                 records = json.loads(opened.readline(MAX_HEADER))["records"]
             if records and have_ended(records):
                 file.unlink()
-                file.parent.rmdir()  # unless other cohorts are saved there
+                file.parent.rmdir()  # fails if other cohorts are saved there

@@ -1,7 +1,7 @@
-"""What a process does with a unit: it trains, selects and tests its runs, and writes the records.
+"""Carry out a unit in a process: train, select and test its runs, and write their records.
 
-This is all that an executor needs: `work` is a function of plain data, and what it returns are the
-ids of records that are in the store.
+Executors call only `work`. Its argument is plain data, and it returns the ids of records that are
+in the store.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from formalbench.running.run_record import RunResult, Written
 
 _one_at_a_time = threading.Lock()
-"""Random numbers and the number of threads belong to the process, so one unit has them."""
+"""Random numbers and the thread count are global to the process, so one unit runs at a time."""
 
 
 def work(unit: Unit) -> list[str]:
-    """Do a unit of work; every run becomes a record, whatever happens to it.
+    """Do a unit of work; every run gets a record, even if it fails.
 
-    A run whose weights are kept is not trained again: they are tested.
+    A run with stored weights is not trained again; the stored weights are tested.
 
     Returns:
         The `test_id` of each record, in the order of the runs.
@@ -44,7 +44,7 @@ def work(unit: Unit) -> list[str]:
         RequestError: if a plugin's file is not what the unit says, or the store cannot be written.
         BrokenPluginError: if a plugin cannot be loaded.
     """
-    # Standard output may be someone else's, and a plugin can print.
+    # The caller may use standard output, and a plugin can print.
     with _one_at_a_time, contextlib.redirect_stdout(sys.stderr):
         host = _host_of(unit)
         with _computing(unit) as device:
@@ -52,13 +52,13 @@ def work(unit: Unit) -> list[str]:
 
 
 _own: PluginHost | None = None
-"""The host of a session whose units this process works on itself."""
+"""The host of a session whose units run in this process."""
 
 
 @contextlib.contextmanager
 def sharing(host: PluginHost) -> Iterator[None]:
-    """Let units that this process works on use a host that it has loaded."""
-    global _own  # what an executor calls is given plain data only
+    """Let units in this process use a host that is already loaded."""
+    global _own  # executors pass plain data only
     before, _own = _own, host
     try:
         yield
@@ -74,8 +74,8 @@ def _host_of(unit: Unit) -> PluginHost:
 
 @lru_cache(maxsize=4)
 def load_host(plugins: tuple[LocalPlugin, ...]) -> PluginHost:
-    """Return a host with what is installed and some local plugins, as a worker has it."""
-    host = PluginHost(warn=lambda line: None)  # whoever made the unit has told already
+    """Return a worker's host: the installed plugins and some local ones."""
+    host = PluginHost(warn=lambda line: None)  # the submitting process has warned already
     host.load_installed()
     for plugin in plugins:
         host.load_local(plugin)
@@ -84,7 +84,7 @@ def load_host(plugins: tuple[LocalPlugin, ...]) -> PluginHost:
 
 @contextlib.contextmanager
 def _computing(unit: Unit) -> Iterator[torch.device]:
-    """Prepare the process for a unit, and give the device it has here."""
+    """Prepare the process for a unit, and yield its device."""
     import torch
 
     from formalbench.device import own_numerics
@@ -110,7 +110,7 @@ class _Work:
     def __init__(self, host: PluginHost, unit: Unit, device: torch.device) -> None:
         from formalbench.running.run_record import RunResult
 
-        own_commit()  # as training begins: a commit made meanwhile is not of the code that runs
+        own_commit()  # before training: a later commit would not describe the running code
         self.host, self.unit, self.device = host, unit, device
         self.store = Store(unit.store)
         self.progress = ProgressFile(unit.progress)
@@ -159,7 +159,7 @@ class _Work:
 
         try:
             return result.outcome()
-        except PLUGIN_FAILURES as error:  # a metric gave what nobody can write down
+        except PLUGIN_FAILURES as error:  # a metric returned values that a record cannot hold
             failure = failure_of(error, self.host, debug=self.unit.debug)
             if isinstance(error, ValidationError):
                 message = f"the result does not fit into a record: {one_line(error)}"

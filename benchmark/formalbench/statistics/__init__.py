@@ -1,1 +1,1 @@
-"""Records as numbers: which count, per model and task, with intervals; ranks and comparisons."""
+"""Statistics of records: selection, results per model and task, intervals, ranks, comparisons."""

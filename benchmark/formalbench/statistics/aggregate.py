@@ -1,7 +1,7 @@
-"""From the runs of one model on one task under one protocol to one result.
+"""Aggregate the runs of one model on one task under one protocol into one result.
 
-The learning rate is chosen by in-distribution validation alone: nothing in
-`selected_rate` looks at a test.
+The learning rate is selected by in-distribution validation only: `selected_rate` uses no test
+results.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 WORST = 1e300
-"""Cross-entropy of a run that did not finish; no sum of it is infinite."""
+"""Cross-entropy of a run that did not finish; finite, so that sums are finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class Aggregate:
     """A result, and the scaled accuracy of its runs.
 
     Attributes:
-        result: on one task.
-        scaled: of each run that counts; zeros without any width where it is not known.
+        result: the result on one task.
+        scaled: the scaled accuracy of each run; zeros of width 0 if it is not known.
     """
 
     result: Result
@@ -70,12 +70,12 @@ class Aggregate:
 
 
 def selected_rate(runs: Sequence[Record]) -> float | None:
-    """Choose the learning rate with the best mean validation, on seeds that all rates have.
+    """Select the learning rate with the best mean validation, on the seeds that all rates share.
 
-    A seed that one rate lacks would let luck decide. If all rates have none in common,
-    the rate with the most seeds wins. Ties go to the lower cross-entropy, to more seeds,
-    then to the smaller rate; of language models cross-entropy comes first. A run that did not come
-    to the end of its training has no share right; what became of its test is not looked at.
+    Without this restriction, the choice could depend on which seeds a rate has. If the rates share
+    no seed, the rate with the most seeds is selected. Ties are broken by lower cross-entropy, more
+    seeds, then the smaller rate; for language models cross-entropy comes first. A run that did not
+    complete its training has accuracy 0; its test is not used.
     """
     by_rate = grouped_by(lambda run: run.learning_rate, runs)
     common = set.intersection(*({run.seed for run in held} for held in by_rate.values()))
@@ -103,9 +103,9 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
     """Aggregate the runs of one model on one task under one protocol.
 
     Args:
-        runs: at least one, of any rates and seeds, in any order.
-        facts: of the task, from whichever model finished it; None if none did.
-        key: names the stream of random numbers behind its interval.
+        runs: at least one run, of any rates and seeds, in any order.
+        facts: facts of the task, from any model that finished it; None if none did.
+        key: the key of the random stream for the interval.
     """
     rate = selected_rate(runs)
     chosen = sorted(
@@ -181,7 +181,7 @@ def _seed_result(run: Record, measure: ShownBy, facts: TaskFacts | None) -> Seed
 
 
 def _plugin_metrics(run: Record) -> Iterator[tuple[str, float]]:
-    """Yield what metrics of plugins measured; one may measure several things, ``NAME-…``."""
+    """Yield the values of plugin metrics; one metric may have several values, ``NAME-…``."""
     if run.test is None or not run.test.extra_metrics:
         return
     cells, pooled = run.test.cells, run.test.pooled or {}
@@ -215,10 +215,10 @@ def _answers_right(run: Record) -> float | None:
 
 
 def cell_results(cells: Cells) -> CellResults:
-    """Return how a run did at each length, out of its strings.
+    """Return the results of a run at each length, counted in strings.
 
-    Answers of one string depend on each other: where each of several counts, a string is one
-    trial, right by the share of its answers that are.
+    The answers of one string are not independent. If a string has several answers, it is one
+    trial that counts by its share of correct answers.
     """
     correct: tuple[float, ...] = cells.correct
     if cells.answers is not None:
@@ -228,7 +228,7 @@ def cell_results(cells: Cells) -> CellResults:
 
 
 def measured_run(run: SeedResult, chance: float | None) -> Measured | None:
-    """Return a run's accuracy; chance level, known exactly, for one that did not finish."""
+    """Return a run's accuracy; for a run that did not finish, the chance level without error."""
     if run.accuracy is not None and run.cells is not None:
         return measured(run.cells.strings, run.accuracy)
     return None if chance is None else Measured(chance, 0.0)
@@ -248,13 +248,13 @@ def _longest(
 ) -> list[int | None]:
     """Return the longest test length up to which the mean over the seeds is at least `least`.
 
-    At every shorter test length, too; one at which chance is always right is no success. A run
-    that did not finish is at chance everywhere.
+    The mean must reach `least` at every shorter test length too. A length at which chance is always
+    right does not count as success. A run that did not finish is at chance everywhere.
 
     Args:
-        runs: at least one.
-        facts: of the task.
-        least: shares of the strings of a length.
+        runs: at least one run.
+        facts: the facts of the task.
+        least: the thresholds, as shares of the strings of a length.
     """
     cells = [run.cells for run in runs if run.cells is not None]
     if not cells or facts is None or len({cell.length for cell in cells}) > 1:
@@ -269,7 +269,7 @@ def _longest(
 
 
 def _last(good_L: Flags, telling_L: Flags, lengths: Sequence[int]) -> int | None:
-    """Return the last length that tells something before the first that is not good."""
+    """Return the last informative length before the first that is not good."""
     end = len(good_L) if good_L.all() else int(good_L.argmin())
     told = np.flatnonzero(telling_L[:end])
     return lengths[told[-1]] if len(told) else None
@@ -285,10 +285,10 @@ def _failures(runs: Sequence[Record]) -> tuple[tuple[str, int], ...]:
 
 
 def facts_of(runs: Sequence[Record]) -> TaskFacts | None:
-    """Read what is common to all runs of one task under one protocol; None if none finished.
+    """Return the facts that all runs of one task under one protocol share; None if none finished.
 
-    The chance level is averaged over the runs, which changes nothing: all were tested
-    on the same strings.
+    The chance level is averaged over the runs; all have the same, since they were tested on the
+    same strings.
     """
     tests = [run.test for run in runs if has_result(run) and run.test is not None]
     if not tests:

@@ -1,7 +1,7 @@
-"""A board: its rows, their results, verifications of exact models, their profile.
+"""A board: its rows, their results and profiles, and the verifications of exact models.
 
-Every renderer (terminal, Markdown, LaTeX, CSV, JSON) is given a `Page` and nothing
-else. Shares are fractions of one, unrounded.
+Every renderer (terminal, Markdown, LaTeX, CSV, JSON) receives only a `Page`. Shares are unrounded
+fractions of one.
 """
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ from formalbench.statistics.selection import Current, wanted
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What became of the languages that a row was trained on.
+    """The numbers of languages that a row solved, learned and did not learn.
 
     A seed *solves* a language if it learned the training lengths and is right on 99 % of the
-    strings at every tested length. What is said of a language, two thirds of its seeds do.
+    strings at every tested length. A language counts as solved or learned if two thirds of the
+    seeds solved or learned it.
 
     Attributes:
-        solved: languages.
-        learned: languages of which the training lengths were learned, and which are not solved.
-        unlearned: the other languages.
-        solved_seeds, learned_seeds: the share of all seeds that solve their language, and that
-            learned its training lengths, whether they solve it or not.
+        solved: number of solved languages.
+        learned: number of languages with learned training lengths that are not solved.
+        unlearned: number of the other languages.
+        solved_seeds, learned_seeds: share of all seeds that solve their language, and that learned
+            its training lengths (solved or not).
         horizon: the longest tested length up to which half of the seeds that learned their
             language are right on 99 % of the strings at every tested length; None if there is none.
     """
@@ -52,7 +53,7 @@ class Profile:
 
 
 def profile_of(results: Sequence[Result]) -> Profile | None:
-    """Return the profile of a row by its results on the languages that count; None without any."""
+    """Return the profile of a row from its results on scored languages; None if it has none."""
     runs = [run for result in results for run in result.runs]
     if not runs:
         return None
@@ -73,7 +74,7 @@ def profile_of(results: Sequence[Result]) -> Profile | None:
 def _reach(run: SeedResult) -> int:
     """Return the last tested length before the first at which a run is below 99 %; 0 for none.
 
-    A length counts only if all parts of a test with named parts are right there.
+    If a test has named parts, a length counts only if all parts reach 99 % there.
     """
     cells = run.cells
     if cells is None:
@@ -91,28 +92,28 @@ def _most(flags: Iterable[bool]) -> bool:
 
 
 SHOWN_LENGTHS = (10, 100, 1000, 10_000)
-"""Lengths at which the cross-entropy is shown."""
+"""Lengths for which tables show the cross-entropy."""
 
 DTYPES = ("fp16", "bf16", "fp32", "fp64")
 
 
 @dataclass(frozen=True, slots=True)
 class ExactModel:
-    """What is known of an exact model on a task, in double precision.
+    """The verification results of an exact model on a task, in double precision.
 
     Attributes:
-        model: its name with the options set.
-        key: this and its source.
+        model: its name with its options.
+        key: its name and its source.
         task: the task's title.
         exhaustive: every string up to this length was right; None if there is no such length.
         tested_to: random and adversarial strings were right at every tested length up to it.
-        strings, errors: judged in all, and how many of them wrong.
-        margin: the least distance of a logit to the decision, of the random strings.
-        bits: worst cross-entropy per answer at each of `SHOWN_LENGTHS`, where tested.
+        strings, errors: total number of judged strings, and of wrong ones.
+        margin: smallest distance of a logit to the decision threshold, over random strings.
+        bits: maximum cross-entropy per answer in bits at each of `SHOWN_LENGTHS`, where tested.
         break_length: by dtype, the largest length with no error up to it; None if unknown.
-        depth, width: of the network, as far as it says.
-        parameters: how many.
-        commands: those that repeat the verifications.
+        depth, width: of the network, if it reports them.
+        parameters: number of parameters.
+        commands: the commands that repeat the verifications.
         records: the identities of the verifications.
     """
 
@@ -135,17 +136,17 @@ class ExactModel:
 
 @dataclass(frozen=True, slots=True)
 class ExactModels:
-    """The rows of exact models, and what a reader must know of them, one line each."""
+    """The rows of exact models, and notes for the reader, one line each."""
 
     rows: tuple[ExactModel, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def exact_models(records: Iterable[VerificationRecord], current: Current) -> ExactModels:
-    """Put verifications together, a row per model and task; their order does not matter.
+    """Combine verifications into one row per model and task; their order does not matter.
 
-    Those count that were made with what the task and the model are now, as far as `current`
-    knows, else with the newest version among the records.
+    A verification counts if it used the current task and model according to `current`. If these are
+    not known, the newest version among the records counts.
     """
     once = {record.verification_id: record for record in sorted(records, key=_age)}
     held = sorted(once.values(), key=lambda record: (title_of(record), model_key(record)))
@@ -199,7 +200,7 @@ def _row(records: Sequence[VerificationRecord]) -> ExactModel:
 
 
 def _tested_to(record: VerificationRecord) -> int | None:
-    """Return how far the random strings were right; nothing if an adversarial one was not.
+    """Return the length up to which random strings were right; None after an adversarial error.
 
     A record does not say at which length an adversarial string failed.
     """
@@ -214,7 +215,7 @@ def _tested_to(record: VerificationRecord) -> int | None:
 
 
 def _bits_at(length: int, records: Sequence[VerificationRecord]) -> float | None:
-    """Return the worst cross-entropy at a length, of the latest record that tells it."""
+    """Return the maximum cross-entropy at a length, from the latest record that has it."""
     for record in reversed(records):
         lengths = record.asked.lengths
         if record.by_length.window == 1 and length in lengths:
@@ -227,21 +228,21 @@ class Row:
     """One model (with its options) under one protocol.
 
     Attributes:
-        model: its name with the options set; with its source if two models share the name.
-        key: its name with the options set, and its source.
+        model: its name with its options; with its source if two models share the name.
+        key: its name with its options, and its source.
         kind: ``learned`` or ``exact``.
-        parameters: the least and greatest number of parameters over the tasks.
-        results: by the order of the board's tasks, then of its other tasks; those it has.
+        parameters: the smallest and largest number of parameters over the tasks.
+        results: its results, in the order of the board's tasks, then of its other tasks.
         rank: 1 + the number of rows that are significantly better (`formalbench.statistics.ranks`);
             None without a score, or if no other row has one.
-        score: mean over the board's tasks of the scaled accuracy; None if it lacks a task.
+        score: mean of the scaled accuracy over the board's tasks; None if a task is missing.
         low, high: interval of the score, over seeds and test strings.
-        rank_low, rank_high: `rank`, and the number of ranked rows less those that are significantly
-            worse; None without a rank.
-        better_than: the rows that it is significantly better than, by their names.
+        rank_low, rank_high: `rank`, and the number of ranked rows minus the number of rows that are
+            significantly worse; None without a rank.
+        better_than: the names of the rows that it is significantly better than.
         iqm, iqm_low, iqm_high: interquartile mean of the scaled accuracy of all its runs on the
             board's tasks, and its interval.
-        profile: what became of the languages that count; None if it has none of them.
+        profile: its profile on scored languages; None if it has none of them.
         is_new: whether the session that just ended measured it.
     """
 
@@ -273,12 +274,12 @@ class Board:
     """The measured rows of one protocol.
 
     Attributes:
-        protocol, version: which protocol: its title, and the version.
+        protocol, version: the protocol's title and version.
         tasks: titles of the ranked tasks, in the suite's order.
         other_tasks: titles of the tasks that are measured but not ranked.
-        facts: of the tasks that some run finished.
-        rows: ranked ones first.
-        notes: what a reader must know to read the rows right, one line each.
+        facts: facts of the tasks that some run finished.
+        rows: the rows, ranked ones first.
+        notes: notes for the reader of the rows, one line each.
     """
 
     protocol: str
@@ -291,12 +292,12 @@ class Board:
 
     @property
     def name(self) -> str:
-        """The protocol as people see it: ``quick (version 1)``."""
+        """The display name of the protocol: ``quick (version 1)``."""
         return f"{self.protocol} (version {self.version})"
 
     @property
     def learned(self) -> int:
-        """The number of its results of which at least one seed learned the training lengths."""
+        """The number of results with at least one seed that learned the training lengths."""
         return sum(result.learned > 0 for row in self.rows for result in row.results)
 
     @property
@@ -306,7 +307,7 @@ class Board:
 
     @property
     def otherwise(self) -> tuple[str, ...]:
-        """Titles of the tasks that are shown by another measure than accuracy."""
+        """Titles of the tasks with another measure than accuracy."""
         titles = (*self.tasks, *self.other_tasks)
         return tuple(t for t in titles if (of := self.facts_of(t)) and not of.measure.accuracy)
 
@@ -317,15 +318,15 @@ class Board:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Everything one view shows.
+    """The full contents of a page.
 
     Attributes:
-        title: what is ranked.
-        boards: one per protocol: those with ranks first, then the one under which the most was
-            learned, then by name and version.
-        exact: what verifications say of exact models.
-        published: numbers from papers, never mixed with measured ones.
-        environments: one line per kind of machine that the records come from.
+        title: the title of the ranking.
+        boards: one per protocol: boards with ranks first, then by number of learned results, then
+            by name and version.
+        exact: the verification results of exact models.
+        published: numbers from papers, which are never mixed with measured ones.
+        environments: one line per kind of machine in the records.
     """
 
     title: str

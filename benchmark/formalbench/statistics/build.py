@@ -1,4 +1,4 @@
-"""From records to boards."""
+"""Build boards from records."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ from formalbench.statistics.selection import Counted, Current, checkable, counte
 from formalbench.store import without_collection
 
 FEW_NAMES = 3
-"""Names that a sentence lists before it counts the rest."""
+"""Maximum names in a sentence; the rest are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What to show of a set of records.
+    """The selection and options of a page.
 
     Attributes:
-        title: of the page.
+        title: the title of the page.
         tasks: titles of the tasks to rank by, in order.
-        protocols: titles of the protocols to show; None for all there are.
-        only_tasks: whether other tasks are left out.
-        new: the runs whose rows to mark as new, by the ids of their tests.
+        protocols: titles of the protocols to show; None for all.
+        only_tasks: whether to leave out other tasks.
+        new: the `test_id` of each run whose row is marked as new.
         published: the tables of papers to show.
-        current: what tasks, protocols and models stand for now (see `counted`).
-        ranks_unchecked: whether a model is ranked of whose records one is of a plugin that is not
-            at hand, so that nobody here can check it; if not, a note says so.
-        theory: of a task by its full name; None where nobody knows.
-        shortcut: accuracy of the best shortcut on a task by its title; None where none is known.
-        chances: accuracy at each cell of a record's test of the best answer that sees only the
-            length; None where that is known on the average alone.
-        predicted: what theorems and experiments say of a model on a task, both by their names,
-            options behind them; theorems first.
+        current: the current versions of tasks, protocols and models (see `counted`).
+        ranks_unchecked: whether to rank a model with a record of a plugin that is not installed,
+            so that the record cannot be checked; if False, a note is shown instead.
+        theory: returns the theory of a task by its full name; None if unknown.
+        shortcut: returns the accuracy of the best shortcut on a task by its title; None if unknown.
+        chances: returns the accuracy, in each cell of a record's test, of the best answer that
+            depends only on the length; None if only the average is known.
+        predicted: returns the predictions of theorems and experiments for a model on a task, both
+            by name with options; theorems first.
     """
 
     title: str
@@ -76,7 +76,7 @@ class View:
     predicted: Callable[[str, str], tuple[Prediction, ...]] = lambda model, task: ()
 
     def with_papers_on(self, wanted: Callable[[str], bool]) -> View:
-        """Return the view with the papers' numbers on those tasks alone, by their titles."""
+        """Return the view with papers' numbers only for tasks whose titles are wanted."""
         tables = (table.limited_to(wanted) for table in self.published)
         return replace(self, published=tuple(table for table in tables if table.tasks))
 
@@ -106,7 +106,7 @@ def _page(
     }
 
     def place(board: Board) -> tuple[bool, bool, int]:
-        """Return where a board stands: ranked ones first, then a protocol's newest version."""
+        """Return the sort key of a board: ranked boards first, then newest protocol versions."""
         return not board.ranked, board.version < newest[board.protocol], -board.learned
 
     return Page(
@@ -141,7 +141,7 @@ def _facts(runs: Sequence[Record], view: View) -> TaskFacts | None:
     facts = facts_of(known)
     if facts is None:
         return None
-    # A shortcut's accuracy is over the task's own test lengths.
+    # A shortcut's accuracy refers to the task's own test lengths.
     splits = runs[0].protocol.splits
     own_lengths = splits is None or splits.test is None
     return replace(
@@ -153,7 +153,7 @@ def _facts(runs: Sequence[Record], view: View) -> TaskFacts | None:
 
 
 def _differing_tests(by_task: dict[str, list[Record]]) -> list[str]:
-    """Warn of what must not be: one task and protocol, but other test strings."""
+    """Return warnings if runs of one task and protocol have different test strings."""
     return [
         f"The runs on {title} were not all tested on the same strings and cannot be compared."
         for title, runs in sorted(by_task.items())
@@ -163,7 +163,7 @@ def _differing_tests(by_task: dict[str, list[Record]]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A row, and its samples on the tasks that count, if it has them all."""
+    """A row, and its samples on the scored tasks if it has all of them."""
 
     row: Row
     samples: Sequence[Sample] = ()
@@ -212,7 +212,7 @@ def _rows(
 def _aggregated(
     runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[object], view: View
 ) -> Aggregate:
-    """Aggregate the runs of a model on a task, with what theory says of it."""
+    """Aggregate the runs of a model on a task, and add the predictions of theory."""
     found, of = aggregate(runs, facts, key), runs[0]
     every = view.predicted(display(of.model.name, of.model.options), of.task.name)
     first = every[0] if every else None
@@ -222,7 +222,7 @@ def _aggregated(
 
 
 def _unchecked(row: Row, runs: Sequence[Record], current: Current) -> str:
-    """Say that a row has no rank, and of which plugins what is not known here is."""
+    """Return a note that a row has no rank because of plugins that are not installed."""
     missing = [] if current.model(row.key) else [f"its model is of {row.key[1]}"]
     missing += [
         f"{run.task.name} is of {run.task.source.distribution}"
@@ -236,7 +236,7 @@ def _unchecked(row: Row, runs: Sequence[Record], current: Current) -> str:
 
 
 def _scored(row: Row, found: dict[str, Aggregate], scored: Sequence[str]) -> _Entry:
-    """Give a row its score if it has all the tasks that count."""
+    """Return a row with its score, if it has all scored tasks."""
     if not scored or any(title not in found for title in scored):
         return _Entry(row)
     parts = [found[title] for title in scored]
@@ -251,9 +251,9 @@ def _scored(row: Row, found: dict[str, Aggregate], scored: Sequence[str]) -> _En
 
 
 def _ranked(entries: Sequence[_Entry]) -> list[Row]:
-    """Order rows by rank, score and name; the ones without a score by how many tasks they have.
+    """Order rows by rank, score and name; rows without a score by their number of tasks.
 
-    A row that stands alone has no rank: it is compared with nothing.
+    A single row has no rank, since there is nothing to compare it with.
     """
     scored = [entry for entry in entries if entry.samples]
     rest = [entry.row for entry in entries if not entry.samples]
@@ -273,20 +273,20 @@ def _ranked(entries: Sequence[_Entry]) -> list[Row]:
                 better_than=tuple(scored[n].row.model for n in np.flatnonzero(better_MM[place])),
             )
         )
-    # Rounded, so that the last bit of a sum does not decide between equal rows.
+    # Rounded, so that rounding errors do not order equal rows.
     ranked.sort(key=lambda row: (row.rank or 0, -round(row.score or 0.0, 12), row.model))
     return ranked + rest
 
 
 def _some(names: Sequence[str]) -> str:
-    """Name all of a few, or the first of many and how many more there are."""
+    """Return all names if they are few, otherwise the first ones and the number of the others."""
     few = names if len(names) <= FEW_NAMES + 1 else names[:FEW_NAMES]
     more = f" and {len(names) - len(few)} more" if len(few) < len(names) else ""
     return ", ".join(few) + more
 
 
 LACKS = " has no score: not tested on "
-"""In the note about a row that lacks tasks."""
+"""Text in the note about a row with missing tasks."""
 
 
 def _row_notes(rows: Sequence[Row], scored: Sequence[str], tasks: Sequence[str]) -> list[str]:

@@ -1,15 +1,15 @@
-"""Two models beside each other: how far apart they are on each task, and on all of them.
+"""Compare two models: their differences on each task, and on all tasks.
 
-The interval of a difference has the draws of the board's scores behind it (`intervals`): in each
-draw the seeds of a task weigh the same for both models,
-seed by seed, each model has an unseen seed of its own, and the test strings, which are the same
-for both, add what their number leaves open. `speed/differences.py` simulates how often it holds
-the true difference. Which of two models is better, the test behind a board's ranks says
-(`formalbench.statistics.ranks`), among all rows of their boards that have the tasks: on a suite's
-tasks a comparison and the suite's board agree.
+The interval of a difference uses the same bootstrap draws as the board's scores (`intervals`). In
+each draw, the weights of a task's seeds are the same for both models, each model has its own unseen
+seed, and the test strings (the same for both) add their sampling error. `speed/differences.py`
+simulates the coverage of the interval. The significance test is the one behind a board's ranks
+(`formalbench.statistics.ranks`), over all rows of both boards that have the tasks, so that a
+comparison on a suite's tasks agrees with the suite's board.
 
-Records count right answers and do not name them, so two models are not paired string by string;
-their strings are taken to err independently, which is further apart than they can be expected to.
+Records contain the number of correct answers per length and not single answers, so two models
+cannot be paired by string. Their errors are assumed to be independent, which overestimates the
+variance of the difference.
 
 Legend: D draws.
 """
@@ -33,12 +33,12 @@ from formalbench.statistics.result import CellResults, Result, TaskFacts
 from formalbench.statistics.selection import Current
 
 Better = Literal["a", "b"] | None
-"""Which of two is significantly better, if either is."""
+"""Which of two models is significantly better, if either is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A model under a protocol: a row on its board."""
+    """A model under a protocol: a row and its board."""
 
     board: Board
     row: Row
@@ -46,14 +46,14 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How far the first of two models is ahead.
+    """The difference between two models.
 
     Attributes:
-        value: of the first, less that of the second.
+        value: the first model's value minus the second's.
         low, high: its 95 % interval, over seeds and test strings.
         better: which of the two is significantly better on these tasks, among all rows
-            (`formalbench.statistics.ranks`); of one of several tasks, with its p-value times their
-            number.
+            (`formalbench.statistics.ranks`); for one of several tasks, the p-value is multiplied by
+            their number.
     """
 
     value: float
@@ -67,11 +67,11 @@ class TaskDifference:
     """Two models on one task.
 
     Attributes:
-        task: its title.
-        facts: what is the same for both.
-        a, b: what each reached.
-        accuracy: how far their mean test accuracies are apart, whether they learned the training
-            lengths or not.
+        task: the task's title.
+        facts: the facts of the task.
+        a, b: the result of each model.
+        accuracy: difference of their mean test accuracies, even if they did not learn the training
+            lengths.
     """
 
     task: str
@@ -83,12 +83,12 @@ class TaskDifference:
 
 @dataclass(frozen=True, slots=True)
 class MeanDifference:
-    """Two models on several tasks, each counting the same.
+    """Two models on several tasks with equal weights.
 
     Attributes:
-        tasks: how many.
-        a, b: the mean of each model's scaled accuracies.
-        scaled: how far these are apart.
+        tasks: number of tasks.
+        a, b: mean scaled accuracy of each model.
+        scaled: the difference of these means.
     """
 
     tasks: int
@@ -99,13 +99,13 @@ class MeanDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two models beside each other.
+    """The comparison of two models.
 
     Attributes:
         a, b: the models.
-        tasks: those that both were tested on, on the same strings.
-        mean: over those of them that count in a score; None if none does.
-        notes: what is not compared and why, one line each.
+        tasks: the tasks on which both were tested with the same strings.
+        mean: over the scored tasks among them; None if there are none.
+        notes: the tasks that are not compared and the reasons, one line each.
     """
 
     a: Standing
@@ -119,9 +119,9 @@ def compare(a: Standing, b: Standing, asked: Sequence[str] | None = None) -> Com
     """Compare two models on the tasks that both have.
 
     Args:
-        a: one of them.
-        b: the other, on the same board or another one.
-        asked: titles of tasks; None for all that there are.
+        a: the first model.
+        b: the second model, on the same board or another one.
+        asked: titles of tasks; None for all tasks.
     """
     titles = (*a.board.tasks, *a.board.other_tasks, *b.board.tasks, *b.board.other_tasks)
     both: list[tuple[TaskFacts, Result, Result]] = []
@@ -148,22 +148,22 @@ def comparisons(
     current: Current,
     shortcut: Callable[[str], float | None] = lambda task: None,
 ) -> list[Comparison]:
-    """Compare two models under each protocol that both have, or under those asked for.
+    """Compare two models under each protocol that both have, or under the given protocols.
 
     Args:
-        records: all that there are.
-        names: of the two rows.
-        tasks: on which; None for all that both have.
+        records: all records.
+        names: the names of the two rows.
+        tasks: titles of the tasks; None for all that both have.
         protocols: one for both, or one for each; None for all that both have.
-        current: what tasks, protocols and models stand for now.
-        shortcut: accuracy of the best shortcut on a task by its title; None where none is known.
+        current: the current versions of tasks, protocols and models.
+        shortcut: returns the accuracy of the best shortcut on a task by its title; None if unknown.
 
     Raises:
-        RequestError: one line, if there is no such row or protocol, or both are the same.
+        RequestError: one line, if there is no such row or protocol, or both rows are the same.
     """
     asked = [title.removesuffix(":classify") for title in tasks] if tasks is not None else None
     rows = _rows_called(names, {model_key(record) for record in records})
-    # As on a board: nothing is compared with rows that nobody here can check, but for the two.
+    # As on a board, rows that cannot be checked here are left out, except for these two.
     unknown_here = {model_key(run) for run in records if current.standing(run) == "unknown"}
     left_out = unknown_here - set(rows)
     kept = [record for record in records if model_key(record) not in left_out]
@@ -172,7 +172,7 @@ def comparisons(
 
 
 def check_tasks(records: Sequence[Record], asked: Sequence[str]) -> None:
-    """Refuse the name of a task that no record is of.
+    """Refuse the name of a task without records.
 
     Raises:
         RequestError: one line, with the nearest names.
@@ -184,7 +184,7 @@ def check_tasks(records: Sequence[Record], asked: Sequence[str]) -> None:
 
 
 def _rows_called(names: Sequence[str], known: Collection[ModelKey]) -> list[ModelKey]:
-    """Return the rows of these names; a name that several sources share is not enough."""
+    """Return the rows with these names; a name that several sources share is refused."""
     shown = row_names(known)
     rows = []
     for name in names:
@@ -203,7 +203,7 @@ def _places(
     rows: Sequence[ModelKey],
     protocols: Sequence[str] | None,
 ) -> list[tuple[Standing, Standing]]:
-    """Return where the two stand: under each protocol that both have, or those asked for."""
+    """Return both models' rows under each protocol that both have, or the given ones."""
     wanted = list(protocols or [])
     if len(wanted) > 2:
         raise RequestError(f"--protocol {','.join(wanted)}: at most two, one for each model")
@@ -225,7 +225,7 @@ def _places(
 
 
 def _under(page: Page, name: str, key: ModelKey, protocol: str | None) -> list[Standing]:
-    """Return where a model stands, under one protocol if it is named: its newest version last."""
+    """Return a model's rows, under one protocol if it is given; the newest version is last."""
     found = [Standing(board, row) for board in page.boards for row in board.rows if row.key == key]
     if not found:
         raise RequestError(f"no run of {name} counts: all were made with other versions")
@@ -239,7 +239,7 @@ def _under(page: Page, name: str, key: ModelKey, protocol: str | None) -> list[S
 
 
 def _why_not(facts: TaskFacts | None, mine: Result | None, other: Result | None) -> str:
-    """Say why two models are not compared on a task; nothing where they are."""
+    """Return why two models are not compared on a task; empty if they are."""
     if mine is None and other is None:
         return ""
     if mine is None or other is None:
@@ -306,7 +306,7 @@ def _difference(value: float, draws_D: Draws, better: Better) -> Difference:
 def _better(
     a: Standing, b: Standing, tasks: Sequence[TaskFacts], value: float, comparisons: int = 1
 ) -> Better:
-    """Return which of two is better among the rows of their boards that have the tasks."""
+    """Return which of two models is better, among the rows of their boards with these tasks."""
     boards = [a.board] if a.board is b.board else [a.board, b.board]
     places = [a, b] + [
         Standing(board, row)

@@ -1,10 +1,10 @@
 """Records as tables: a row per run, a row per test length, chance levels.
 
-A record has the mean over its cells, by which it is scored. At some lengths an answer may tell
-nothing: of odd length no string is in D_n, and whoever rejects all is always right.
+A record is scored by the mean over its cells. At some lengths an answer is uninformative: no string
+of odd length is in D_n, so rejecting all strings is always right.
 
-What a column is, `RUN_COLUMNS` and `CELL_COLUMNS` say. A run that did not finish has no cells: in
-the second table it has one row, without a length.
+`RUN_COLUMNS` and `CELL_COLUMNS` describe the columns. A run that did not finish has no cells: in
+the second table it has one row without a length.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 
 
 MOST = 20_000
-"""Symbols of a string up to which it is asked: a record may claim any length."""
+"""Maximum length for which chance levels are computed, since a record may claim any length."""
 
 _ROUNDING = 1e-6
 
 Chances = Callable[[Record], tuple[float, ...] | None]
-"""Says of a test what the best answer that sees only the length gets right at each cell."""
+"""Returns the accuracy, in each cell of a test, of the best answer that depends on length only."""
 
 
 def chances_here(host: PluginHost, record: Record) -> tuple[float, ...] | None:
-    """Return the accuracy, at each cell of a test, of the best answer that sees only the length.
+    """Return the accuracy, in each cell of a test, of the best answer that depends on length only.
 
-    None if it is not known without drawing strings, a cell has several lengths, or the task is not
-    the one that is at hand here.
+    None if it is not known without sampling strings, a cell has several lengths, or the record's
+    task differs from the installed one.
 
     Args:
-        host: knows tasks.
-        record: of a run.
+        host: provides the tasks.
+        record: the record of a run.
     """
     test, used = record.test, record.task
     if test is None or test.cells.first not in (None, test.cells.length):
@@ -60,14 +60,14 @@ def chances_here(host: PluginHost, record: Record) -> tuple[float, ...] | None:
         return None
     try:
         chances = _stated(host, record, lengths)
-    except FormalbenchError:  # its options are refused here
+    except FormalbenchError:  # the installed task refuses its options
         return None
     mean = math.fsum(chances or [math.nan]) / len(lengths)
     return tuple(chances) if chances and abs(mean - test.chance_length) <= _ROUNDING else None
 
 
 def known_chances(host: PluginHost) -> Chances:
-    """Return `chances_here` for many records: of those of one test it is asked once."""
+    """Return `chances_here` for many records; records of the same test share one computation."""
     known: dict[tuple[object, ...], tuple[float, ...] | None] = {}
 
     def asked(record: Record) -> tuple[float, ...] | None:
@@ -133,7 +133,7 @@ RUN_COLUMNS = {
     "hardware": "name of the device",
     "date": "UTC, ISO 8601",
 }
-"""What each column of `runs_frame` holds."""
+"""The meaning of each column of `runs_frame`."""
 
 _CELLS = {
     "length": ("Int64", "length of the strings; the largest if the cell is a window of lengths"),
@@ -158,13 +158,13 @@ _CELLS = {
 }
 
 CELL_COLUMNS = {name: meaning for name, (_, meaning) in _CELLS.items()}
-"""What `cells_frame` has besides."""
+"""The meaning of the additional columns of `cells_frame`."""
 
 _GROUP = ["model", "source", "task", "protocol", "version"]
 
 
 def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
-    """Return a table of runs, a row a record, in their order; see `RUN_COLUMNS`."""
+    """Return a table of runs, one row per record, in order; see `RUN_COLUMNS`."""
     held = list(records)
     runs = pd.DataFrame([_run(record) for record in held], columns=list(RUN_COLUMNS))
     chosen = np.zeros(len(held), dtype=bool)
@@ -179,11 +179,11 @@ def cells_frame(
     records: Iterable[Record],
     chances: Chances = lambda record: None,
 ) -> pd.DataFrame:
-    """Return a table of cells, a row a cell of each record; see `RUN_COLUMNS`, `CELL_COLUMNS`.
+    """Return a table of cells, one row per cell of a record; see `RUN_COLUMNS`, `CELL_COLUMNS`.
 
     Args:
-        records: of runs.
-        chances: the chance level at each cell of a record, if it is known
+        records: records of runs.
+        chances: returns the chance level in each cell of a record, if it is known
             (`formalbench.statistics.frame`).
     """
     held = list(records)

@@ -1,16 +1,16 @@
-"""Wilson intervals, intervals over seeds and strings, and the bootstrap behind them.
+"""Wilson intervals, intervals over seeds and strings, and their bootstrap.
 
-Seeds of one model often succeed or fail as a whole, so three that agree say little of a fourth.
-In each draw every seed gets a random weight (the Bayesian bootstrap, Rubin 1981) and so does one
-seed that nobody has seen: at chance in one half of the draws, perfect in the other. If it weighed
-as much as the others, then of n seeds of which k succeed the draws would have the share that
-succeeds as Beta(k, n - k + 1) and Beta(k + 1, n - k): a prior at either end, and the interval of
-Clopper & Pearson (1934) with the mid-P of Lancaster (1961). For any seeds between chance and
-perfect it would be the bound of Gaffke (2005); Learned-Miller & Thomas (2019), "A new confidence
-interval for the mean of a bounded random variable", describe both. Seeds that differ are also
-spread by Student's quantile, because few seeds of a normal distribution show too little of it.
+Seeds of one model often succeed or fail as a whole, so three equal seeds predict little about a
+fourth. In each draw, every seed gets a random weight (the Bayesian bootstrap, Rubin 1981), and so
+does one unseen seed: at chance in one half of the draws, perfect in the other. If the unseen seed
+had the same weight as the others and k of n seeds succeed, the draws of the share of successes
+would follow Beta(k, n - k + 1) and Beta(k + 1, n - k): a prior at either end, and the interval of
+Clopper & Pearson (1934) with the mid-P of Lancaster (1961). For seeds between chance and perfect it
+would be the bound of Gaffke (2005); Learned-Miller & Thomas (2019), "A new confidence interval for
+the mean of a bounded random variable", describe both. Seeds that differ are also spread by
+Student's quantile, because a few seeds underestimate the width of a normal distribution.
 
-How often the interval holds the true mean is simulated in ``speed/intervals.py``.
+``speed/intervals.py`` simulates the coverage of the interval.
 
 Legend: D draws (see `seeds`), S runs (one per seed) or seeds of a task, Q quantiles, N seeds of all
 tasks.
@@ -33,21 +33,21 @@ DRAWS = 2000
 LEVEL = 0.95
 
 _QUANTILE = 1.959963984540054
-"""Of the normal distribution: 95 % lie within that many standard deviations."""
+"""Quantile of the normal distribution: 95 % lie within this number of standard deviations."""
 
 QUANTILES = 60
-"""Per run. An odd multiple of 20 has 2.5 % and 97.5 % among its levels, (q + 1/2) / 60."""
+"""Quantiles per run. An odd multiple of 20 has the levels 2.5 % and 97.5 %, (q + 1/2) / 60."""
 
 Draws = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A run's mean accuracy, and how many strings it rests on.
+    """A run's mean accuracy, and its effective number of strings.
 
     Attributes:
-        accuracy: the mean over the cells, each counting the same.
-        strings: how many strings of one cell would give a mean as certain as that;
+        accuracy: the mean over the cells, with equal weights.
+        strings: the number of strings in a single cell that would give a mean of equal variance;
             0 for a value that is known exactly (chance, for a run that did not finish).
     """
 
@@ -56,14 +56,14 @@ class Measured:
 
 
 def measured(strings: Sequence[int], accuracy: float) -> Measured:
-    """Return a run's accuracy with the size of the test behind it.
+    """Return a run's accuracy with its effective number of strings.
 
-    Cells of n_c strings each, equally weighted, have a mean of variance
-    p(1 - p) / L^2 times the sum of 1 / n_c: as much as L^2 / sum(1 / n_c) strings
-    have in one cell, which is all of them where the cells are equal.
+    The mean over L equally weighted cells of n_c strings each has the variance p(1 - p) / L^2 times
+    the sum of 1 / n_c. This is the variance of L^2 / sum(1 / n_c) strings in a single cell, which
+    is the total number of strings if the cells are equal.
 
     Args:
-        strings: of each of the L cells.
+        strings: the number of strings in each of the L cells.
         accuracy: the mean over the cells.
     """
     return Measured(accuracy, _in_one_cell(tuple(strings)))
@@ -90,41 +90,41 @@ def wilson(correct: float, strings: int) -> tuple[float, float]:
 def wilson_each(
     correct: Sequence[float] | Draws, strings: Sequence[int] | Draws
 ) -> tuple[Draws, Draws]:
-    """Return the lower and the upper ends of the 95 % Wilson intervals of many shares.
+    """Return the lower and upper ends of the 95 % Wilson intervals of many shares.
 
     Args:
         correct: successes.
-        strings: trials, as many numbers, each at least 1.
+        strings: trials, of the same length, each at least 1.
     """
     right, trials = np.asarray(correct, dtype=float), np.asarray(strings, dtype=float)
     z = _QUANTILE
     middle = (right + z * z / 2) / (trials + z * z)
     half = z / (trials + z * z) * np.sqrt(right * (1 - right / trials) + z * z / 4)
-    # None and all are ends of the interval exactly; rounding must not say otherwise.
+    # No success and all successes give the ends 0 and 1 exactly, without rounding error.
     low = np.where(right == 0, 0.0, middle - half)
     high = np.where(right == trials, 1.0, middle + half)
     return low, high
 
 
 def scaled(accuracy: float, chance: float) -> float | None:
-    """Return (accuracy - chance) / (1 - chance), or None where chance is right every time."""
+    """Return (accuracy - chance) / (1 - chance), or None if chance is always right."""
     return None if chance >= 1.0 else (accuracy - chance) / (1.0 - chance)
 
 
 def string_noise(runs: Sequence[Measured]) -> Draws:
-    """Return by how much the mean over runs may be off for want of test strings, (Q,).
+    """Return the sampling error of the mean over runs due to the number of test strings, (Q,).
 
-    Each run's accuracy is within its Jeffreys posterior, Beta(right + 1/2, wrong + 1/2), the cells
-    taken together; without it equal seeds would give draws without width, and one wrong string in
-    thousands would pass for evidence. The runs are tested on the same strings, so all of
-    them are taken to be off in the same direction, which is the worst case. The noise is at least
-    as wide as it should be: a share right in all cells together varies more than one in each.
+    Each run's accuracy has the Jeffreys posterior Beta(right + 1/2, wrong + 1/2), with all cells
+    pooled. Without it, draws of equal seeds would have no width, and one wrong string in thousands
+    would count as evidence. All runs are tested on the same strings, so their errors are assumed to
+    have the same direction, which is the worst case. The error is overestimated, since a share of
+    pooled cells varies more than the mean of shares per cell.
 
     Args:
-        runs: at least one.
+        runs: at least one run.
 
     Returns:
-        the differences at equally probable levels, from the lowest to the highest.
+        The differences at equally probable levels, in increasing order.
     """
     table_SQ = np.stack([_posterior(run) - run.accuracy for run in runs])
     noise_Q: Draws = table_SQ.mean(axis=0)
@@ -133,7 +133,7 @@ def string_noise(runs: Sequence[Measured]) -> Draws:
 
 @lru_cache(maxsize=65536)
 def _posterior(run: Measured) -> Draws:
-    """Return the quantiles of what a run's accuracy may be, (Q,)."""
+    """Return the quantiles of the posterior of a run's accuracy, (Q,)."""
     from scipy.special import betaincinv
 
     if not run.strings:
@@ -149,8 +149,8 @@ def percentile_interval(draws_D: Draws, around: float | None = None) -> tuple[fl
 
     Args:
         draws_D: the draws.
-        around: a value that the interval is widened to hold: draws of a perfect
-            accuracy all lie below it.
+        around: a value that the interval is widened to contain, since all draws of a perfect
+            accuracy are below it.
     """
     tail = 100.0 * (1.0 - LEVEL) / 2.0
     low, high = (float(end) for end in np.percentile(draws_D, [tail, 100.0 - tail]))
@@ -160,10 +160,10 @@ def percentile_interval(draws_D: Draws, around: float | None = None) -> tuple[fl
 def interquartile_mean(values: Draws) -> Draws:
     """Return the mean of the middle half along the last axis.
 
-    A quarter of the values, rounded down, is left out at either end, as Agarwal et al. (2021),
-    "Deep reinforcement learning at the edge of the statistical precipice", section 4.3, do:
-    unlike the mean it is not moved by one task that is hopeless, and unlike the median it does
-    not rest on one.
+    A quarter of the values, rounded down, is left out at either end, as in Agarwal et al. (2021),
+    "Deep reinforcement learning at the edge of the statistical precipice", section 4.3. Unlike the
+    mean, it is not affected by one hopeless task, and unlike the median, it does not depend on one
+    task only.
     """
     count = values.shape[-1]
     cut = count // 4
@@ -174,10 +174,10 @@ def interquartile_mean(values: Draws) -> Draws:
 _SEED = 3
 
 _TAIL = 0.05
-"""Of one half of the draws, which is half of that of all."""
+"""Tail probability in one half of the draws, which is 0.025 of all draws."""
 
 _UNSEEN = 1.25
-"""What the unseen seed weighs beside the others. With 1, five equal seeds of five would exclude
+"""Weight of the unseen seed relative to the others. With 1, five equal seeds of five would exclude
 that half of all succeed, which happens in one of 16 tables; with 1.25 they include it."""
 
 _STEPS = 1 << 32
@@ -185,16 +185,16 @@ _STEPS = 1 << 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """What the seeds of one model reached on one task, in any unit in which 1 is perfect.
+    """The values of one model's seeds on one task, in any unit in which 1 is perfect.
 
     Attributes:
-        task: the task's title: it names the weights that its seeds get, the same for every model.
-        values: of each seed, (S,), at least one.
-        strings: by how much the mean over the seeds may be off because the test strings are a
-            sample, at equally probable levels, (Q,). The seeds share their strings.
-        chance: where an unseen seed may be that learns nothing.
-        least: nothing is lower.
-        trained: whether seeds differ; else there is no unseen one.
+        task: the task's title, which is the key of its seeds' weights, the same for every model.
+        values: the value of each seed, (S,), at least one.
+        strings: sampling error of the mean over seeds due to the test strings, at equally probable
+            levels, (Q,). The seeds share their strings.
+        chance: the value of an unseen seed that learns nothing.
+        least: the smallest possible value.
+        trained: whether seeds differ; otherwise there is no unseen seed.
     """
 
     task: str
@@ -208,12 +208,12 @@ class Sample:
     def of(
         cls, task: str, runs: Sequence[Measured], chance: float | None, trained: bool = True
     ) -> Sample:
-        """Return accuracies as a sample; without a chance level an unseen seed may be at 0.
+        """Return accuracies as a sample; without a chance level, an unseen seed may be at 0.
 
         Args:
             task: the task's title.
             runs: one per seed, at least one, by seed.
-            chance: of the best answer that sees only the length; None if it is not known.
+            chance: accuracy of the best answer that depends on length only; None if unknown.
             trained: whether seeds differ.
         """
         values = np.array([run.accuracy for run in runs])
@@ -222,11 +222,11 @@ class Sample:
 
     @classmethod
     def unknown(cls, task: str, seeds: int) -> Sample:
-        """Return a sample of zeros without any width."""
+        """Return a sample of zeros with width 0."""
         return cls(task, np.zeros(max(1, seeds)), np.zeros(1), 0.0, 0.0, trained=False)
 
     def in_units_of(self, chance: float) -> Sample:
-        """Return the sample in units in which `chance`, which is below 1, is 0."""
+        """Return the sample in units in which `chance` (less than 1) is 0."""
         span = 1.0 - chance
         return Sample(
             self.task,
@@ -241,15 +241,15 @@ class Sample:
 def mean_draws(samples: Sequence[Sample], key: Sequence[object]) -> Draws:
     """Draw the mean over tasks of the mean over seeds, (D,).
 
-    All seeds of all tasks are one sample, each task counting the same, so that the unseen seed
-    weighs the less the more seeds there are. How tasks differ widens the interval, more than it
-    must; what few seeds a task has does not narrow it.
+    All seeds of all tasks form one sample, with equal weight per task, so that the unseen seed has
+    less weight the more seeds there are. Differences between tasks widen the interval more than
+    necessary; a small number of seeds per task does not narrow it.
 
     Args:
         samples: one per task.
-        key: names the row: of which strings and which kind of unseen seed it is given. The seeds'
-            weights are the same for all rows with the same tasks, so that rows are compared
-            seed by seed.
+        key: the key of the row, for the random streams of its string errors and its unseen seed.
+            The seeds' weights are the same for all rows with the same tasks, so that rows are
+            compared seed by seed.
     """
     total_D = np.zeros(DRAWS)
     trained = [sample for sample in samples if sample.trained]
@@ -273,18 +273,18 @@ def _trained_draws(samples: Sequence[Sample], key: Sequence[object]) -> Draws:
         sum_D += sample.values @ weights_SD
         weight_D += weights_SD.sum(axis=0)
     chance, lowest, factor = _chance(samples), _lowest(samples), spread(known)
-    # Nothing is below chance, unless a seed is: then as far as seeds are moved.
+    # Draws are not below chance, unless a seed is: then down to its spread value.
     least = chance - factor * (chance - lowest)
     seen_D = np.clip(mean + factor * (sum_D / weight_D - mean), least, 1.0)
     unseen_D = np.where(fails(key), lowest, 1.0)
-    weight_D *= known / len(samples)  # as many as there are seeds, on average
+    weight_D *= known / len(samples)  # the mean weight is the number of seeds
     share_D = unseen_weight() / (weight_D + unseen_weight())
     drawn_D: Draws = seen_D + share_D * (unseen_D - seen_D)
     return drawn_D
 
 
 def interquartile_draws(samples: Sequence[Sample], key: Sequence[object]) -> Draws:
-    """Draw the mean of the middle half of the seeds, the unseen one with them, (D,)."""
+    """Draw the mean of the middle half of the seeds, including the unseen one, (D,)."""
     noise_D = sum((_string_noise(sample, key) for sample in samples), np.zeros(DRAWS))
     values = [value for sample in samples for value in sample.values]
     weights = [
@@ -310,10 +310,10 @@ def interquartile_draws(samples: Sequence[Sample], key: Sequence[object]) -> Dra
 
 
 def spread(seeds: float) -> float:
-    """Return by what factor seeds are moved away from their mean, at least 1.
+    """Return the factor by which seeds are moved away from their mean, at least 1.
 
-    Then the draws of n seeds that scatter evenly have the quantiles of Student's interval:
-    t / z for few degrees of freedom, and (n + 1) / (n - 1) for the variance of the weights.
+    With it, the draws of n evenly scattered seeds have the quantiles of Student's interval: t / z
+    for few degrees of freedom, and (n + 1) / (n - 1) for the variance of the weights.
     """
     from scipy.special import ndtri, stdtrit
 
@@ -324,7 +324,7 @@ def spread(seeds: float) -> float:
 
 
 def _lowest(samples: Sequence[Sample]) -> float:
-    """Return where an unseen seed is that fails: at chance, or as low as one that was seen."""
+    """Return the value of an unseen seed that fails: chance, or the lowest observed seed."""
     return min(_chance(samples), *(float(sample.values.min()) for sample in samples))
 
 
@@ -338,12 +338,12 @@ def seed_weights(task: str, seeds: int) -> Draws:
 
 
 def unseen_weight() -> Draws:
-    """Return the weight of the seed that nobody has seen, (D,)."""
+    """Return the weight of the unseen seed, (D,)."""
     return _UNSEEN * _exponential("unseen")
 
 
 def fails(key: Sequence[object]) -> npt.NDArray[np.bool_]:
-    """Say in which draws the unseen seed of a row fails, (D,)."""
+    """Return a mask of the draws in which the unseen seed of a row fails, (D,)."""
     failed_D: npt.NDArray[np.bool_] = _stream("fails", *key).integers(2, (DRAWS,)) == 0
     return failed_D
 

@@ -1,4 +1,4 @@
-"""Accuracy, or perplexity, against the length of strings.
+"""Accuracy or perplexity as a function of string length.
 
 Legend: S runs (one per seed) or seeds, L lengths, W windows of lengths, R runs (one per seed), P
 places: lengths or named parts of a test.
@@ -16,18 +16,18 @@ from formalbench.statistics.intervals import Draws, scaled, wilson_each
 from formalbench.statistics.result import CellResults, Result, TaskFacts, telling_cells
 
 Starts = npt.NDArray[np.intp]
-"""Where each window begins among the lengths, (W,)."""
+"""The index of each window's first length, (W,)."""
 
 
 @dataclass(frozen=True, slots=True)
 class LengthCurve:
-    """How runs did over windows of lengths.
+    """The accuracy of runs over windows of lengths.
 
     Attributes:
-        length: the mean of each window, (W,).
-        shares: of each run's strings that were right, (S, W).
-        low, high: the lowest and the highest end of the runs' Wilson intervals, (W,): between them
-            is both how seeds differ and what the number of strings leaves open.
+        length: the mean length of each window, (W,).
+        shares: share of correct strings of each run, (S, W).
+        low, high: the lowest and the highest end of the runs' Wilson intervals, (W,): the range
+            covers differences between seeds and the sampling error of strings.
     """
 
     length: Draws
@@ -40,10 +40,10 @@ def curve_of(cells: Sequence[CellResults], starts: Starts) -> LengthCurve:
     """Return the curve of runs.
 
     Args:
-        cells: of each run, at least one; the same lengths in all.
-        starts: of the windows.
+        cells: the cells of each run, at least one run; all runs have the same lengths.
+        starts: the starts of the windows.
     """
-    # As floats: a record from a stranger can hold counts whose sum is no 64-bit integer.
+    # As floats, since sums of counts in an untrusted record can exceed 64-bit integers.
     correct_SW, strings_SW = (
         np.add.reduceat(np.array(counts, dtype=np.float64), starts, axis=1)
         for counts in ([cell.correct for cell in cells], [cell.strings for cell in cells])
@@ -61,7 +61,7 @@ def averaged(values: Sequence[float], starts: Starts) -> Draws:
 
 
 MOST_STEPS = 10
-"""Of a strip; of more test lengths, neighbours share a step."""
+"""Maximum steps of a strip; with more test lengths, neighbours share a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Step:
     Attributes:
         first, last: the shortest and the longest.
         share: accuracy between chance (0) and perfect (1), the mean over the runs that learned the
-            training lengths; one below chance is at it.
+            training lengths; accuracies below chance count as 0.
     """
 
     first: int
@@ -83,10 +83,10 @@ Strip = tuple[Step, ...]
 
 
 def strip_of(result: Result, facts: TaskFacts) -> Strip:
-    """Return how the runs that learned did at each length, shortest first.
+    """Return the accuracy, at each length, of the runs that learned, shortest length first.
 
-    Lengths at which chance is always right tell nothing, and are left out. Nothing is left if the
-    runs were not tested at the same lengths.
+    Lengths at which chance is always right are left out. The result is empty if the runs were not
+    tested at the same lengths.
     """
     runs = tuple(run for run in result.runs if run.learned)
     tested = telling_cells(replace(result, runs=runs), facts)
@@ -111,14 +111,14 @@ def _inside(accuracy: float, chance: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """How a model did at each place, in its measure's own units; (P,) each.
+    """The values of a model at each place, in the units of its measure; (P,) each.
 
     Attributes:
-        length: of the texts; empty if the places are named parts.
-        names: of the parts, the one with the shortest texts first; empty if they are lengths.
-        mean: over the seeds that finished.
-        low, high: of the seed with the least, and of the one with the most.
-        seeds: each of them, (S, P).
+        length: lengths of the texts; empty if the places are named parts.
+        names: names of the parts, the one with the shortest texts first; empty for lengths.
+        mean: mean over the seeds that finished.
+        low, high: minimum and maximum over the seeds.
+        seeds: values of each seed, (S, P).
     """
 
     length: tuple[int, ...]
@@ -130,7 +130,7 @@ class TextLine:
 
 
 def text_line(result: Result) -> TextLine | None:
-    """Return how a model did; None if no run finished, or they differ in their places."""
+    """Return the values of a model; None if no run finished, or runs differ in their places."""
     found = [dict(run.places) for run in result.runs if run.places]
     if not found or any(seed.keys() != found[0].keys() for seed in found):
         return None
@@ -142,6 +142,6 @@ def text_line(result: Result) -> TextLine | None:
 
 
 def _parts(result: Result) -> tuple[str, ...]:
-    """Return the named parts of a test, by their shortest texts; nothing if it has none."""
+    """Return the named parts of a test, ordered by their shortest texts; empty if it has none."""
     tested = (run.cells for run in result.runs if run.cells is not None)
     return next((tuple(dict.fromkeys(cells.group or ())) for cells in tested), ())

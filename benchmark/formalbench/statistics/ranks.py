@@ -1,14 +1,15 @@
-"""Which rows of a board are significantly better than which: what ranks are made of.
+"""Significance tests between the rows of a board, which determine ranks.
 
-Tasks are fixed effects: a row that fails two tasks with every seed scores lower for certain, and
-only the scatter of seeds *within* a task says how far a score may be off. Two rows are compared by
-a t statistic, and the p-values of all pairs of a board are corrected by Holm's method (1979).
+Tasks are fixed effects: a row that fails two tasks with every seed has a lower score for certain,
+and only the variance of seeds *within* a task contributes to the error of a score. Two rows are
+compared by a t statistic, and the p-values of all pairs of a board are corrected by Holm's method
+(1979).
 
-Three seeds say little of their variance, and seeds that succeed or fail as a whole often agree by
-chance. So the variance of a task's seeds is pooled over the rows and shrunk towards the board's;
-that of a row on a task is shrunk towards its task's (Smyth 2004, "Linear models and empirical Bayes
-methods", section 3), which is taken to be at least that of one failing seed in fifty, and is never
-below its task's. No p-value is lower than the number of seeds allows.
+Three seeds give a poor estimate of their variance, and seeds that succeed or fail as a whole often
+agree by chance. So the variance of a task's seeds is pooled over the rows and shrunk towards the
+board's. The variance of a row on a task is shrunk towards its task's (Smyth 2004, "Linear models
+and empirical Bayes methods", section 3), which is at least that of one failing seed in fifty, and
+it is never below its task's. No p-value is lower than the number of seeds allows.
 
 `speed/intervals.py` simulates the family-wise error and the power (docs/method.md).
 
@@ -27,13 +28,13 @@ import numpy.typing as npt
 from formalbench.statistics.intervals import LEVEL, Sample
 
 _PRIOR = 4.0
-"""The degrees of freedom of the variance that another one is shrunk towards."""
+"""Degrees of freedom of the prior variance that variances are shrunk towards."""
 
 _LEAST = 0.02 * 0.98
-"""The least variance that a row's is shrunk towards: of seeds of which one in fifty fails."""
+"""Minimum prior variance of a row: that of seeds of which one in fifty fails."""
 
 _ROUNDING = 1e-12
-"""Differences up to this are rounding, not results."""
+"""Differences up to this size are treated as rounding errors."""
 
 Table = npt.NDArray[np.float64]
 
@@ -41,11 +42,11 @@ Table = npt.NDArray[np.float64]
 def significantly_better(rows: Sequence[Sequence[Sample]]) -> npt.NDArray[np.bool_]:
     """Return whether each row is significantly better than each other one, (M, M).
 
-    On a board of rows with equal means the probability that any is true is meant to be at most 5 %;
-    docs/method.md has what simulations found, and where it is more.
+    On a board of rows with equal means, the probability of any True is intended to be at most 5 %.
+    docs/method.md reports simulations, including cases with a higher probability.
 
     Args:
-        rows: as of `p_values`.
+        rows: as in `p_values`.
     """
     score_M = np.array([_score(row) for row in rows])
     better_MM: npt.NDArray[np.bool_] = score_M[:, None] > score_M[None, :]
@@ -56,8 +57,8 @@ def p_values(rows: Sequence[Sequence[Sample]]) -> Table:
     """Return the p-value of each pair of rows, corrected for the number of pairs, (M, M).
 
     Args:
-        rows: of each row its samples, in units in which chance is 0, of the same tasks in the
-            same order.
+        rows: the samples of each row, in units in which chance is 0; all rows have the same tasks
+            in the same order.
     """
     from scipy.special import stdtr
 
@@ -75,7 +76,7 @@ def p_values(rows: Sequence[Sequence[Sample]]) -> Table:
     score_M = np.array([_score(row) for row in rows])
     lead = np.abs(score_M[first] - score_M[second])
     variance = np.maximum(variance_M[first] + variance_M[second], _ROUNDING**2)
-    # Welch and Satterthwaite, by the seeds alone: what a variance is shrunk towards adds nothing.
+    # Welch and Satterthwaite; only seeds count, the prior variance adds no degrees of freedom.
     freedom = variance**2 / np.maximum(spread_M[first] + spread_M[second], _ROUNDING**4)
     each = np.maximum(
         2.0 * stdtr(freedom, -lead / np.sqrt(variance)),
@@ -95,7 +96,7 @@ def _seed_variance(
     seeds_MT: npt.NDArray[np.int_],
     trained_MT: npt.NDArray[np.bool_],
 ) -> Table:
-    """Return the variance of each row's seeds on each task, (M, T); 0 for what is not trained."""
+    """Return the variance of each row's seeds on each task, (M, T); 0 if it is not trained."""
     squares_MT = np.array([[float(one.values.var()) for one in row] for row in rows]) * seeds_MT
     squares_MT *= trained_MT
     freedom_MT = (seeds_MT - 1) * trained_MT
@@ -107,13 +108,13 @@ def _seed_variance(
 
 
 def _least_p(one: Sequence[Sample], other: Sequence[Sample]) -> float:
-    """Return the least p-value that the seeds of two rows allow.
+    """Return the smallest p-value that the seeds of two rows allow.
 
-    It is that of a permutation test of seeds within tasks in which every seed of one row is better
-    than every seed of the other: three seeds each on a single task come to 1 in 10. A row with a
-    single seed everywhere does not show how its seeds differ, and is not compared. A task that no
-    run finished has no trained sample, and adds no evidence; an exact model has none at all, and
-    there is no such bound.
+    It is the p-value of a permutation test of seeds within tasks in which every seed of one row is
+    better than every seed of the other: three seeds each on a single task give 1 in 10. A row with
+    a single seed on every task gives no estimate of its variance, and is not compared. A task that
+    no run finished has no trained sample, and adds no evidence. An exact model has no trained
+    samples at all, so there is no bound.
     """
     for row in (one, other):
         seeds = [len(sample.values) for sample in row if sample.trained]
@@ -128,7 +129,7 @@ def _least_p(one: Sequence[Sample], other: Sequence[Sample]) -> float:
 
 
 def _holm(each: Table) -> Table:
-    """Return p-values corrected for their number (Holm 1979)."""
+    """Return p-values corrected for multiple comparisons (Holm 1979)."""
     order = np.argsort(each, kind="stable")
     corrected = np.maximum.accumulate(each[order] * np.arange(len(each), 0, -1))
     found = np.empty_like(each)

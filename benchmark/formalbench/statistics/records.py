@@ -1,4 +1,4 @@
-"""What a record belongs to: its model, task, board and run; whether it learned; its command."""
+"""Properties of a record: its row, task, board and run; whether it learned; its command."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 ModelKey = tuple[str, str]
-"""What makes a row: the model's name with the options set, and where it came from."""
+"""The key of a row: the model's name with its options, and its source."""
 
 ProtocolKey = tuple[str, int]
-"""What makes a board: the protocol's title (its name with what was changed) and version."""
+"""The key of a board: the protocol's title (its name with changed settings) and version."""
 
 Contents = tuple[int, str]
-"""What a name stood for: a version, and what tells its contents apart within the version."""
+"""The contents behind a name: a version, and an identifier of the contents in this version."""
 
 
 def contents(version: int, source: Origin) -> Contents:
-    """Return what a task or model is: a local file can change without its version."""
+    """Return the contents of a task or model; a local file can change without a new version."""
     return version, source.sha256 or source.distribution
 
 
 def task_contents(record: AnyRecord) -> Contents:
-    """Return what the task of a record was."""
+    """Return the contents of a record's task."""
     return contents(record.task.version, record.task.source)
 
 
@@ -52,7 +52,7 @@ def model_key(record: AnyRecord) -> ModelKey:
 
 
 def model_contents(record: AnyRecord) -> Contents:
-    """Return what the model of a record was."""
+    """Return the contents of a record's model."""
     return contents(record.model.version, record.model.source)
 
 
@@ -62,26 +62,26 @@ def protocol_key(record: Record) -> ProtocolKey:
 
 
 def changed_texts(protocol: Protocol) -> dict[str, str]:
-    """Return what was changed of the protocol of this name, as `--set` takes it."""
+    """Return the changed settings of a protocol, in the form that `--set` takes."""
     return {key: show_value(value) for key, value in (protocol.changed or {}).items()}
 
 
 @lru_cache(maxsize=64)
 def protocol_contents(protocol: Protocol) -> Contents:
-    """Return what decides a run's numbers: how many seeds there are and the summary do not."""
+    """Return the contents of a protocol; the number of seeds and the summary do not count."""
     data = protocol.model_dump(mode="json", exclude={"seeds", "summary"})
     return protocol.version, json.dumps(data, sort_keys=True)
 
 
 def row_names(rows: Iterable[ModelKey]) -> dict[ModelKey, str]:
-    """Return what rows are called: by the model's name, with its source where two share one."""
+    """Return the names of rows: the model's name, with its source if two rows share the name."""
     keys = list(rows)
     times = Counter(name for name, _ in keys)
     return {key: key[0] if times[key[0]] == 1 else f"{key[0]} ({key[1]})" for key in keys}
 
 
 def grouped_by(key_of: Callable[[T], K], items: Iterable[T]) -> dict[K, list[T]]:
-    """Put together what has the same key, in the order in which it comes."""
+    """Group items by key, in their original order."""
     groups: dict[K, list[T]] = defaultdict(list)
     for item in items:
         groups[key_of(item)].append(item)
@@ -89,7 +89,7 @@ def grouped_by(key_of: Callable[[T], K], items: Iterable[T]) -> dict[K, list[T]]
 
 
 def run_of(record: Record) -> Run:
-    """Return the run that a record tells of."""
+    """Return the run of a record."""
     return Run(
         model=record.model,
         task=record.task,
@@ -102,11 +102,10 @@ def run_of(record: Record) -> Run:
 
 
 def identity(record: AnyRecord) -> str:
-    """Return what is the same for two records of one run or verification, whatever their file says.
+    """Return the identity of a run or verification, which all its records share.
 
-    How many seeds the protocol of a run has is no part of it, and neither is what was measured
-    beside the objective's own metrics: pooled, one run would count as two seeds. Its board is part
-    of it: what two protocols make alike counts for both.
+    It does not contain the protocol's number of seeds or additional metrics; otherwise, one run
+    could count as two seeds. It contains the board, so that a run counts under each protocol.
     """
     if isinstance(record, VerificationRecord):
         return record.verification_id
@@ -116,7 +115,7 @@ def identity(record: AnyRecord) -> str:
 
 
 def task_title(name: str, options: Mapping[str, Value]) -> str:
-    """Return a task as a board shows it: ``classify`` goes without saying.
+    """Return a task's title on a board, which omits the objective ``classify``.
 
     Example:
         >>> task_title("parity:classify", {"p": 0.3})
@@ -131,14 +130,14 @@ def title_of(record: AnyRecord) -> str:
 
 
 def has_result(record: AnyRecord) -> bool:
-    """Say whether a run ended with a test that can be counted; a verification always did."""
+    """Return whether a run ended with test results; a verification always has results."""
     return isinstance(record, VerificationRecord) or record.test is not None
 
 
 def counts_of(record: AnyRecord) -> tuple[object, ...]:
-    """Return every count of a test: what two records of one run, or verification, agree in.
+    """Return every count of a test, which is equal in all records of a run or verification.
 
-    What is measured in other numbers than counts hangs on a machine's rounding, and is none.
+    Measures other than counts depend on a machine's rounding and are left out.
     """
     if isinstance(record, VerificationRecord):
         return record.exhaustive, record.adversarial, record.by_length.errors
@@ -155,18 +154,18 @@ def counts_of(record: AnyRecord) -> tuple[object, ...]:
 
 
 LEARNED = 0.99
-"""Validation accuracy from which the training lengths count as learned."""
+"""Minimum validation accuracy at which the training lengths count as learned."""
 
 
 def validation_of(record: Record) -> float | None:
-    """Return a run's accuracy on held-out strings of the training lengths; None if not known."""
+    """Return a run's accuracy on held-out strings of the training lengths; None if unknown."""
     return None if record.selected is None else record.selected.accuracy
 
 
 def was_trained(record: Record) -> bool:
-    """Say whether a run came to the end of its training, and its network was to blame for the rest.
+    """Return whether a run completed its training and did not fail for external reasons.
 
-    Of one whose test ran out of memory, say, nothing is known, and it is run again.
+    A run whose test ran out of memory, for example, does not count, and is repeated.
     """
     if record.test is not None:
         return True
@@ -175,10 +174,9 @@ def was_trained(record: Record) -> bool:
 
 
 def has_learned(record: Record) -> bool:
-    """Say whether a run mastered its training lengths; an exact model has nothing to learn.
+    """Return whether a run mastered its training lengths; an exact model has nothing to learn.
 
-    A run whose logits are not finite on longer strings has learned all the same, and does not
-    extrapolate.
+    A run whose logits are not finite on longer strings has learned, but does not extrapolate.
     """
     if record.model.kind == "exact":
         return record.test is not None
@@ -187,16 +185,16 @@ def has_learned(record: Record) -> bool:
 
 
 _QUOTES = frozenset("\"'\\")
-"""Signs by which a shell puts a word together of parts."""
+"""Characters with which a shell joins parts of a word."""
 
 _FILE = re.compile(r"[A-Za-z0-9_.+=:-]{1,300}")
 
 
 def repeating(record: AnyRecord) -> str:
-    """Return the command line that repeats a record; plugins by the names of their files.
+    """Return the command that repeats a record, with the file names of its plugins.
 
-    Of the stored command only these names are used: a record does not say elsewhere which file
-    its protocol came from.
+    Only these names come from the stored command, since the record does not contain the file of its
+    protocol elsewhere.
     """
     words = words_of(record)
     if isinstance(record, Record) and f"{record.seed}," in _split(record.command):
@@ -207,7 +205,7 @@ def repeating(record: AnyRecord) -> str:
 
 
 def words_of(record: AnyRecord) -> list[str]:
-    """Return the words of the command that repeats a record, but for its plugins."""
+    """Return the words of the command that repeats a record, without its plugins."""
     if isinstance(record, VerificationRecord):
         dtype = record.dtype if record.break_length is None else "all"
         return verifying(record.model, record.task, record.asked, dtype)
@@ -215,16 +213,16 @@ def words_of(record: AnyRecord) -> list[str]:
 
 
 def by_itself(record: Record) -> list[str]:
-    """Return the words of a run's command where its seed was asked for by itself."""
+    """Return the words of a run's command in which its seed is listed explicitly."""
     words = words_of(record)
     at = words.index("--seeds") + 1
     return [*words[:at], f"{record.seed},", *words[at + 1 :]]
 
 
 def plugin_files(command: str) -> set[str]:
-    """Return the names of the files that a record's command has as plugins, plain ones only."""
+    """Return the plugin files in a record's command; only plain names without a folder."""
     if "--plugin" not in command and not _QUOTES & set(command):
-        return set()  # thousands of commands name none: they are not taken apart
+        return set()  # most commands have no plugins and need no parsing
     return _files_named(command)
 
 
@@ -235,7 +233,7 @@ def _files_named(command: str) -> set[str]:
 
 
 def _split(command: str) -> list[str]:
-    """Return the words of a stored command; none if it is no command line."""
+    """Return the words of a stored command; empty if it cannot be parsed."""
     try:
         return shlex.split(command)
     except ValueError:
@@ -243,7 +241,7 @@ def _split(command: str) -> list[str]:
 
 
 def environments_of(records: Iterable[Record]) -> tuple[str, ...]:
-    """Return one line per kind of machine that records come from, and how many do."""
+    """Return one line per kind of machine, with its number of records."""
     seen: Counter[str] = Counter()
     for record in records:
         machine = record.environment

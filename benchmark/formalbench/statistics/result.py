@@ -1,9 +1,9 @@
-"""The result of a model on a task, facts of a task, and the measure it is shown by.
+"""The result of a model on a task, the facts of a task, and the measure that tables show.
 
-Accuracy says little of a language model, and is no share of what can be had; nor is BLEU a share of
-texts. Such tasks have no scaled accuracy and take no part in a score.
+Accuracy is not informative for language models, and BLEU is not a share of texts. Tasks with such
+measures have no scaled accuracy and do not count in scores.
 
-Shares are fractions of one, unrounded.
+Shares are unrounded fractions of one.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from formalbench.contracts.record import Record
 from formalbench.documents.text import MISSING, percent
 
 PERPLEXITY = "perplexity"
-"""The metric, by which a task is known to be one for language models."""
+"""The metric that identifies a task for language models."""
 
 _MOST = 1e300
-"""A perplexity, so that no sum over seeds is infinite, whatever a record says."""
+"""Maximum perplexity, so that sums over seeds are finite for any record."""
 
 _LONG = 1e9
-"""From here on a number is written by its power of ten."""
+"""Numbers from this value on are written with a power of ten."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownBy:
-    """What a task is shown by.
+    """The measure that tables show for a task.
 
     Attributes:
-        name: in records.
-        heading: for people.
-        less: whether less is better.
+        name: name in records.
+        heading: heading in tables.
+        less: whether smaller values are better.
         share: whether it is shown in percent.
-        accuracy: whether it counts right answers, so that chance and a score are known of it.
+        accuracy: whether it is an accuracy, for which chance level and score are defined.
     """
 
     name: str = "accuracy"
@@ -48,11 +48,11 @@ class ShownBy:
 
     @property
     def title(self) -> str:
-        """What it is, and its direction: ``perplexity, less is better``."""
+        """The heading and its direction: ``perplexity, less is better``."""
         return f"{self.heading}, {'less' if self.less else 'more'} is better"
 
     def text(self, value: float | None) -> str:
-        """Return a value as tables have it; a dash for none."""
+        """Return the text of a value in tables; a dash for None."""
         if value is None:
             return MISSING
         if self.share:
@@ -60,7 +60,7 @@ class ShownBy:
         return f"{value:,.2f}" if value < _LONG else f"{value:.2e}"
 
     def mean(self, values: Collection[float]) -> float | None:
-        """Return the mean over places; of what is no share, the geometric one."""
+        """Return the mean over places; the geometric mean if the measure is not a share."""
         if not values:
             return None
         if self.share:
@@ -68,7 +68,7 @@ class ShownBy:
         return math.exp(math.fsum(map(math.log, values)) / len(values))
 
     def order(self, value: float | None) -> float:
-        """Return what is the least for the best."""
+        """Return a sort key that is smallest for the best value."""
         if value is None:
             return math.inf
         return value if self.less else -value
@@ -82,7 +82,7 @@ OF_LANGUAGE_MODELS = ShownBy(PERPLEXITY, PERPLEXITY, less=True, share=False, acc
 
 
 def measure_of(runs: Iterable[Record]) -> ShownBy:
-    """Return by what the runs of a task are shown; by accuracy, if none was tested."""
+    """Return the measure that the runs of a task are shown by; accuracy if none was tested."""
     tests = [run.test for run in runs if run.test is not None]
     if not tests:
         return ACCURACY
@@ -94,9 +94,9 @@ def measure_of(runs: Iterable[Record]) -> ShownBy:
 
 
 def mean_by_place(runs: Iterable[Record], measure: ShownBy) -> tuple[tuple[str, float], ...]:
-    """Return the places of a test and, at each, the mean over the seeds of what is no accuracy.
+    """Return the places of a test with the mean over seeds, for measures other than accuracy.
 
-    A place is a named part or a length. Nothing if no run has any, or they differ in them.
+    A place is a named part or a length. Empty if no run has places, or runs differ in them.
     """
     seeds = [found for run in runs if (found := at_places(run, measure))]
     if not seeds or any(seed.keys() != seeds[0].keys() for seed in seeds):
@@ -106,7 +106,7 @@ def mean_by_place(runs: Iterable[Record], measure: ShownBy) -> tuple[tuple[str, 
 
 
 def at_places(run: Record, measure: ShownBy) -> Mapping[str, float]:
-    """Return what a run reached at each place of its test, of what is no accuracy."""
+    """Return a run's value at each place of its test, for measures other than accuracy."""
     if measure.accuracy or run.test is None:
         return {}
     if measure is OF_LANGUAGE_MODELS:
@@ -119,12 +119,12 @@ def at_places(run: Record, measure: ShownBy) -> Mapping[str, float]:
 
 
 def perplexities(record: Record) -> dict[int, float]:
-    """Return a run's perplexity at each test length; nothing if it has none, as if it failed."""
+    """Return a run's perplexity at each test length; empty if it has none."""
     if record.test is None or PERPLEXITY not in record.test.cells.metrics:
         return {}
     cells = record.test.cells
     sums = cells.metrics[PERPLEXITY]
-    if cells.window != 1:  # summed up over several lengths
+    if cells.window != 1:  # summed over several lengths
         return {}
     pairs = zip(cells.length, sums.total, sums.count, strict=True)
     return {
@@ -133,25 +133,25 @@ def perplexities(record: Record) -> dict[int, float]:
 
 
 def is_language_model(runs: Iterable[Record]) -> bool:
-    """Say whether runs are of a task for language models: all that were tested say so."""
+    """Return whether runs are of a task for language models, according to all tested runs."""
     tests = [run.test for run in runs if run.test is not None]
     return bool(tests) and all(PERPLEXITY in test.cells.metrics for test in tests)
 
 
 WEAK = 0.95
-"""Where a predictor that is wrong on some test strings has more, accuracy is weak evidence."""
+"""Accuracy is weak evidence if a predictor with errors on the test strings exceeds this value."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellResults:
-    """How a run did at each test length: parallel arrays, shortest first.
+    """The results of a run at each test length: parallel arrays, shortest first.
 
     Attributes:
-        length: of the strings.
-        strings: how many there were.
-        correct: how many of them were right; where each of a string's answers counts, a string
-            counts by the share of them that are.
-        group: of a test with named parts, which of them each is of.
+        length: length of the strings.
+        strings: number of strings.
+        correct: number of correct strings; if a string has several answers, it counts by its share
+            of correct answers.
+        group: the named part of each cell, for a test with named parts.
     """
 
     length: tuple[int, ...]
@@ -167,7 +167,7 @@ class CellResults:
 
 
 SOLVED = 0.99
-"""Share of the strings that are right at every tested length, from which a run solves a test."""
+"""Minimum share of correct strings at every tested length for a run to solve a test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,24 +176,23 @@ class SeedResult:
 
     Attributes:
         seed: its seed.
-        test_id: of its record.
-        status: how it ended.
+        test_id: the `test_id` of its record.
+        status: its final status.
         accuracy: its mean over the cells; None if it did not finish.
-        cells: None if it did not finish.
-        seconds: wall time of its training; None if it had none.
-        validation: accuracy on held-out strings of the training lengths; None if not known.
-        learned: whether it mastered them (`formalbench.statistics.records`).
+        cells: the results per cell; None if it did not finish.
+        seconds: wall time of its training; None if it was not trained.
+        validation: accuracy on held-out strings of the training lengths; None if unknown.
+        learned: whether it mastered the training lengths (`formalbench.statistics.records`).
         steps: optimiser steps of its training.
-        capped: whether it did not learn, and ended before its budget as validation got no better.
-        places: of what is not shown by accuracy, the lengths or named parts of its test, and what
-            it reached at each.
-        answers: where strings have several answers, the share of all answers to the test that are
-            right; None elsewhere.
-        information: the mutual information of answer and target at each cell, in bits; None if it
-            was not measured, a logit at the cell was not finite, or the length alone decides the
-            answers there, which leaves nothing to tell.
-        metrics: metrics that plugins add to the objective's, by name: the mean over the cells at
-            which an answer counts.
+        capped: whether it did not learn, and ended before its budget since validation stopped
+            improving.
+        places: for measures other than accuracy, the lengths or named parts of its test with the
+            value at each.
+        answers: if strings have several answers, the share of all correct answers; otherwise None.
+        information: the mutual information of answer and target in each cell, in bits; None if it
+            was not measured, a logit in the cell was not finite, or the length determines the
+            answers there.
+        metrics: plugin metrics by name: the mean over the cells with answers for the metric.
     """
 
     seed: int
@@ -227,14 +226,14 @@ class SeedResult:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a theorem says of a model on a task, whatever was measured.
+    """The prediction of a theorem for a model on a task, independent of measurements.
 
     Attributes:
-        verdict: ``cannot``, or ``can``, which does not mean that it learns it.
-        theorem: by its name in `formalbench.theory.theorems`.
-        evidence: ``theorem``, or ``experiment`` where nothing is proved.
-        instance: of what it speaks: the network that was trained, a larger one of its family, or
-            one of a size that is not known (`formalbench.theory.theorems.Theorem.instance`).
+        verdict: ``cannot``, or ``can``, which does not mean that training learns it.
+        theorem: the theorem's name in `formalbench.theory.theorems`.
+        evidence: ``theorem``, or ``experiment`` if there is no proof.
+        instance: the network that it applies to: the trained one, a larger one of its family, or
+            one of unknown size (`formalbench.theory.theorems.Theorem.instance`).
     """
 
     verdict: Literal["can", "cannot"]
@@ -245,41 +244,41 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a model reached on a task: all seeds at the selected learning rate.
+    """The result of a model on a task: all seeds at the selected learning rate.
 
     A run that did not finish counts as chance level.
 
     Attributes:
         task: the task's title.
-        max, mean, median: accuracy over the seeds; each seed's is its mean over the
-            cells. None if no run finished and the chance level is not known.
+        max, mean, median: accuracy over the seeds, where a seed's accuracy is its mean over the
+            cells. None if no run finished and the chance level is unknown.
         scaled: (mean - chance) / (1 - chance); None where chance is 1.
         low, high: interval of `mean`, over seeds and test strings.
-        max_low, max_high: Wilson interval of the run that reached `max`, the strings of
-            all its cells together; None if that one did not finish.
-        seeds: runs at this learning rate.
-        finished: how many of them finished.
-        failures: how the others ended, and those that diverged at some test lengths; with how
-            often each occurred.
+        max_low, max_high: Wilson interval of the run that reached `max`, with the strings of all
+            its cells pooled; None if that run did not finish.
+        seeds: number of runs at this learning rate.
+        finished: number of finished runs among them.
+        failures: final statuses of the other runs, and of runs that diverged at some test lengths,
+            with the number of each.
         learning_rate: the selected one; None for an exact model.
         command: the command of the run with the highest seed, which repeats the others too.
-        longest_99, longest_90: the longest test length up to which, at every test length,
-            the mean accuracy over the seeds is at least 99 % (90 %); None if there is none, or
-            a run that finished did not learn the training lengths: it extrapolates from nothing.
-            A length at which chance is always right can end it, and is not counted as solved.
+        longest_99, longest_90: the longest test length up to which, at every test length, the mean
+            accuracy over the seeds is at least 99 % (90 %); None if there is none, or if a finished
+            run did not learn the training lengths. A length at which chance is always right can end
+            the range, and does not count as solved.
         validation: accuracy on held-out strings of the training lengths, the mean over the runs
-            of which it is known; None if of none.
-        learned: how many of the runs learned them (`statistics.records`), whether or not their
-            test finished.
-        budget: the most optimiser steps that a run was given.
-        runs: each of them, by seed.
-        prediction: what theory says; None if it says nothing, or was not asked.
-        predictions: what a theorem says and what experiments do, where either decides.
-        shown: what it is shown by (`TaskFacts.measure`), the mean over the seeds: the accuracy or,
-            of what is shown by another measure, the mean over its places.
-        places: of what is not shown by accuracy, the lengths or named parts of its test, and the
+            for which it is known; None if it is unknown for all.
+        learned: number of runs that learned the training lengths (`statistics.records`), with or
+            without a finished test.
+        budget: the largest number of optimiser steps that a run was allowed.
+        runs: the runs, by seed.
+        prediction: the prediction of theory; None if there is none, or it was not requested.
+        predictions: the predictions of theorems and experiments that reach a verdict.
+        shown: the mean over the seeds of the measure in tables (`TaskFacts.measure`): the accuracy
+            or, for another measure, the mean over its places.
+        places: for measures other than accuracy, the lengths or named parts of the test, with the
             mean over the seeds at each.
-        weak: whether some run that learned finished its test, and that test is weak evidence of the
+        weak: whether a run that learned finished its test, and the test is weak evidence for the
             language (`TaskFacts.weak`).
     """
 
@@ -318,7 +317,7 @@ class Result:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Metrics that plugins add to the objective's, by name: the mean over the seeds."""
+        """Plugin metrics by name: the mean over the seeds."""
         by_name: dict[str, list[float]] = {}
         for run in self.runs:
             for name, value in run.metrics:
@@ -327,43 +326,43 @@ class Result:
 
     @property
     def solved(self) -> int:
-        """How many of the runs solved the test (`SeedResult.solved`)."""
+        """The number of runs that solved the test (`SeedResult.solved`)."""
         return sum(run.solved for run in self.runs)
 
     @property
     def marked(self) -> bool:
-        """Whether a run did not finish, or diverged at some test lengths: chance counts there."""
+        """Whether a run did not finish, or diverged at some test lengths (chance counts there)."""
         return bool(self.failures)
 
     @property
     def unlearned(self) -> bool:
-        """Whether no run learned the training lengths: the test says nothing of extrapolation."""
+        """Whether no run learned the training lengths; then the test shows no extrapolation."""
         return self.learned == 0 and self.finished > 0
 
     @property
     def partly(self) -> bool:
-        """Whether some runs learned the training lengths, and others that finished did not."""
+        """Whether some runs learned the training lengths, and other finished runs did not."""
         finished = (run for run in self.runs if run.accuracy is not None)
         return self.learned > 0 and not all(run.learned for run in finished)
 
     @property
     def reaches(self) -> bool:
-        """Whether some run learned the training lengths and finished: what can extrapolate."""
+        """Whether some run learned the training lengths and finished, as extrapolation requires."""
         return any(run.learned and run.accuracy is not None for run in self.runs)
 
     @property
     def tried(self) -> int:
-        """The most optimiser steps of a run that did not learn; the budget if none is known of."""
+        """The most optimiser steps of a run that did not learn; the budget if they are unknown."""
         return max((run.steps for run in self.runs if not run.learned), default=0) or self.budget
 
     @property
     def capped(self) -> int:
-        """How many runs did not learn, and ended before their budget: weaker evidence."""
+        """The number of runs that did not learn and ended before their budget (weaker evidence)."""
         return sum(run.capped for run in self.runs)
 
     @property
     def outcome(self) -> str:
-        """How the runs ended: ``3``, or ``2 of 3 finished (1 diverged)``."""
+        """The outcome of the runs: ``3``, or ``2 of 3 finished (1 diverged)``."""
         if not self.marked:
             return str(self.seeds)
         failures = ", ".join(f"{times} {status}" for status, times in self.failures)
@@ -372,21 +371,22 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """What is the same for every model on a task under a protocol.
+    """The facts of a task under a protocol, which are the same for every model.
 
     Attributes:
         title: the task's title.
         metric: the primary metric.
-        chance_constant, chance_length: accuracy of the two trivial answers.
+        chance_constant, chance_length: accuracy of the best constant answer, and of the best answer
+            that depends on length only.
         first, last: shortest and longest test length.
-        cells: how many lengths are tested.
-        lengths: that of each cell, as a run's `CellResults` have them.
-        chances: accuracy at each of them of the best answer that sees only the length; None if
-            it is known on the average alone.
-        strings: how many strings, over all lengths.
-        language_class: the smallest class that theory is known to put it in, if any.
-        shortcut: accuracy of the best shortcut that is known of (docs/shortcuts.md), if any.
-        measure: by what it is shown.
+        cells: number of tested lengths.
+        lengths: the length of each cell, as in `CellResults`.
+        chances: accuracy, in each cell, of the best answer that depends on length only; None if
+            only the average is known.
+        strings: number of strings over all lengths.
+        language_class: the smallest class of languages that is known to contain it, if any.
+        shortcut: accuracy of the best known shortcut (docs/shortcuts.md), if any.
+        measure: the measure that tables show.
     """
 
     title: str
@@ -405,11 +405,11 @@ class TaskFacts:
 
     @property
     def chance_by_cell(self) -> tuple[float, ...]:
-        """The chance level at each cell: the mean of all, where it is known on the average."""
+        """The chance level in each cell; the mean over cells if only that is known."""
         return self.chances or (self.chance_length,) * self.cells
 
     def chance_of(self, cells: CellResults) -> tuple[float, ...]:
-        """Return the chance level at each of some cells; the mean, where it is not known."""
+        """Return the chance level in each of some cells; the mean where it is unknown."""
         known = dict(zip(self.lengths, self.chance_by_cell, strict=False))
         return tuple(known.get(length, self.chance_length) for length in cells.length)
 
@@ -426,31 +426,32 @@ class TaskFacts:
 
     @property
     def trivial(self) -> tuple[bool, ...]:
-        """Whether, at each cell, chance is right every time, so that no answer there tells."""
+        """Whether chance is always right in each cell, so that answers there are uninformative."""
         return tuple(chance >= 1.0 for chance in self.chance_by_cell)
 
     @property
     def weak(self) -> bool:
-        """Whether a predictor that is wrong on some test strings is right on over 95 % of them.
+        """Whether a simple predictor with some errors is right on over 95 % of the test strings.
 
-        It sees the length alone, or little of the order (docs/shortcuts.md). One that is always
-        right does not count: it is the language itself, as what the first symbol tells of `first`.
+        The predictor depends on length only, or on little of the order (docs/shortcuts.md). One
+        that is always right does not count, since it computes the language itself, such as the
+        first symbol for the task `first`.
         """
         return any(WEAK < right < 1.0 for right in (*self.chance_by_cell, self.shortcut or 0.0))
 
     @property
     def scored(self) -> bool:
-        """Whether it counts in the score: accuracy is the point, and chance is not always right."""
+        """Whether the task counts in scores: it has accuracy, and chance is not always right."""
         return self.chance_length < 1.0 and self.measure.accuracy
 
 
 def telling_cells(result: Result, facts: TaskFacts | None) -> list[CellResults]:
-    """Return the cells of each run, without the lengths at which chance is right.
+    """Return the cells of each run, without the lengths at which chance is always right.
 
     A run that did not finish is at chance at every length.
 
     Returns:
-        Nothing if no run finished, the runs differ in their lengths, or no length is left.
+        The cells; empty if no run finished, the runs differ in their lengths, or no length is left.
     """
     cells = [run.cells for run in result.runs if run.cells is not None]
     if not cells or len({cell.length for cell in cells}) > 1:

@@ -1,6 +1,6 @@
-"""Which records count: one per run, made with the current protocol, task and model.
+"""Select the records that count: one per run, with the current protocol, task and model.
 
-Everything here is a function of the set of records, never of their order.
+The order of the records never matters.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def _nothing(key: object) -> Contents | None:
-    """Know no contents: the newest among the records then count."""
+    """Return None for every key, so that the newest contents among the records count."""
     return None
 
 
@@ -46,12 +46,12 @@ Standing = Literal["current", "stale", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """What names stand for where a page is made; None where that is not known.
+    """The current contents of tasks, protocols and models; None if unknown.
 
     Attributes:
-        task: by full name.
-        protocol: of that name, with the same changes.
-        model: by row.
+        task: returns a task's contents by its full name.
+        protocol: returns the contents of the protocol with the same name and changes.
+        model: returns a model's contents by row.
     """
 
     task: Callable[[str], Contents | None] = _nothing
@@ -59,11 +59,11 @@ class Current:
     model: Callable[[ModelKey], Contents | None] = _nothing
 
     def standing(self, record: AnyRecord) -> Standing:
-        """Say whether a record was made with what its names stand for here.
+        """Return whether a record was made with the current task, model and protocol.
 
         Returns:
-            ``stale`` if its task, model or protocol is another one here, so that it cannot
-            count; ``unknown`` if that is not known of one of them; else ``current``.
+            ``stale`` if its task, model or protocol has other contents here, so that it cannot
+            count; ``unknown`` if one of them is not known; otherwise ``current``.
         """
         pairs = self._pairs(record)
         if any(here is not None and here != then for here, then in pairs):
@@ -71,11 +71,11 @@ class Current:
         return "unknown" if any(here is None for here, _ in pairs) else "current"
 
     def newer(self, record: AnyRecord) -> bool:
-        """Say whether a record was made with a version above the one that is here."""
+        """Return whether a record was made with a newer version than the current one."""
         return any(here is not None and here[0] < then[0] for here, then in self._pairs(record))
 
     def _pairs(self, record: AnyRecord) -> list[tuple[Contents | None, Contents]]:
-        """Return what each name in a record stands for here, and what it stood for."""
+        """Return the current and the recorded contents of each name in a record."""
         if isinstance(record, Record):
             made_by = self.protocol(record.protocol), protocol_contents(record.protocol)
         else:
@@ -88,7 +88,7 @@ class Current:
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> Current:
-        """Return what names stood for when these records were made."""
+        """Return the contents at the time of these records."""
         held = list(records)
         protocols = {protocol_key(record): protocol_contents(record.protocol) for record in held}
         return cls(
@@ -99,7 +99,7 @@ class Current:
 
 
 def current_of(host: PluginHost) -> Current:
-    """Return what the names in records stand for here."""
+    """Return the contents of the installed tasks, protocols and models."""
     return Current(
         task=cache(partial(current_task, host)),
         protocol=cache(partial(current_protocol, host)),
@@ -108,7 +108,7 @@ def current_of(host: PluginHost) -> Current:
 
 
 def current_task(host: PluginHost, task: str) -> Contents | None:
-    """Return what a task is here, or None if no plugin provides it."""
+    """Return the contents of a task here; None if no plugin provides it."""
     try:
         found = host.select_task(task)
     except RequestError:
@@ -117,9 +117,9 @@ def current_task(host: PluginHost, task: str) -> Contents | None:
 
 
 def current_protocol(host: PluginHost, protocol: Protocol) -> Contents | None:
-    """Return what the protocol of this name and version, with the same changes, is here.
+    """Return the contents of the protocol with this name, version and the same changes.
 
-    If no file has this version, the newest is used. None if there is no protocol of this name.
+    If no file has this version, the newest is used. None if there is no protocol with this name.
     """
     try:
         return protocol_contents(registered_protocol(host, protocol))
@@ -128,19 +128,19 @@ def current_protocol(host: PluginHost, protocol: Protocol) -> Contents | None:
 
 
 def registered_protocol(host: PluginHost, protocol: Protocol) -> Protocol:
-    """Return the registered protocol of this name and version, with the same changes.
+    """Return the registered protocol with this name, version and the same changes.
 
-    If no file has this version, it is the newest.
+    If no file has this version, the newest is returned.
 
     Raises:
-        RequestError: if there is none, or it cannot be changed so.
+        RequestError: if there is none, or it does not support the changes.
     """
     found: Protocol = host.protocol(protocol.name, changed_texts(protocol), protocol.version)
     return found
 
 
 def current_model(host: PluginHost, key: ModelKey) -> Contents | None:
-    """Return what the model of a row is here, or None if its plugin provides none here."""
+    """Return the contents of a row's model here; None if its plugin does not provide it."""
     name, distribution = key
     try:
         entry, _ = host.models.get(name.partition("[")[0])
@@ -160,9 +160,9 @@ class Counted:
     """The records of one board that count.
 
     Attributes:
-        key: which board.
-        records: in the order of their identities.
-        notes: one line for each reason why others do not count.
+        key: the key of the board.
+        records: the records, in the order of their identities.
+        notes: the reasons why other records do not count, one line each.
     """
 
     key: ProtocolKey
@@ -171,12 +171,11 @@ class Counted:
 
 
 def counted(records: Iterable[Record], current: Current) -> list[Counted]:
-    """Part records into boards, and keep those that count.
+    """Group records by board, and keep those that count.
 
-    A run counts if its protocol, task and model were what their names stand for now, as
-    far as `current` knows; else what they stood for last: the newest version among the
-    records, and of one version the contents of the latest date. A task is the same on
-    every board.
+    A run counts if its protocol, task and model have the current contents according to `current`.
+    Contents that `current` does not know are those of the newest version among the records and,
+    within one version, of the latest date. A task has the same contents on every board.
     """
     once = distinct(records)
     tasks = wanted(once, lambda record: record.task.name, task_contents, current.task)
@@ -185,12 +184,12 @@ def counted(records: Iterable[Record], current: Current) -> list[Counted]:
 
 
 def checkable(records: Sequence[Record], current: Current) -> list[Record]:
-    """Return the records that can be held against what made them; all, if none can.
+    """Return the records that can be checked with the installed code; all if there are none.
 
-    Those that did not finish say nothing of their task, unless none did.
+    Records that did not finish are left out, unless none finished.
 
-    What they say of their task goes for every model on it, so it is not taken from a record that
-    names a plugin which is not at hand.
+    The result supplies the facts of a task for all models on it, so records with a plugin that is
+    not installed are not used.
     """
     told = [record for record in records if has_result(record)] or list(records)
     known = [record for record in told if current.standing(record) == "current"]
@@ -200,7 +199,7 @@ def checkable(records: Sequence[Record], current: Current) -> list[Record]:
 def _board(
     key: ProtocolKey, held: list[Record], tasks: dict[str, Contents], current: Current
 ) -> Counted:
-    known = current.protocol(held[0].protocol)  # they share its name and what was changed
+    known = current.protocol(held[0].protocol)  # they share its name and changes
     protocols = wanted(held, protocol_key, _protocol, lambda _: known)
     under = [record for record in held if _protocol(record) == protocols[key]]
     on = [record for record in under if task_contents(record) == tasks[record.task.name]]
@@ -224,9 +223,9 @@ def wanted(
     contents_of: Callable[[R], Contents],
     known: Callable[[K], Contents | None],
 ) -> dict[K, Contents]:
-    """Return the contents that count of each name among the records.
+    """Return the contents that count for each name in the records.
 
-    They are those that are known; else the newest version's, and of one version the latest.
+    These are the known contents or, if unknown, the latest ones of the newest version.
     """
     newest: dict[K, tuple[int, str, str]] = {}
     for record in records:
@@ -239,8 +238,8 @@ def wanted(
 def distinct(records: Iterable[Record]) -> list[Record]:
     """Return one record per run, in the order of their identities.
 
-    Of several, a finished one counts, then the earliest: a run that was published is
-    not improved by repeating it elsewhere.
+    Among several records of a run, finished ones are preferred, then the earliest, so that
+    repeating a published run cannot change its result.
     """
     best: dict[str, Record] = {}
     for record in records:
@@ -252,7 +251,7 @@ def distinct(records: Iterable[Record]) -> list[Record]:
 
 
 def _before(one: Record, other: Record) -> bool:
-    """Say which of two records of a run counts; their text decides where nothing else does."""
+    """Return whether `one` counts instead of `other`; the last criterion is their text."""
     keys = [(not has_result(record), record.date) for record in (one, other)]
     return keys[0] < keys[1] or (keys[0] == keys[1] and one.to_json() < other.to_json())
 

@@ -1,4 +1,4 @@
-"""The store: a folder of records, one JSON file per run or verification, and their weights."""
+"""The store: a folder with one JSON record per run or verification, and the runs' weights."""
 
 from formalbench.files import UNFINISHED, replacing, sweep, write_atomically
 from formalbench.store.records import (

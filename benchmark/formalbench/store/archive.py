@@ -1,8 +1,8 @@
-"""Archives of weights, and weights found by their checksum.
+"""Archives of weights, and lookup of weights by their checksum.
 
-``index.json`` comes first: it says of which record (by its ``test_id``) which weights are. Then
-comes each file of weights, under its SHA-256. Whoever made an archive is a stranger: a file in it
-counts by its contents alone, and nothing is ever written where a name in it leads.
+The first member, ``index.json``, maps each record's ``test_id`` to the SHA-256 of its weights. The
+other members are the weights files, named by their SHA-256. Archives are untrusted input: a file is
+identified by the checksum of its contents, and names in an archive are never used as paths.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ VERSION = 1
 
 
 MAX_BYTES = 32 << 20
-"""Of a file in an archive: no run keeps more weights."""
+"""Maximum bytes of a file in an archive; no run stores more weights."""
 
 
 MAX_FILES = 100_000
-"""In an archive."""
+"""Maximum number of members in an archive."""
 
 
 _WEIGHTS = re.compile(r"([0-9a-f]{64})\.safetensors")
@@ -43,10 +43,10 @@ _IDENTITY = re.compile(r"[0-9a-f]{16}")
 
 
 class _Member(tarfile.TarInfo):
-    """A header of an archive; one that `write_archive` never writes is refused as it is read.
+    """A header of an archive; reading refuses headers that `write_archive` never writes.
 
-    Links, devices, folders and headers that change the next one end here, before tarfile acts on
-    them: so do sizes that are negative, or larger than a file can be.
+    Links, devices, folders, headers that change the next one, and sizes that are negative or too
+    large are refused here, before tarfile acts on them.
     """
 
     @classmethod
@@ -64,9 +64,9 @@ def write_archive(path: Path, named: Mapping[str, str], read: Callable[[str], by
     """Write an archive; the same weights of the same records give the same bytes.
 
     Args:
-        path: of the archive.
-        named: the SHA-256 of the weights of each record, by its ``test_id``.
-        read: gives weights by their SHA-256.
+        path: the archive.
+        named: the SHA-256 of each record's weights, by its ``test_id``.
+        read: returns weights by their SHA-256.
 
     Raises:
         UnwritableError: one line, if it cannot be written.
@@ -88,14 +88,14 @@ def _add(tar: tarfile.TarFile, name: str, contents: bytes) -> None:
 
 
 class Archive:
-    """An archive, to be read.
+    """An archive opened for reading.
 
     Attributes:
-        path: of the file.
-        index: the SHA-256 of the weights of each record, by its ``test_id``; the archive's word.
+        path: the file.
+        index: the SHA-256 of each record's weights, by its ``test_id``; not verified.
 
     Raises:
-        RequestError: one line, if it is none.
+        RequestError: one line, if the file is not an archive of weights.
     """
 
     def __init__(self, path: Path) -> None:
@@ -121,7 +121,7 @@ class Archive:
         """Return weights by their SHA-256.
 
         Raises:
-            RequestError: one line, if what is under this name has another one.
+            RequestError: one line, if the contents of the member have another SHA-256.
         """
         contents = self._contents(f"{sha256}.safetensors")
         digest = hashlib.sha256(contents).hexdigest()
@@ -137,7 +137,7 @@ class Archive:
 
 
 def _places(tar: tarfile.TarFile) -> dict[str, tuple[int, int]]:
-    """Return where in the file each member begins, and its size, by its name."""
+    """Return the offset and the size in bytes of each member, by its name."""
     places: dict[str, tuple[int, int]] = {}
     for member in tar:
         if member.name in places:
@@ -151,11 +151,11 @@ def _places(tar: tarfile.TarFile) -> dict[str, tuple[int, int]]:
 
 
 def _index(text: bytes) -> dict[str, str]:
-    """Return what an index says.
+    """Parse an index.
 
     Raises:
-        RequestError: if it is none.
-        ValueError: if it is no JSON.
+        RequestError: if it is not a valid index.
+        ValueError: if it is not JSON.
     """
     try:
         data = json.loads(text)
@@ -173,18 +173,18 @@ def _index(text: bytes) -> dict[str, str]:
 
 
 class WeightLookup:
-    """The weights of some archives and folders; who has which, its SHA-256 alone says.
+    """The weights in some archives and folders, looked up by their SHA-256.
 
     Args:
-        places: archives, and folders of records with weights beside them; the first that has
-            some gives them.
+        places: archives, and folders of records with weights beside them; weights are read from
+            the first place that has them.
 
     Attributes:
         places: as given.
-        archives: those among them.
+        archives: the archives among them.
 
     Raises:
-        RequestError: one line, for what is neither.
+        RequestError: one line, for a path that is neither an archive nor a folder.
     """
 
     def __init__(self, places: Iterable[Path] = ()) -> None:
@@ -205,10 +205,10 @@ class WeightLookup:
         return record.weights in self._read
 
     def read(self, record: Record) -> bytes:
-        """Return a run's weights, held to the hash in its record.
+        """Return a run's weights, verified by the hash in its record.
 
         Raises:
-            RequestError: one line, if they are not at hand, or are others.
+            RequestError: one line, if they are missing or have another hash.
         """
         if record.weights is None or record not in self:
             raise RequestError(f"the weights of run {record.test_id} were not found")
@@ -216,7 +216,7 @@ class WeightLookup:
 
 
 def _beside_records(folder: Path) -> Mapping[str, Callable[[], bytes]]:
-    """Return how to read the weights in a folder, by the SHA-256 that the record beside names."""
+    """Return functions that read the weights in a folder, by the SHA-256 in their records."""
     from formalbench.store.weights import read_weights
 
     found: dict[str, Callable[[], bytes]] = {}
@@ -228,7 +228,7 @@ def _beside_records(folder: Path) -> Mapping[str, Callable[[], bytes]]:
 
 
 def record_beside(file: Path) -> Record | None:
-    """Return the record of a run that weights lie beside, if one does and can be read."""
+    """Return the record beside a weights file; None if it is missing or unreadable."""
     path = file.with_suffix(".json")
     if not path.is_file() or weights_path(path) != file:
         return None

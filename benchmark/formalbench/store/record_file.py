@@ -1,8 +1,8 @@
-"""Many records in one text file, for whoever keeps or sends them together.
+"""Many records in one text file, to store or send them together.
 
-Its first line holds what repeats: the shapes that records have, and their parts that many share.
-Then one record a line, its shape's number and its values in the order of the shape; in the place
-of a shared part stands its number in the part's table.
+The first line holds the shapes of the records, and tables of parts that many records share. Each
+further line is one record: the index of its shape, then its values in the order of the shape. A
+shared part is replaced by its index in the part's table.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from formalbench.files import read_plain
 FORMAT = 1
 
 MAX_BYTES = 64 << 20
-"""More than any such file has."""
+"""Maximum bytes; more than any such file has."""
 
 _METRICS = ("test.cells.metrics", "selected.metrics")
 
 _OPENED = frozenset({"training", "selected", "test", "test.cells", "environment", *_METRICS})
-"""Objects whose values stand on their own, as those of each metric do; every other object is one
-value."""
+"""Objects whose values are stored separately, such as those of each metric; any other object is
+stored as one value."""
 
 _SHARED = frozenset(
     {
@@ -41,13 +41,13 @@ _SHARED = frozenset(
 )
 
 Shape = dict[str, Any]
-"""Its keys are an object's; a value is the shape of an object, or how the value is written."""
+"""Maps the keys of an object to the shape of a nested object, or to how the value is written."""
 
 _INLINE = ""
 
 
 def written(records: Iterable[AnyRecord]) -> str:
-    """Return the file that holds records, in their order."""
+    """Return the text of a file that holds records, in order."""
     shapes: dict[str, int] = {}
     tables: dict[str, dict[str, int]] = {}
     lines = []
@@ -67,10 +67,10 @@ def written(records: Iterable[AnyRecord]) -> str:
 
 
 def read_packed(file: Path, damaged: str = "damaged") -> list[AnyRecord]:
-    """Read a file that `written` made; each record is checked as if it stood in one of its own.
+    """Read a file that `written` made; each record is checked like a single record file.
 
     Raises:
-        RequestError: one line, if it is not such a file: `damaged` then.
+        RequestError: with the text `damaged`, if it is not such a file.
     """
     from pydantic_core import from_json
 
@@ -104,7 +104,7 @@ def _shared(place: str) -> bool:
 
 
 def _values(data: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the values of an object in the order of its shape, each with its place."""
+    """Yield the values of an object in the order of its shape, each with its key path."""
     for key, value in data.items():
         place = f"{above}{key}"
         if _opened(place) and value is not None:
@@ -114,7 +114,7 @@ def _values(data: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _object(values: list[Any], told: dict[str, Any]) -> dict[str, Any]:
-    """Return the object that a line stands for."""
+    """Return the object that a line encodes."""
     number, *rest = values
     waiting = iter(rest)
     data = _filled(told["shapes"][number], waiting, told["shared"])

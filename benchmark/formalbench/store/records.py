@@ -24,17 +24,17 @@ from formalbench.contracts.verification import AnyRecord, VerificationRecord, pa
 from formalbench.files import read_plain, sweep, write_atomically
 
 PUBLISHED_RESULTS = Path("leaderboard", "results")
-"""The records, below the repository's root."""
+"""The folder of records, relative to the repository's root."""
 
 REPRODUCTIONS = Path("leaderboard", "reproductions")
-"""Where the pages of reproductions and their data lie in a repository."""
+"""The folder of reproduction pages and their data in a repository."""
 
 
 def repository_above(start: Path) -> Path | None:
     """Return the nearest folder at or above `start` that holds ``leaderboard/results``.
 
     Raises:
-        RequestError: if that is a link: records behind it are not those of the repository.
+        RequestError: if that folder is a link, whose records would not be the repository's.
     """
     here = start.resolve()
     for folder in (here, *here.parents):
@@ -49,17 +49,17 @@ def repository_above(start: Path) -> Path | None:
 ENVIRONMENT = "FORMALBENCH_RESULTS"
 
 MOST_SHOWN = 20
-"""Files in one error."""
+"""Maximum files listed in one error."""
 
 TRIES = 3
-"""How often a record and its weights are written, if somebody writes others in between."""
+"""Maximum attempts to write a record and its weights, if another process writes others."""
 
 MAX_PART = 120
-"""Characters of a file or folder name; file systems take 255 bytes."""
+"""Maximum characters of a file or folder name; file systems allow 255 bytes."""
 
 
 class RunFacts(Shape):
-    """What a run's files are named after: a record has it, and a run that has no record yet."""
+    """The facts that name a run's files; both a record and a run without a record have them."""
 
     @property
     def model(self) -> ModelUsed: ...  # noqa: D102
@@ -78,7 +78,7 @@ class RunFacts(Shape):
 
 
 def default_results() -> Path:
-    """Return where records go when nobody says: ``FORMALBENCH_RESULTS`` or a per-user folder."""
+    """Return the default folder of records: ``FORMALBENCH_RESULTS`` or a per-user folder."""
     if told := os.environ.get(ENVIRONMENT):
         return Path(told)
     import platformdirs
@@ -87,7 +87,7 @@ def default_results() -> Path:
 
 
 def weights_path(record_path: Path) -> Path:
-    """Return where a run's selected weights are: beside its record, under the same name."""
+    """Return the path of a run's selected weights: beside its record, with the same name."""
     return record_path.with_suffix(".safetensors")
 
 
@@ -95,17 +95,17 @@ class Store:
     """A results folder. Every ``*.json`` below it is a record.
 
     Args:
-        path: the folder; made when the first record is written.
+        path: the folder; created when the first record is written.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def check_writable(self) -> None:
-        """Fail now rather than after the first run, and sweep what killed processes left.
+        """Check that records can be written, and delete leftovers of killed processes.
 
         Raises:
-            RequestError: if the folder cannot be made or written.
+            RequestError: if the folder cannot be created or written.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -120,10 +120,10 @@ class Store:
     def records(self) -> list[Record]:
         """Read the records of all runs, in the order of their paths.
 
-        Those of an older format are left out, which one line on standard error says.
+        Records of an older format are skipped, with one line on standard error.
 
         Raises:
-            RequestError: one line, for a file that is no record or a folder that is no folder.
+            RequestError: one line, if a file is not a record or the path is not a folder.
         """
         return [record for record in self.all() if isinstance(record, Record)]
 
@@ -136,7 +136,7 @@ class Store:
         return list(self.files(leave_out_older=True).values())
 
     def files(self, *, leave_out_older: bool = False) -> dict[Path, AnyRecord]:
-        """Read the records of every kind by their files; older ones are refused or left out."""
+        """Read the records of every kind, by file; older formats are refused or skipped."""
         found, refused = self.read()
         if leave_out_older:
             refused = self._without_older(refused)
@@ -145,15 +145,15 @@ class Store:
         return found
 
     def valid(self) -> tuple[list[AnyRecord], list[str]]:
-        """Read the records of every kind, and say of every other file what is wrong: a line each.
+        """Read the records of every kind; return them, and one line for each invalid file.
 
-        Those of an older format are left out, which one line on standard error says.
+        Records of an older format are skipped, with one line on standard error.
         """
         found, refused = self.read()
         return list(found.values()), list(map(str, self._without_older(refused)))
 
     def read(self) -> tuple[dict[Path, AnyRecord], list[RequestError]]:
-        """Read every file; return the records by their files, and why the others are none."""
+        """Read every file; return the records by file, and the errors of invalid files."""
         if not self.path.exists():
             return {}, []
         if not self.path.is_dir():
@@ -172,29 +172,29 @@ class Store:
         return found, refused
 
     def evaluations(self) -> list[EvaluatedRecord]:
-        """Read the records of all evaluations, which stand apart; files of others are left out.
+        """Read the records of all evaluations, which have their own folder; skip other records.
 
         Raises:
-            RequestError: one line, for a file that is no record.
+            RequestError: one line, if a file is not a record.
         """
         files = sorted(self.path.rglob("evaluated-*.json"))
         return [one for one in map(read_stored, files) if isinstance(one, EvaluatedRecord)]
 
     def _without_older(self, refused: Sequence[RequestError]) -> list[RequestError]:
-        """Return what is wrong with files of this format, and tell of the others."""
+        """Return the errors of files in the current format; report the number of older ones."""
         others = [error for error in refused if not isinstance(error, OlderRecordError)]
         if older := len(refused) - len(others):
             _tell_of_older(self.path, older)
         return others
 
     def path_of(self, done: RunFacts | VerificationRecord) -> Path:
-        """Return where a record belongs: model, task, then what was done and its identity."""
+        """Return the path of a record: model, task, then a name from its settings and identity."""
         model = safe_name(display(done.model.name, done.model.options))
         task = safe_name(display(done.task.name, done.task.options))
         return self.path / model / task / f"{_deed(done)}.json"
 
     def record_of(self, run: RunFacts) -> Record | None:
-        """Return the record of a run, if it is where it belongs; a damaged one counts as none."""
+        """Return the record of a run from its own path; None if it is missing or damaged."""
         path = self.path_of(run)
         with contextlib.suppress(RequestError):
             found = read_record(path) if path.is_file() else None
@@ -202,9 +202,9 @@ class Store:
         return None
 
     def trained(self, run: RunFacts) -> Iterator[tuple[Record, Path]]:
-        """Find a run trained already: tested records of equal `train_id`, and their weights.
+        """Yield tested records with the same `train_id`, and the paths of their weights.
 
-        Only records that lie where they belong are looked at, and a damaged file counts as none.
+        Only records at their own paths are considered; damaged files are skipped.
         """
         for path in sorted(self.path_of(run).parent.glob(f"*-seed{run.seed}-*.json")):
             with contextlib.suppress(RequestError):
@@ -218,13 +218,13 @@ class Store:
                     yield record, weights
 
     def path_of_evaluated(self, record: EvaluatedRecord) -> Path:
-        """Return where the record of an evaluation belongs: who answered, then the task."""
+        """Return the path of an evaluation's record: the evaluated model, then the task."""
         task = safe_name(display(record.task.name, record.task.options))
         name = f"evaluated-{safe_name(record.protocol.title)}-{record.evaluated_id}.json"
         return self.path / (safe_name(record.name) or "evaluated") / task / name
 
     def write_evaluated(self, record: EvaluatedRecord) -> Path:
-        """Write the record of an evaluation; an earlier one of the same name and strings gives way.
+        """Write the record of an evaluation; it replaces one with the same name and strings.
 
         Raises:
             RequestError: if it cannot be written.
@@ -234,13 +234,13 @@ class Store:
         return path
 
     def write(self, record: AnyRecord, weights: bytes | None = None) -> Path:
-        """Write a record; an older one of the same run or verification gives way.
+        """Write a record; it replaces an older one of the same run or verification.
 
         Args:
-            record: to write.
-            weights: the selected weights that it names, if they are at hand. They are on disk
-                before it is, so that whoever finds the record finds them. Two who do one run on
-                different machines may differ in the last digits: the record that stays has its own.
+            record: the record to write.
+            weights: the selected weights that the record names, if available. They are written
+                before the record, so that a reader of the record finds them. Two machines that do
+                the same run may differ in the last digits: the final record has its own weights.
 
         Raises:
             RequestError: if it cannot be written.
@@ -256,14 +256,14 @@ class Store:
 
 
 def _holds(path: Path, weights: bytes) -> bool:
-    """Say whether a file has these weights, and not those of another who did the same run."""
+    """Return whether a file has these weights, and not those of another process's run."""
     with contextlib.suppress(OSError):
         return path.read_bytes() == weights
     return False
 
 
 def _together(errors: Sequence[RequestError]) -> RequestError:
-    """Return one error that says of every file what is wrong, as far as anybody would read."""
+    """Return one error that combines the errors of many files; only the first are listed."""
     if len(errors) == 1:
         return errors[0]
     shown = "; ".join(map(str, errors[:MOST_SHOWN]))
@@ -273,7 +273,7 @@ def _together(errors: Sequence[RequestError]) -> RequestError:
 
 @lru_cache
 def _tell_of_older(folder: Path, count: int) -> None:
-    """Say, once, how many records of a folder are not read."""
+    """Report once how many records of a folder are skipped."""
     records = "1 record" if count == 1 else f"{count} records"
     line = f"formalbench: {records} below {folder} written by an older formalbench and not read"
     print(f"{line}: repeat the runs", file=sys.stderr)
@@ -281,7 +281,7 @@ def _tell_of_older(folder: Path, count: int) -> None:
 
 @contextlib.contextmanager
 def without_collection() -> Iterator[None]:
-    """Keep the garbage collector from looking, again and again, through records that all stay."""
+    """Disable the garbage collector, which would scan many records that all stay alive."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -295,13 +295,13 @@ def read_record(file: Path) -> AnyRecord:
     """Read one record file.
 
     Raises:
-        RequestError: one line, if it is no regular file, too large, unreadable or no record.
+        RequestError: one line, if it is not a regular file, too large, unreadable or not a record.
     """
     return parse_any(read_plain(file, MAX_BYTES, "a record"), str(file))
 
 
 def read_stored(file: Path) -> AnyRecord | EvaluatedRecord:
-    """Read one record file, that of an evaluation, too; raise as `read_record` does."""
+    """Read one record file, including those of evaluations; raise as `read_record` does."""
     return parse_stored(read_plain(file, MAX_BYTES, "a record"), str(file))
 
 
@@ -314,9 +314,9 @@ def _deed(done: RunFacts | VerificationRecord) -> str:
 
 
 def safe_name(name: str) -> str:
-    """Return a name as a part of a path, which is empty if no sign of it is left.
+    """Return a name as a part of a path; empty if no character is left.
 
-    A name comes from a plugin; a path is made of letters that mean nothing to a file system.
+    Names come from plugins, so characters with a meaning for file systems are replaced.
     """
     safe = re.sub(r"[^A-Za-z0-9.=+-]", "-", name.replace(":", "--").replace(", ", ",")).strip(".-")
     if len(safe) <= MAX_PART:

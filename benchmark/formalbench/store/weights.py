@@ -1,8 +1,7 @@
-"""The selected weights of a run, kept beside its record, and the network they make.
+"""The selected weights of a run, stored beside its record, and the network with these weights.
 
-A file holds what training changed and what it found: the network's parameters and its persistent
-buffers, each with its name and in its own precision (safetensors, so no code). Its SHA-256 is in
-the record.
+A file holds the network's parameters and persistent buffers, each with its name and in its own
+precision. The format is safetensors, which contains no code. The record has its SHA-256.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ if TYPE_CHECKING:
     from formalbench.host import PluginHost
 
 MAX_BYTES = 32 << 20
-"""Larger weights are not kept: 8 million parameters, twice the largest model of the papers."""
+"""Maximum bytes of stored weights: 8 million parameters, twice the largest model of the papers."""
 
 MAX_BUILT = 4 * MAX_BYTES
-"""What a network may register as it is built: weights, some of them twice, and fixed tables."""
+"""Maximum bytes that a network may register when built: weights, tied ones, fixed tables."""
 
 
 def pack(network: nn.Module) -> bytes | None:
@@ -46,7 +45,7 @@ def pack(network: nn.Module) -> bytes | None:
     tensors = _weights(network)
     if sum(tensor.nbytes for tensor in tensors.values()) > MAX_BYTES:
         return None
-    # Copies: a recurrent network's parameters may be views of one block of memory.
+    # Copies, since a recurrent network's parameters may be views of one block of memory.
     own = {
         name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
         for name, tensor in tensors.items()
@@ -58,16 +57,16 @@ def pack(network: nn.Module) -> bytes | None:
 def load_network(
     host: PluginHost, record: Record, path: Path, protocol: Protocol | None = None
 ) -> nn.Module:
-    """Return the network that a run was tested with, on the CPU, ready to be tested again.
+    """Return the network that a run was tested with, on the CPU, ready for another test.
 
-    Nothing about the file is trusted: it must be the one the record names, and fit the network
-    that the record's model builds here.
+    The file is not trusted: it must have the hash in the record, and fit the network that the
+    record's model builds here.
 
     Args:
-        host: the plugins; the model and the task come from them.
-        record: of the run.
-        path: of its weights, `weights_path` of where the record lies.
-        protocol: what it is to be tested under; None for the record's own.
+        host: the plugins, which provide the model and the task.
+        record: the record of the run.
+        path: the file of its weights, see `weights_path`.
+        protocol: the protocol to test under; None for the record's own.
 
     Raises:
         RequestError: one line, if these are not the weights of this run, or do not fit.
@@ -78,7 +77,7 @@ def load_network(
 
 
 class NetworkFacts(Shape):
-    """What decides a run's network, beside its protocol: a record has it, and so has a run."""
+    """The facts that, with the protocol, determine a run's network; runs and records have them."""
 
     @property
     def model(self) -> ModelUsed: ...  # noqa: D102
@@ -91,21 +90,21 @@ class NetworkFacts(Shape):
 def network_from(
     host: PluginHost, run: NetworkFacts, packed: bytes, origin: str, protocol: Protocol
 ) -> nn.Module:
-    """Return the network of a run from the contents of its file; `load_network` says how.
+    """Return the network of a run from the contents of its weights file; see `load_network`.
 
     Args:
         host: the plugins.
-        run: or its record.
-        packed: the contents, held to the record's hash already.
-        origin: where they came from, for errors.
-        protocol: what it is to be tested under.
+        run: the run or its record.
+        packed: the contents, already verified by the record's hash.
+        origin: the source of the contents, for errors.
+        protocol: the protocol to test under.
 
     Raises:
-        RequestError: one line, if they do not fit.
+        RequestError: one line, if the weights do not fit.
         BrokenPluginError: if the model's factory fails.
     """
     _check_version(host, run.model, origin)
-    # What a file does not hold is as at the beginning of the run's training.
+    # Tensors that the file does not hold keep their values from before training.
     network = build_network(host, run, protocol)
     try:
         tensors: dict[str, Tensor] = load(packed)
@@ -125,11 +124,11 @@ def build_network(host: PluginHost, run: NetworkFacts, protocol: Protocol | None
 
     Args:
         host: the plugins.
-        run: or its record.
-        protocol: of the run; None for a network that is only verified.
+        run: the run or its record.
+        protocol: the protocol of the run; None for a network that is only verified.
 
     Raises:
-        RequestError: if it is larger than weights can be.
+        RequestError: if the network is too large, see `bounded`.
         BrokenPluginError: if the model's factory fails.
     """
     task = host.task(run.task.name, run.task.options)
@@ -143,13 +142,13 @@ def build_network(host: PluginHost, run: NetworkFacts, protocol: Protocol | None
 
 @contextlib.contextmanager
 def bounded(what: str) -> Iterator[None]:
-    """End the building of a network as soon as it registers more than weights can be.
+    """Stop building a network when it registers more bytes than stored weights can have.
 
-    What the options in a record ask for is known only from what is built of them. Layers
-    register their tensors before they fill them, so that one too large takes no memory yet.
+    The size that a record's options lead to is known only when the network is built. Layers
+    register their tensors before they fill them, so a tensor that is too large uses no memory yet.
 
     Raises:
-        RequestError: one line, if it does.
+        RequestError: one line, if the network is too large.
     """
     total = 0
 
@@ -171,17 +170,17 @@ def bounded(what: str) -> Iterator[None]:
 
 
 def _weights(network: nn.Module) -> dict[str, Tensor]:
-    """Return what a file holds, by name; tensors that go by two names have the first."""
+    """Return the tensors of a weights file, by name; tied tensors have their first name."""
     persistent = network.state_dict().keys()
     buffers = {name: b for name, b in network.named_buffers() if name in persistent}
     return {**dict(network.named_parameters()), **buffers}
 
 
 def read_weights(record: Record, path: Path) -> bytes:
-    """Return the file of a run's weights, if it is the one that the record names.
+    """Return the contents of a run's weights file, verified by the record's hash.
 
     Raises:
-        RequestError: one line, if there is none, or another one.
+        RequestError: one line, if the file is missing or has another hash.
     """
     if record.weights is None:
         raise RequestError(f"run {record.test_id} has no weights: train it again")
@@ -196,7 +195,7 @@ def read_weights(record: Record, path: Path) -> bytes:
 
 
 def _check_version(host: PluginHost, model: ModelUsed, origin: str) -> None:
-    """Refuse the weights of another version of a model: they may mean something else here."""
+    """Refuse weights of another model version, in which they may have another meaning."""
     entry, _ = host.models.get(model.name)
     if entry.spec.version != model.version:
         raise RequestError(

@@ -10,12 +10,12 @@ from formalbench.contracts.config import Config, option
 
 Betas = Annotated[
     tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]],
-    Field(strict=False),  # YAML and JSON have lists
+    Field(strict=False),  # YAML and JSON have lists instead of tuples
 ]
 
 
 class AdamConfig(Config):
-    """Of `Adam`; the weight decay is added to the gradient, as an L2 penalty's would be."""
+    """Options of `Adam`; the weight decay is added to the gradient, like an L2 penalty."""
 
     betas: Betas = option((0.9, 0.999), "decay rates of the mean and of the square of gradients")
     eps: float = option(1e-8, "added to the denominator", minimum=0.0)
@@ -25,7 +25,7 @@ class AdamConfig(Config):
 
 
 class AdamWConfig(Config):
-    """Of `AdamW`."""
+    """Options of `AdamW`."""
 
     betas: Betas = option((0.9, 0.999), "decay rates of the mean and of the square of gradients")
     eps: float = option(1e-8, "added to the denominator", minimum=0.0)
@@ -37,7 +37,7 @@ class AdamWConfig(Config):
 
 
 class SgdConfig(Config):
-    """Of `Sgd`."""
+    """Options of `Sgd`."""
 
     momentum: float = option(0.0, "momentum", minimum=0.0, maximum=1.0)
     nesterov: bool = option(False, "use Nesterov momentum")
@@ -47,7 +47,7 @@ class SgdConfig(Config):
 
 
 class LionConfig(Config):
-    """Of `Lion`."""
+    """Options of `Lion`."""
 
     betas: Betas = option((0.9, 0.99), "decay rates of the momentum in a step and between steps")
     weight_decay: float = option(
@@ -58,7 +58,7 @@ class LionConfig(Config):
 
 
 class MuonConfig(AdamWConfig):
-    """Of `Muon`; `betas` and `eps` are those of AdamW, for all but the hidden matrices."""
+    """Options of `Muon`; `betas` and `eps` apply to AdamW, which trains the other parameters."""
 
     momentum: float = option(
         0.95, "decay rate of the mean of a matrix's gradients", minimum=0.0, maximum=1.0
@@ -68,25 +68,25 @@ class MuonConfig(AdamWConfig):
 
 
 class ConstantConfig(Config):
-    """Of `ConstantSchedule`."""
+    """Options of `ConstantSchedule`."""
 
     warm_up: int = option(0, "warm-up steps over which the rate rises linearly from 0", minimum=0)
 
 
 class LinearConfig(ConstantConfig):
-    """Of `LinearSchedule`."""
+    """Options of `LinearSchedule`."""
 
     final: float = option(0.0, "final rate as a share of the peak", minimum=0.0, maximum=1.0)
 
 
 class CosineConfig(ConstantConfig):
-    """Of `CosineSchedule`."""
+    """Options of `CosineSchedule`."""
 
     final: float = option(0.0, "final rate as a share of the peak", minimum=0.0, maximum=1.0)
 
 
 class InverseSqrtConfig(ConstantConfig):
-    """Of `InverseSqrtSchedule`."""
+    """Options of `InverseSqrtSchedule`."""
 
     warm_up: int = option(
         4000,
@@ -96,7 +96,7 @@ class InverseSqrtConfig(ConstantConfig):
 
 
 class PlateauConfig(ConstantConfig):
-    """Of `PlateauSchedule`."""
+    """Options of `PlateauSchedule`."""
 
     metric: str = option("validation/cross-entropy", "the metric that must improve")
     better: Literal["less", "more"] = option(

@@ -1,4 +1,4 @@
-"""The lengths of a stage and of a batch; when a run moves on, decays and ends."""
+"""Curriculum: the lengths of stages and batches; when a run's stage, decay and end begin."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ UNIFORM = Sampler()
 
 
 class Staged(Sampler):
-    """Lengths up to `first`, then up to `growth` times as many and one more, and so on to all."""
+    """Lengths up to `first`, then up to `growth` times that plus one, and so on to all lengths."""
 
     def stages(self, protocol: Protocol, lengths: Sequence[int]) -> list[list[int]]:
-        """Return the lengths of each stage; `Sampler.stages` says more.
+        """Return the lengths of each stage; see `Sampler.stages`.
 
         Example:
             >>> quick = Protocol(name="quick", version=1)
@@ -41,17 +41,17 @@ class Staged(Sampler):
 
 
 class InterleavedStages(Staged):
-    """The same in every other interval between two evaluations, and all lengths in the others."""
+    """Intervals between evaluations alternate between the stage's lengths and all lengths."""
 
     def stage(self, protocol: Protocol, reached: int, done: int) -> int:
         return -1 if done // protocol.evaluate_every % 2 else reached
 
 
 class Generated(Sampler):
-    """All lengths, as the task's own process gives them.
+    """All lengths, with the frequencies of the task's generating process.
 
-    A length's share of steps, times the strings that a step of it has, is proportional to its
-    share of the process's strings.
+    A length's share of steps, times its strings per step, is proportional to its share of the
+    strings that the process generates.
     """
 
     def weights(self, task: Task, protocol: Protocol, lengths: Sequence[int]) -> Weights:
@@ -70,20 +70,19 @@ def draw_length(
 ) -> int:
     """Return the length of a batch's strings.
 
-    A function of (protocol, seed, stage, batch) alone, and of the sampler's weights for the task,
-    so that runs of one seed can train together while they are at one stage.
+    The length depends only on the protocol, seed, stage, batch, and the sampler's weights for the
+    task, so that runs of one seed can train together while they are at one stage.
 
     Args:
-        protocol: of the run.
+        protocol: the protocol of the run.
         stage: the lengths that may be drawn.
-        batch: which, counted from 0.
-        weighted: how often each length is drawn, of this stage or of a later one; None for all
-            alike.
-        seed: of the run; None under a protocol whose seeds share lengths.
-        sampler: draws them.
+        batch: index of the batch, from 0.
+        weighted: the weight of each length, for this stage or a later one; None for equal weights.
+        seed: the seed of the run; None under a protocol whose seeds share lengths.
+        sampler: draws the length.
 
     Raises:
-        ValueError: if the sampler gives another than those, or not one.
+        ValueError: if the sampler returns a length outside the stage, or not exactly one.
     """
     own = () if seed is None else (seed,)
     stream = Stream("length", *protocol.key, stage[0], stage[-1], batch, *own)
@@ -98,14 +97,14 @@ def draw_length(
 
 @dataclass(frozen=True)
 class Regime:
-    """The rules that a cohort's runs train by. It reads nothing from the device; it is told.
+    """The training rules of a cohort's runs. Callers pass in all values; it reads no device.
 
     Attributes:
-        protocol: how they train.
-        stages: the lengths of each stage, the whole training split last.
-        schedule: of the learning rate, before the decay.
+        protocol: the protocol.
+        stages: the lengths of each stage; the last stage is the whole training split.
+        schedule: the learning-rate schedule before the decay.
         primary: the name of the task's primary metric.
-        sampler: says at which stage a run trains.
+        sampler: chooses the stage that a run trains on.
     """
 
     protocol: Protocol
@@ -115,11 +114,11 @@ class Regime:
     sampler: Sampler
 
     def lengths(self, run: RunState, done: int) -> Sequence[int]:
-        """Return the string lengths a run trains on in the interval that begins after `done`."""
+        """Return the string lengths that a run trains on in the interval after `done` steps."""
         return self.stages[self.sampler.stage(self.protocol, run.stage, done)]
 
     def end(self, run: RunState) -> int:
-        """Return the step before which a run ends, as far as is known."""
+        """Return the step before which a run ends, as known so far."""
         if run.decay_from is None:
             return self.protocol.steps
         return run.decay_from + self._decay_steps(run)
@@ -130,12 +129,12 @@ class Regime:
         return self.protocol.decay.steps
 
     def begin_interval(self, run: RunState, done: int) -> None:
-        """Begin a run's decay if just its steps are left of the budget."""
+        """Begin a run's decay if the remaining budget equals the steps of the decay."""
         if run.decay_from is None and done == self.protocol.steps - self.protocol.decay.steps:
             self._begin_decay(run, done, "budget")
 
     def rate(self, run: RunState, base: float, step: int) -> float:
-        """Return the learning rate of a step, counted from 0; `base` is the run's own."""
+        """Return the learning rate of a step, counted from 0; `base` is the run's base rate."""
         rate = self.schedule.rate(step, self.protocol.steps, base, run.schedule)
         if run.decay_from is None:
             return rate
@@ -143,22 +142,22 @@ class Regime:
         return rate * (1.0 + (self.protocol.decay.final - 1.0) * share)
 
     def validates(self, run: RunState, done: int) -> bool:
-        """Say whether a run is validated after `done` steps."""
+        """Return whether a run is validated after `done` steps."""
         return done % self.protocol.validation.every == 0 or done == self.end(run)
 
     def watched(self, done: int) -> bool:
-        """Say whether runs are looked at after `done` steps."""
+        """Return whether learning curves are recorded after `done` steps."""
         watch = self.protocol.watch
         return watch is not None and done % watch.every == 0
 
     def judge(self, run: RunState, done: int, metrics: Mapping[str, float]) -> None:
-        """Move a run on, by its training since the last evaluation.
+        """Update a run's stage, decay and status after an evaluation.
 
         Args:
-            run: which; its points include that of a validation after these steps.
+            run: the run; its points include a validation after these steps, if there was one.
             done: steps taken.
-            metrics: as its progress has them, those of validation only if it took place after these
-                steps; the training loss is not finite if the run diverged.
+            metrics: the metrics of its progress, those of validation only if it was validated
+                after these steps; the training loss is not finite if the run diverged.
         """
         if not math.isfinite(metrics["train/loss"]):
             with_penalties = " with its penalties" if self.protocol.penalties else ""
@@ -181,7 +180,7 @@ class Regime:
         self.schedule.evaluated(run.schedule, metrics)
 
     def _judge_mastery(self, run: RunState, done: int, validation: float | None) -> None:
-        """Begin the decay of a run whose training error is small, if its validation is good."""
+        """Begin the decay of a run with small training error, if its validation is good enough."""
         needed = self.protocol.decay.validated
         if needed is None or (validation is not None and validation >= needed):
             self._begin_decay(run, done, "mastered")
@@ -189,7 +188,7 @@ class Regime:
             run.fits = False
 
     def _judge_patience(self, run: RunState, done: int) -> None:
-        """Begin the decay of a run whose validation has not got better for long enough."""
+        """Begin the decay of a run whose validation has not improved within the patience."""
         patience = self.protocol.patience
         if patience is None:
             return
@@ -201,11 +200,11 @@ class Regime:
             self._begin_decay(run, done, "capped")
 
     def diverge(self, run: RunState, done: int, why: str) -> None:
-        """End a run: something was not finite."""
+        """End a run because a value was not finite."""
         run.steps, run.status, run.ended, run.message = done, "diverged", "stopped", why
 
     def check_time(self, run: RunState) -> None:
-        """End a run if it has trained for longer than its protocol allows."""
+        """End a run that has trained for longer than its protocol's time limit."""
         limit = self.protocol.time_limit
         if run.status == "running" and limit is not None and run.seconds > limit:
             run.status, run.ended = "timeout", "stopped"

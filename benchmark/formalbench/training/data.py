@@ -1,4 +1,4 @@
-"""The examples that a cohort trains on, drawn before they are needed.
+"""The training examples of a cohort, drawn before they are needed.
 
 Legend: T steps, U seeds, B strings, N symbols.
 """
@@ -26,9 +26,9 @@ class Interval:
 
     Attributes:
         first: the first step, counted from 0.
-        batches: the length of each batch's strings, and how many they are; a step has as many
-            batches as the protocol says.
-        seeds: of the runs, each once.
+        batches: string length and number of strings of each batch; the protocol sets the number
+            of batches per step.
+        seeds: the distinct seeds of the runs.
     """
 
     first: int
@@ -37,30 +37,30 @@ class Interval:
 
     @property
     def strings(self) -> int:
-        """How many strings a run trains on."""
+        """The number of strings that a run trains on."""
         return sum(count for _, count in self.batches)
 
     @property
     def tokens(self) -> int:
-        """How many symbols they have."""
+        """The number of symbols in these strings."""
         return sum(length * count for length, count in self.batches)
 
 
 class TrainingData:
     """Draws the training examples of a task under a protocol.
 
-    What a step's strings are depends on (task, parameters, protocol, seed, step) only: runs
-    of one seed share them, whatever their learning rate.
+    The strings of a step depend only on the task, its parameters, the protocol, the seed and the
+    step: runs of one seed share them even if their learning rates differ.
 
     Args:
-        task: whose strings.
-        protocol: of the runs.
-        device: where they are wanted. For a GPU an interval is drawn in the background while
-            the device works on the one before.
+        task: the task.
+        protocol: the protocol of the runs.
+        device: the device for the strings. For a GPU, an interval is drawn in the background
+            while the device works on the one before.
         sampler: draws the strings.
 
     Attributes:
-        ahead: whether it draws in the background.
+        ahead: whether intervals are drawn in the background.
     """
 
     def __init__(
@@ -83,14 +83,14 @@ class TrainingData:
             self._pool.shutdown(cancel_futures=True)
 
     def draw_ahead(self, interval: Interval) -> None:
-        """Begin to draw an interval that will probably be asked for."""
+        """Begin to draw an interval that will probably be needed."""
         if self._pool is not None and interval not in self._waiting:
             self._waiting[interval] = self._pool.submit(self._draw, interval)
 
     def take(self, interval: Interval) -> list[tuple[Example, ...]]:
         """Return the batches (U, B, …) of an interval's steps, on the device."""
         waiting = self._waiting.pop(interval, None)
-        # Guesses that were wrong, since the runs moved on, are of no use to anybody.
+        # Intervals drawn for a stage that the runs have left are useless.
         for useless in [one for one in self._waiting if one.first <= interval.first]:
             if interval.first > useless.first:
                 self._waiting.pop(useless).cancel()
@@ -110,7 +110,7 @@ class TrainingData:
         if len(drawn.inputs) != count:
             told = f"{type(self._sampler).__name__}.strings gave {len(drawn.inputs)} strings"
             raise ValueError(f"{told}: expected {count}")
-        primary = self._task.primary.name  # no other metric is asked in training
+        primary = self._task.primary.name  # training computes no other metric
         return drawn._replace(known={k: v for k, v in drawn.known.items() if k == primary})
 
     def _on_device(self, array: npt.NDArray[Any]) -> Tensor:

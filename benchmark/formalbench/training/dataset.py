@@ -19,9 +19,9 @@ class BatchDataset(IterableDataset[tuple[Tensor, Tensor]]):
 
     Args:
         handle: the task.
-        split: whose strings.
-        batch: strings in a batch, at most.
-        seed: of the training strings.
+        split: the split of the strings.
+        batch: maximum number of strings per batch.
+        seed: the seed of the training strings.
     """
 
     def __init__(self, handle: TaskHandle, split: Split, batch: int, seed: int) -> None:

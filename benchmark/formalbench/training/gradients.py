@@ -1,4 +1,4 @@
-"""How the gradients of R runs are computed: as one program, or run by run.
+"""Compute the gradients of R runs: as one program, or run by run.
 
 Legend: R runs, B strings, N symbols, P parameters of a network.
 """
@@ -24,12 +24,13 @@ from formalbench.training.parameters import Layout, fixed, trained
 
 
 class Gradients(NamedTuple):
-    """What some strings say.
+    """Gradients, losses and errors of a batch.
 
     Attributes:
-        gradients: of each run's loss, (R, P).
+        gradients: the gradient of each run's loss, (R, P).
         losses: in nats, (R,).
-        wrong: how many strings each run got wrong, (R,); of a string that is partly right, a part.
+        wrong: number of strings that each run got wrong, (R,); a partly correct string counts as
+            a fraction.
     """
 
     gradients: Tensor
@@ -41,14 +42,14 @@ class Program(ABC):
     """Computes the gradients of runs that train on strings of one shape.
 
     Args:
-        networks: one per run of the cohort; they lend structure and buffers, and their
+        networks: one per run of the cohort; their structure and buffers are used, and their
             parameters are overwritten.
-        task: its objective gives the loss.
+        task: its objective defines the loss.
 
     Attributes:
-        layout: of the parameters of a run.
-        precision: of the forward pass, as a protocol says it.
-        penalties: what is added to the loss.
+        layout: the layout of a run's parameters.
+        precision: of the forward pass, one of a protocol's values.
+        penalties: weighted terms that are added to the loss.
     """
 
     precision = "fp32"
@@ -62,19 +63,19 @@ class Program(ABC):
 
     @abstractmethod
     def select(self, runs: Sequence[int]) -> Any:
-        """Return some runs of the cohort as `gradients` takes them."""
+        """Return some runs of the cohort in the form that `gradients` takes."""
 
     @abstractmethod
     def gradients(
         self, selected: Any, flat_RP: Tensor, example: Example, noise: Sequence[int]
     ) -> Gradients:
-        """Compute one step of some runs.
+        """Compute the gradients of some runs for one step.
 
         Args:
-            selected: which, R of them; `select` made it.
+            selected: R runs, as returned by `select`.
             flat_RP: their parameters.
-            example: their strings and what is asked of them, (R, B, …).
-            noise: seeds of what a network draws itself, such as dropout, one per run.
+            example: their strings and targets, (R, B, …).
+            noise: seeds of random numbers inside the network, such as dropout, one per run.
         """
 
     def _call(self, device: torch.device, forward: Callable[[], Tensor]) -> Tensor:
@@ -90,7 +91,7 @@ class Program(ABC):
         trace: Callable[[], Mapping[str, Tensor]],
         parameters: Mapping[str, Tensor],
     ) -> Tensor:
-        """Return a loss with the penalties, of which some may need a trace."""
+        """Return a loss plus its penalties; some penalties need a trace."""
         traced = any(one.penalty.traced for one in self.penalties)
         with forward_in(self.precision, logits.device):
             seen = trace() if traced else {}
@@ -104,14 +105,14 @@ class Program(ABC):
 
 
 class Alone(NamedTuple):
-    """A network that trains by itself, and what training changes of it."""
+    """A network that trains alone, and its trained parameters."""
 
     network: nn.Module
     parameters: Sequence[Tensor]
 
 
 class OneByOne(Program):
-    """Run by run: for networks that `vmap` cannot take, and where it is slower."""
+    """Run by run: for networks that `vmap` does not support, or where it is slower."""
 
     def select(self, runs: Sequence[int]) -> list[Alone]:
         """Return the runs' networks."""
@@ -146,16 +147,16 @@ class OneByOne(Program):
 
 
 def _wrong(right: Tensor) -> Tensor:
-    """Return how many strings are not right; of some runs' strings, of each run."""
+    """Return the number of wrong strings; one number per run if there is a run dimension."""
     missed = ~right if right.dtype == torch.bool else 1 - right
     return missed.sum(-1)
 
 
 def _seed(seed: int, device: torch.device) -> None:
-    """Seed the generators a step can draw from.
+    """Seed the random generators that a step can use.
 
-    `torch.manual_seed` would do the same for every kind of device that torch knows of, and write
-    down a stack for each that is not there: half a millisecond, of a step of ten.
+    `torch.manual_seed` seeds every kind of device, and formats a stack for each missing one, which
+    takes half a millisecond of a step of ten.
     """
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
@@ -165,20 +166,20 @@ def _seed(seed: int, device: torch.device) -> None:
 class Together(Program):
     """All runs as one program: the forward pass under `torch.func.vmap`.
 
-    A network that draws random numbers must have a trait `vmap` that says no: `vmap` refuses it.
+    A network that draws random numbers must set its trait `vmap` to False, since `vmap` refuses it.
     """
 
     def __init__(self, networks: Sequence[nn.Module], task: Task) -> None:
         super().__init__(networks, task)
-        # A network of its own: a functional call can leave tied parameters replaced.
+        # A copy, because a functional call can leave tied parameters replaced.
         self._network = copy.deepcopy(networks[0])
-        for module in self._network.modules():  # a backbone stands inside what answers for it
+        for module in self._network.modules():  # a backbone is a part of the network
             vars(module)["under_vmap"] = True
         kept = [fixed(network) for network in networks]
         self._fixed = {name: torch.stack([one[name] for one in kept]) for name in kept[0]}
 
     def select(self, runs: Sequence[int]) -> dict[str, Tensor]:
-        """Return what training leaves alone in the runs, (R, …) each."""
+        """Return the frozen parameters and buffers of the runs, (R, …) each."""
         return {name: stacked[list(runs)] for name, stacked in self._fixed.items()}
 
     def gradients(
@@ -188,7 +189,7 @@ class Together(Program):
         leaves = {name: view.detach().requires_grad_() for name, view in views.items()}
         present = _present(example)
         loss_R, logits = torch.func.vmap(self._one)(leaves, selected, present)
-        # A run's loss depends on its own parameters only, so the sum's gradient is each one's.
+        # Each loss depends on its run's parameters only, so the sum has the gradient of each run.
         gradients = torch.autograd.grad(loss_R.sum(), list(leaves.values()), materialize_grads=True)
         with torch.no_grad():
             right_RB = torch.func.vmap(self._judge)(logits.detach(), present)
@@ -222,7 +223,7 @@ class Together(Program):
 
 
 class _Tracing(nn.Module):
-    """A network whose forward pass is its trace: a functional call can ask for no other method."""
+    """A network whose forward pass is its trace, since a functional call only calls `forward`."""
 
     def __init__(self, network: Any) -> None:
         super().__init__()
@@ -234,7 +235,7 @@ class _Tracing(nn.Module):
 
 
 def _present(example: Example) -> dict[str, Any]:
-    """Return what an example has, by name: `vmap` takes no None."""
+    """Return the fields of an example that are not None, by name: `vmap` accepts no None."""
     present = {name: part for name, part in example._asdict().items() if part is not None}
     if not example.known:
         del present["known"]
@@ -242,12 +243,12 @@ def _present(example: Example) -> dict[str, Any]:
 
 
 class ManyTogether(Together):
-    """The runs of a group together from so many on, fewer run by run.
+    """Groups of at least `least` runs as one program, smaller groups run by run.
 
-    The runs of a cohort form groups, which part as they reach their stages at different times.
+    The runs of a cohort form groups, which split when runs reach their stages at different times.
 
     Args:
-        least: how many go together.
+        least: smallest number of runs that are computed together.
     """
 
     def __init__(self, networks: Sequence[nn.Module], task: Task, least: int) -> None:
@@ -256,7 +257,7 @@ class ManyTogether(Together):
         self._apart = OneByOne(networks, task)
 
     def select(self, runs: Sequence[int]) -> Any:
-        """Return the runs' networks if they are few, and else what training leaves alone."""
+        """Return the networks of a small group, otherwise its frozen parameters and buffers."""
         return super().select(runs) if len(runs) >= self._least else self._apart.select(runs)
 
     def gradients(
@@ -269,7 +270,7 @@ class ManyTogether(Together):
 
 
 class L1(Penalty):
-    """The sum of the sizes of all parameters (Tibshirani 1996): it makes many of them small."""
+    """The sum of the absolute values of all parameters, for sparsity (Tibshirani 1996)."""
 
     def term(
         self, logits: Tensor, trace: Mapping[str, Tensor], parameters: Mapping[str, Tensor]
@@ -278,10 +279,10 @@ class L1(Penalty):
 
 
 def check_penalties(network: nn.Module, model: str, penalties: Sequence[Weighted]) -> None:
-    """Refuse a penalty that looks into a network which cannot be looked into.
+    """Refuse penalties that need a trace if the network has none.
 
     Raises:
-        RequestError: naming both.
+        RequestError: names the penalty and the model.
     """
     for one in penalties:
         if one.penalty.traced and not isinstance(network, Traceable):
@@ -289,7 +290,7 @@ def check_penalties(network: nn.Module, model: str, penalties: Sequence[Weighted
 
 
 FEW_STRINGS = 4
-"""A step on at most so many strings is nearly all calls, in networks that are not large."""
+"""Strings per step up to which call overhead dominates, in networks that are not large."""
 
 FEW_PARAMETERS = 100_000
 
@@ -299,9 +300,9 @@ def choose_program(
 ) -> Program:
     """Return the program for a cohort.
 
-    A GPU is idle between the kernels of one small network, so there all runs go together. A
-    CPU core is busy with one, unless it is so small, or has so few strings, that calls cost more
-    than arithmetic (speed/README.md).
+    A GPU is idle between the kernels of one small network, so all runs are computed together
+    there. One network keeps a CPU core busy, unless the network is so small, or the strings so few,
+    that calls cost more than arithmetic (speed/README.md).
     """
     least = least_together(networks[0], device.type, batch)
     if least is None or len(networks) < least:
@@ -310,25 +311,25 @@ def choose_program(
 
 
 def trains_together(networks: Sequence[nn.Module], device: str, batch: int | None = None) -> bool:
-    """Say whether networks go under `vmap` on a kind of device; `least_together` says how."""
+    """Return whether networks run under `vmap` on a kind of device; see `least_together`."""
     least = least_together(networks[0], device, batch)
     return least is not None and len(networks) >= least
 
 
 def least_together(network: nn.Module, device: str, batch: int | None = None) -> int | None:
-    """Return from how many runs on a network's runs go under `vmap`; None for never.
+    """Return the smallest number of runs that use `vmap`; None for never.
 
     Args:
-        network: of one of them.
-        device: its kind.
-        batch: strings per step; None for as many as there usually are.
+        network: the network of one of them.
+        device: the kind of device, ``cpu`` or ``cuda``.
+        batch: strings per step; None for the usual number.
     """
     traits = traits_of(network)
     if not traits.vmap:
         return None
     if device != "cpu":
-        return 1  # even one: a program under `vmap` can be recorded as a CUDA graph
+        return 1  # also one run: a program under `vmap` can be recorded as a CUDA graph
     few = batch is not None and batch <= FEW_STRINGS
     if few and sum(p.numel() for p in network.parameters()) <= FEW_PARAMETERS:
         return 2
-    return max(2, traits.cpu_cohort) if traits.cpu_cohort else None  # one run has nobody to go with
+    return max(2, traits.cpu_cohort) if traits.cpu_cohort else None  # at least two runs

@@ -1,7 +1,7 @@
 """SGD, Adam, AdamW, Lion and Muon, each on the parameters of many networks at once.
 
-K. Jordan et al., "Muon: An optimizer for hidden layers in neural networks" (2024); the length of a
-step is that of J. Liu et al., "Muon is scalable for LLM training" (2025), section 2.2.
+K. Jordan et al., "Muon: An optimizer for hidden layers in neural networks" (2024); the scale of a
+step is from J. Liu et al., "Muon is scalable for LLM training" (2025), section 2.2.
 
 Legend: R runs, P parameters of a network, Q and S of them (hidden matrices, the rest), K matrices
 of one shape, M and N its sides.
@@ -21,14 +21,14 @@ from formalbench.contracts.optimiser import Optimiser, ParameterInfo, clip
 from formalbench.training.configs import AdamConfig, AdamWConfig, LionConfig, MuonConfig, SgdConfig
 
 ONE_PASS = 1 << 15
-"""Parameters of a run from which on a CPU waits for memory more than it spends on calls."""
+"""Parameters per run above which memory access costs a CPU more than calls."""
 
 
 class Adam(Optimiser):
     """Each parameter moves by the mean of its gradients over the root of their mean square.
 
-    The numbers of a step are the bias corrections of the mean, 1 - β₁ᵗ, and of the root of the
-    square, √(1 - β₂ᵗ).
+    The scalars of a step are the bias corrections 1 - β₁ᵗ of the mean and √(1 - β₂ᵗ) of the root
+    mean square.
     """
 
     slots = ("mean", "square")
@@ -53,7 +53,7 @@ class Adam(Optimiser):
     ) -> None:
         mean_scale, square_scale = scalars.unbind()
         on_cpu = gradient_RP.device.type == "cpu" and gradient_RP.dtype == torch.float32
-        plain = isinstance(decay, Tensor) or rate.shape[1] > 1  # parameters of several kinds
+        plain = isinstance(decay, Tensor) or rate.shape[1] > 1  # differ by parameter
         one_pass = on_cpu and not plain and gradient_RP.shape[1] >= ONE_PASS
         take = adam_in_one_pass if one_pass else adam_plainly
         rows, rate = (parameters_RP, gradient_RP, *slots), rate / mean_scale
@@ -75,12 +75,12 @@ def adam_plainly(
     """Take a step of all runs at once, in place.
 
     Args:
-        config: its options.
-        rows: what it changes; gradients may be overwritten.
+        config: the options of Adam.
+        rows: parameters, gradients and slots; gradients may be overwritten.
         rate: learning rates, divided by the mean's bias correction.
         square_scale: the root of the square's bias correction, ().
         decay: weight decay.
-        largest: gradient norm of a run; None for no clipping.
+        largest: maximum gradient norm of a run; None for no clipping.
     """
     parameters_RP, gradient_RP, mean_RP, square_RP = rows
     first, second = config.betas
@@ -102,10 +102,10 @@ def adam_in_one_pass(
     decay: Tensor | float,
     largest: float | None,
 ) -> None:
-    """Take the same step run by run, in fp32, with the library's kernel: it reads all once.
+    """Take the same step run by run, in fp32, with torch's fused kernel, which reads memory once.
 
-    Its own bias corrections are 1 after endless steps. Ours go into the rate, since
-    r m / (√v / s + ε) = r s m / (√v + ε s).
+    The kernel's own bias corrections are 1, since its step count is set to infinity. The actual
+    corrections are part of the rate, since r m / (√v / s + ε) = r s m / (√v + ε s).
     """
     first, second = config.betas
     scale = float(square_scale)
@@ -133,7 +133,7 @@ def adam_in_one_pass(
 
 
 class AdamW(Adam):
-    """Before Adam's step, the rate times the decay is taken off the parameters as a share."""
+    """Adam with decoupled decay: before the step, parameters are scaled by 1 - rate × decay."""
 
     config: AdamWConfig
 
@@ -153,10 +153,10 @@ class AdamW(Adam):
 
 
 class Sgd(Optimiser):
-    """Parameters move against the gradient, or against what has gathered of it.
+    """Parameters move against the gradient, or against its momentum.
 
     Args:
-        config: its options. Without momentum nothing is remembered.
+        config: the options. Without momentum there are no slots.
     """
 
     config: SgdConfig
@@ -187,7 +187,7 @@ class Sgd(Optimiser):
 
 
 class Lion(Optimiser):
-    """Every parameter moves by the rate, in the direction that its gradients agree on."""
+    """Every parameter moves by the rate, against the sign of its averaged gradient."""
 
     slots = ("momentum",)
     config: LionConfig
@@ -211,18 +211,18 @@ class Lion(Optimiser):
 
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
-"""Of x, x³ and x⁵: what an iteration makes of a singular value x (Jordan et al. 2024)."""
+"""Coefficients of x, x³ and x⁵ in the map of a singular value x per iteration (Jordan 2024)."""
 
 LENGTH = 0.2
-"""Root mean square of a step, over the rate: about AdamW's, so that both train at one rate."""
+"""Root mean square of a step over the rate: about AdamW's, so that both can share a rate."""
 
 
 class Muon(Optimiser):
     """Hidden matrices move along the nearest orthogonal matrix to the mean of their gradients.
 
-    These are the parameters of the kind ``hidden`` that have at least two rows and columns and are
-    in no group. All others, so embeddings, the read-out, biases and gains, are trained by AdamW, at
-    the same rate: of a matrix with sides M and N, a step is 0.2 √max(M, N) times an orthogonal one.
+    Hidden matrices are the parameters of the kind ``hidden`` with at least two rows and columns
+    and no group. AdamW trains all others (embeddings, the read-out, biases and gains) at the same
+    rate. A step of a matrix with sides M and N is 0.2 √max(M, N) times an orthogonal matrix.
 
     The slot ``square`` of a hidden matrix stays 0.
     """
@@ -239,7 +239,7 @@ class Muon(Optimiser):
     def with_layout(self, layout: tuple[ParameterInfo, ...]) -> Self:
         bound = super().with_layout(layout)
         matrices = [one for one in layout if _is_hidden_matrix(one)]
-        bound._matrices = sorted(matrices, key=lambda one: one.shape)  # of one shape: side by side
+        bound._matrices = sorted(matrices, key=lambda one: one.shape)  # groups equal shapes
         bound._rest = [one for one in layout if one not in matrices]
         return bound
 
@@ -278,7 +278,7 @@ class Muon(Optimiser):
         return _gathered(infos, rate), own
 
     def _orthogonal(self, direction_RQ: Tensor) -> Tensor:
-        """Return the directions of a step of all hidden matrices, (R, Q), with their lengths."""
+        """Return the scaled directions of a step of all hidden matrices, (R, Q)."""
         runs, parts, first = len(direction_RQ), [], 0
         for shape, same in itertools.groupby(self._matrices, key=lambda one: one.shape):
             count = len(list(same)) * math.prod(shape)
@@ -291,12 +291,12 @@ class Muon(Optimiser):
 
 
 def orthogonalised(matrices: Tensor, iterations: int) -> Tensor:
-    """Return what Newton-Schulz iterations make of matrices (…, M, N): nearly orthogonal ones.
+    """Return matrices (…, M, N) after Newton-Schulz iterations, which make them nearly orthogonal.
 
-    Singular vectors stay; singular values come to lie between about 0.7 and 1.2.
+    Singular vectors stay the same; singular values move to between about 0.7 and 1.2.
     """
     tall = matrices.shape[-2] > matrices.shape[-1]
-    x = matrices.mT if tall else matrices  # so that products are of the smaller side
+    x = matrices.mT if tall else matrices  # so that products have the smaller side
     norm: Tensor = torch.linalg.matrix_norm(x, keepdim=True)
     x = x / norm.clamp(min=1e-7)
     linear, cubic, quintic = COEFFICIENTS
@@ -311,7 +311,7 @@ def _is_hidden_matrix(info: ParameterInfo) -> bool:
 
 
 def _gathered(infos: Sequence[ParameterInfo], flat: Tensor) -> Tensor:
-    """Return the columns of some parameters as one matrix; what all columns share, as it is."""
+    """Return the columns of some parameters as one matrix; a shared single column is unchanged."""
     if flat.shape[1] == 1:
         return flat
     return torch.cat([flat[:, info.columns] for info in infos], dim=1)
@@ -320,7 +320,7 @@ def _gathered(infos: Sequence[ParameterInfo], flat: Tensor) -> Tensor:
 def _put_back(
     infos: Sequence[ParameterInfo], whole: Sequence[Tensor], gathered: Sequence[Tensor]
 ) -> None:
-    """Copy gathered columns to where they are from."""
+    """Copy gathered columns back to their places."""
     sizes = [math.prod(info.shape) for info in infos]
     targets = [flat[:, info.columns] for flat in whole for info in infos]
     parts = [part for one in gathered for part in torch.split(one, sizes, dim=1)]

@@ -1,10 +1,9 @@
 """The parameters of many networks as one matrix, and how a step updates it.
 
-One tensor makes the rest simple: the optimiser is a handful of operations whatever the
-network, a run's gradient norm is a row's norm, and runs leave or join a program by taking
-rows.
+With one tensor, the optimiser is a few operations for any network, a run's gradient norm is the
+norm of a row, and runs leave or join a program by selecting rows.
 
-Legend: R runs, P parameters of a network, T steps, S numbers of a step.
+Legend: R runs, P parameters of a network, T steps, S scalars of a step.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from formalbench.contracts.optimiser import Optimiser, ParameterInfo
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each parameter of a network stands in a row.
+    """The order and shapes of a network's parameters in a row.
 
     Attributes:
-        names: of the parameters, in the network's order.
+        names: names of the parameters, in the network's order.
         shapes: one per name.
     """
 
@@ -36,10 +35,10 @@ class Layout:
 
     @classmethod
     def of(cls, network: nn.Module) -> Layout:
-        """Read the layout off a network; all its trained parameters must have one dtype.
+        """Return the layout of a network; all its trained parameters must have one dtype.
 
         Raises:
-            ValueError: if it has nothing to train.
+            ValueError: if it has no trained parameters.
         """
         named = trained(network)
         if not named:
@@ -68,7 +67,7 @@ class Layout:
         return torch.stack(rows)
 
     def load(self, network: nn.Module, flat_P: Tensor) -> None:
-        """Copy a row into a network, into the memory its kernels know."""
+        """Copy a row into a network in place, so that recorded kernels stay valid."""
         self.fill(list(trained(network).values()), flat_P)
 
     @torch.no_grad()
@@ -76,17 +75,17 @@ class Layout:
         """Copy a row into a network's trained parameters, given in the order of the names."""
         parts = torch.split(flat_P, [math.prod(shape) for shape in self.shapes])
         pairs = zip(parts, self.shapes, strict=True)
-        # All in one call: for small networks calls are what a step's time goes into.
+        # One call, since calls dominate the time of a step for small networks.
         torch._foreach_copy_(list(parameters), [part.view(shape) for part, shape in pairs])
 
 
 def trained(network: nn.Module) -> dict[str, nn.Parameter]:
-    """Return the parameters that training changes; frozen ones are left alone."""
+    """Return the parameters that training changes, without frozen ones."""
     return {name: p for name, p in network.named_parameters() if p.requires_grad}
 
 
 def fixed(network: nn.Module) -> dict[str, Tensor]:
-    """Return what training leaves alone: frozen parameters and buffers."""
+    """Return what training does not change: frozen parameters and buffers."""
     frozen = {name: p.detach() for name, p in network.named_parameters() if not p.requires_grad}
     return frozen | dict(network.named_buffers())
 
@@ -99,19 +98,19 @@ class Rows(NamedTuple):
 
     @classmethod
     def start(cls, parameters_RP: Tensor, optimiser: Optimiser) -> Rows:
-        """Return what there is before the first step."""
+        """Return the rows before the first step."""
         return cls(parameters_RP, tuple(torch.zeros_like(parameters_RP) for _ in optimiser.slots))
 
 
 @dataclass(frozen=True)
 class Update:
-    """What is done with gradients.
+    """The parameter update: gradient clipping and the optimiser's step.
 
     Attributes:
         optimiser: takes the step.
-        largest: gradient norm of a run; None for no clipping.
-        factors: times the learning rate, (1, P); None if all parameters have the same.
-        decay: weight decay; (1, P) if not all parameters have the same.
+        largest: maximum gradient norm of a run; None for no clipping.
+        factors: factors of the learning rate, (1, P); None if all parameters have the same rate.
+        decay: weight decay; (1, P) if it differs between parameters.
     """
 
     optimiser: Optimiser
@@ -123,10 +122,10 @@ class Update:
         """Take a step in place.
 
         Args:
-            rows: of the runs.
+            rows: the rows of the runs.
             gradient_RP: their gradients; may be overwritten.
             rate: their learning rates, (R, 1).
-            scalars: the optimiser's numbers of the step, (S,).
+            scalars: the optimiser's scalars of the step, (S,).
         """
         if self.factors is not None:
             rate = rate * self.factors
@@ -138,15 +137,15 @@ class Update:
 
 
 def make_update(optimiser: Optimiser, largest: float | None, network: nn.Module) -> Update:
-    """Return what is done with the gradients of a network's runs.
+    """Return the parameter update of a network's runs.
 
     Args:
-        optimiser: the protocol's.
-        largest: gradient norm of a run; None for no clipping.
-        network: on its device; its traits name groups of parameters.
+        optimiser: the protocol's optimiser.
+        largest: maximum gradient norm of a run; None for no clipping.
+        network: the network, on its device; its traits define groups of parameters.
 
     Raises:
-        ValueError: if a group names no parameter of it.
+        ValueError: if a group matches no parameter of the network.
     """
     layout = layout_of(network)
     optimiser = optimiser.with_layout(layout)
@@ -168,7 +167,7 @@ def make_update(optimiser: Optimiser, largest: float | None, network: nn.Module)
 
 
 def layout_of(network: nn.Module) -> tuple[ParameterInfo, ...]:
-    """Return the parameter tensors of a network as an optimiser is told of them."""
+    """Return descriptions of a network's parameter tensors, for the optimiser."""
     kinds: dict[Tensor, Literal["embedding", "readout", "hidden"]] = {}
     read_out: Tensor | None = None
     for module in network.modules():
@@ -179,7 +178,7 @@ def layout_of(network: nn.Module) -> tuple[ParameterInfo, ...]:
             kinds |= {one: "hidden" for one in own if one.ndim == 2 and one not in kinds}
             if isinstance(module, nn.Linear):
                 read_out = module.weight
-    if read_out is not None and kinds.get(read_out) == "hidden":  # not tied to the embedding
+    if read_out is not None and kinds.get(read_out) == "hidden":  # unless tied to the embedding
         kinds[read_out] = "readout"
     groups = traits_of(network).groups
     layout, first = [], 0
@@ -192,7 +191,7 @@ def layout_of(network: nn.Module) -> tuple[ParameterInfo, ...]:
 
 
 def _group_of(name: str, groups: Sequence[ParameterGroup]) -> ParameterGroup | None:
-    """Return the first group a parameter is in; a backbone's names begin inside the network."""
+    """Return the first group of a parameter; a backbone's names have a prefix in the network."""
     for group in groups:
         if any(fnmatchcase(name, p) or fnmatchcase(name, f"*.{p}") for p in group.names):
             return group
@@ -200,7 +199,7 @@ def _group_of(name: str, groups: Sequence[ParameterGroup]) -> ParameterGroup | N
 
 
 def _spread(values: Sequence[float], network: nn.Module) -> Tensor:
-    """Return a number per parameter tensor as one per parameter, (1, P)."""
+    """Expand one value per parameter tensor to one per parameter, (1, P)."""
     parameters = trained(network).values()
     parts = [
         parameter.detach().new_full((1, parameter.numel()), value)
@@ -212,13 +211,13 @@ def _spread(values: Sequence[float], network: nn.Module) -> Tensor:
 def numbers_of_steps(
     rates_TR: Sequence[Sequence[float]], first: int, optimiser: Optimiser, like: Tensor
 ) -> list[tuple[Tensor, Tensor]]:
-    """Return what an optimiser is told of some steps: rates (R, 1) and numbers (S,) of each.
+    """Return the rates (R, 1) and scalars (S,) of each step, for the optimiser.
 
     Args:
         rates_TR: learning rates.
         first: the first of the steps, counted from 0.
-        optimiser: says which numbers.
-        like: their dtype and device.
+        optimiser: computes the scalars.
+        like: a tensor with the dtype and device of the result.
     """
     scalars = [optimiser.scalars(first + 1 + index) for index in range(len(rates_TR))]
     rate_TR1 = torch.tensor(rates_TR, dtype=like.dtype).unsqueeze(-1).to(like.device)

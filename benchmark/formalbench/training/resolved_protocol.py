@@ -1,4 +1,4 @@
-"""What a protocol names that plugins provide: its optimiser, schedule, sampler and the like."""
+"""Look up the parts of a protocol that plugins provide: optimiser, schedule, sampler, probes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a protocol names, resolved.
+    """The resolved parts of a protocol.
 
     Attributes:
-        optimiser: of every run.
-        schedule: of their learning rates.
-        sampler: of their lengths and strings.
-        penalties: what is added to the loss.
-        probes: what its `watch` reads, by name.
+        optimiser: the optimiser of every run.
+        schedule: the learning-rate schedule.
+        sampler: draws lengths and strings.
+        penalties: weighted terms that are added to the loss.
+        probes: the functions that `watch` reads, by name.
     """
 
     optimiser: Optimiser
@@ -38,10 +38,10 @@ class Recipe:
 
 
 def make_recipe(host: PluginHost, protocol: Protocol) -> Recipe:
-    """Look up what a protocol names.
+    """Look up the parts that a protocol names.
 
     Raises:
-        RequestError: for an unknown name, or an option that is refused.
+        RequestError: for an unknown name, or an invalid option.
         BrokenPluginError: if a plugin's factory fails.
     """
     names = protocol.watch.probes if protocol.watch else ()

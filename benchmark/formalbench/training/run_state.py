@@ -1,4 +1,4 @@
-"""What a run is while it trains, saved and restored.
+"""The state of a run during training, and its checkpoints on disk.
 
 Legend: P parameters of a network.
 """
@@ -33,9 +33,9 @@ class Member:
     """One run of a cohort.
 
     Attributes:
-        learning_rate: before schedule and decay.
-        seed: decides initial weights and training strings.
-        report: told of every evaluation.
+        learning_rate: the rate before schedule and decay.
+        seed: determines initial weights and training strings.
+        report: called at every evaluation.
     """
 
     learning_rate: float
@@ -44,13 +44,13 @@ class Member:
 
 
 class CurvePoint(NamedTuple):
-    """How a run did on the strings of one length, at one time.
+    """The results of a run on the strings of one length, at one evaluation.
 
     Attributes:
-        correct: the primary metric's sum.
-        answers: out of how many.
+        correct: the sum of the primary metric.
+        answers: number of answers.
         millibits: mean cross-entropy per answer, in 1/1000 bit.
-        probes: by probe and place, the mean over the strings it was read on.
+        probes: mean over the strings, by probe and position.
     """
 
     correct: int | float
@@ -60,13 +60,13 @@ class CurvePoint(NamedTuple):
 
 
 class LearningPoint(NamedTuple):
-    """How training and validation went, at one time.
+    """Training and validation results at one validation.
 
     Attributes:
         step: optimiser steps taken.
-        loss: of training, the mean since the evaluation before.
+        loss: mean training loss since the previous evaluation.
         error: share of training strings answered wrong, over the same interval as `loss`.
-        accuracy: the primary metric's mean on validation strings; NaN where nothing was asked.
+        accuracy: the primary metric's mean on validation strings; NaN if there were no answers.
     """
 
     step: int
@@ -77,13 +77,13 @@ class LearningPoint(NamedTuple):
 
 @dataclass
 class Checkpoint:
-    """The weights selected so far and what came of their validation.
+    """Selected weights, and their validation results.
 
     Attributes:
-        step: after which they were taken.
-        strings: of validation.
-        measures: of all of them, by metric.
-        preference: the objective's; a greater one is better.
+        step: the step after which they were taken.
+        strings: number of validation strings.
+        measures: measures over all these strings, by metric.
+        preference: the objective's order of checkpoints; greater is better.
         weights: (P,).
     """
 
@@ -94,33 +94,33 @@ class Checkpoint:
     weights: Tensor
 
     def better_than(self, other: Checkpoint | None) -> bool:
-        """Say whether this one is preferred; of equals the earlier one is."""
+        """Return whether this checkpoint is better; of equal ones the earlier is preferred."""
         return other is None or self.preference > other.preference
 
 
 @dataclass
 class RunState:
-    """Where a run stands: all that it has to remember.
+    """The full training state of a run.
 
     Attributes:
-        stage: index of the curriculum's stage it trains on.
-        decay_from: the step its decay began at; None before.
+        stage: index of the current curriculum stage.
+        decay_from: the step at which its decay began; None before.
         fits: whether its training error was small enough for mastery since its last validation.
         status: ``running`` until it ends as ``finished``, ``diverged`` or ``timeout``.
-        ended: what ended it: ``mastered``, ``budget``, ``capped`` (out of its protocol's patience),
-            or ``stopped`` before any of them.
+        ended: the reason for its end: ``mastered``, ``budget``, ``capped`` (the protocol's patience
+            ran out), or ``stopped`` before any of them.
         message: one line, if it diverged.
-        reached: the longest length the curriculum had reached when the decay began.
+        reached: the longest length of the curriculum when the decay began.
         steps: optimiser steps taken, as of its last evaluation.
-        strings: strings trained on.
-        seconds: wall time; of runs that train together, each one's share.
-        measures: of the latest validation, by metric; empty before the first.
+        strings: number of strings trained on.
+        seconds: wall time; for runs that train together, the share of each.
+        measures: measures of the latest validation, by metric; empty before the first.
         best: the selected checkpoint; None if none was validated.
-        curves: what the protocol watches, at every time so far, by length.
-        points: how training and validation went, at every validation so far.
-        schedule: what the schedule of the learning rate remembers of it.
+        curves: the learning curves of the protocol's `watch` so far, by length.
+        points: training and validation results at every validation so far.
+        schedule: the memory of the learning-rate schedule.
         parameters: (P,).
-        slots: what the optimiser remembers of them, (P,) each, by name.
+        slots: the optimiser's slots, (P,) each, by name.
     """
 
     stage: int = 0
@@ -148,25 +148,25 @@ class RunState:
 
     @property
     def validation(self) -> dict[str, float]:
-        """The means of its latest validation, as progress has them; those that are known."""
+        """The means of its latest validation by their names in progress, without unknown ones."""
         means = {f"validation/{name}": one.mean for name, one in self.measures.items()}
         return {name: mean for name, mean in means.items() if not math.isnan(mean)}
 
 
 EVERY = 60.0
-"""Seconds between two savings: what a kill can cost."""
+"""Seconds between two saves, the most that a kill can lose."""
 
 ABANDONED = 30 * DAY
-"""Seconds after which nobody will ask for a cohort again."""
+"""Seconds after which a saved cohort is deleted."""
 
 
 @dataclass
 class Checkpointer:
-    """Saves a cohort every minute, and finds it again.
+    """Saves a cohort every minute, and restores it.
 
     Args:
-        key: names all that decides the cohort's numbers, but for its members.
-        members: its runs. Numbers depend on all of them: what goes on, goes on with them.
+        key: contains everything that determines the cohort's results, except its members.
+        members: its runs. Results depend on all of them, so a cohort resumes as a whole.
         records: the files that their records are written to.
     """
 
@@ -177,16 +177,16 @@ class Checkpointer:
 
     @property
     def path(self) -> Path:
-        """Where it is saved."""
+        """The file that it is saved in."""
         members = json.dumps(_told(self.members))
         return _folder(self.key) / hashlib.sha256(members.encode()).hexdigest()[:32]
 
     def due(self) -> bool:
-        """Say whether the last saving is long enough ago."""
+        """Whether the last save is long enough ago."""
         return time.monotonic() - self.saved >= EVERY
 
     def save(self, runs: Sequence[RunState]) -> None:
-        """Write where the runs of a cohort stand; a full disk costs time only."""
+        """Save the states of a cohort's runs; a full disk costs only time."""
         head = {"members": _told(self.members), "records": list(map(str, self.records))}
         contents = io.BytesIO()
         contents.write(json.dumps(head).encode() + b"\n")
@@ -195,12 +195,12 @@ class Checkpointer:
         self.saved = time.monotonic()
 
     def restore(self, runs: Sequence[RunState]) -> int:
-        """Put the runs of a cohort back to where they were saved.
+        """Restore the states of a cohort's runs.
 
-        A file that is not there, damaged, or of other runs, changes nothing.
+        A file that is missing, damaged, or of other runs, changes nothing.
 
         Returns:
-            The steps they had done; 0 if nothing was found.
+            The steps that they had done; 0 if nothing was restored.
         """
         device = runs[0].parameters.device
         contents = read_sealed(self.path, self.key)
@@ -220,19 +220,19 @@ class Checkpointer:
         return max(run.steps for run in runs)
 
     def forget(self) -> None:
-        """Delete the file: the cohort is through."""
+        """Delete the file, after the cohort has ended."""
         with contextlib.suppress(OSError):
             self.path.unlink(missing_ok=True)
-            self.path.parent.rmdir()  # unless other cohorts of the kind are saved there
+            self.path.parent.rmdir()  # fails if other cohorts with this key are saved there
 
 
 def saved_cohorts(key: str) -> Iterator[Checkpointer]:
-    """Find the cohorts that are saved under a key, the last first; those abandoned long ago go."""
+    """Yield the cohorts saved under a key, newest first; delete old abandoned ones."""
     with contextlib.suppress(OSError):
         for folder in (cache_folder() / "training").iterdir():
             prune(folder, ABANDONED)
             with contextlib.suppress(OSError):
-                folder.rmdir()  # if it is empty
+                folder.rmdir()  # fails unless it is empty
     folder = _folder(key)
     files = [*folder.iterdir()] if folder.is_dir() else []
     for file in sorted(files, key=lambda file: file.stat().st_mtime, reverse=True):
@@ -251,7 +251,7 @@ def _told(members: Sequence[Member]) -> list[tuple[float, int]]:
 
 
 def _unlike(one: RunState, other: RunState) -> bool:
-    """Say whether two states are not of the same network and optimiser."""
+    """Return whether two states have different networks or optimisers."""
     if list(one.slots) != list(other.slots):
         return True
     pairs = zip(one.rows, other.rows, strict=True)

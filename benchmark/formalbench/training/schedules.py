@@ -1,4 +1,4 @@
-"""Schedules of the learning rate. The protocol's decay at the end comes on top of each."""
+"""Learning-rate schedules. The protocol's final decay is applied in addition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from formalbench.training.configs import (
 
 
 class ConstantSchedule(Schedule):
-    """The run's own rate, after the warm-up."""
+    """The run's base rate, after the warm-up."""
 
     config: ConstantConfig
 
@@ -26,13 +26,13 @@ class ConstantSchedule(Schedule):
         return base
 
     def _done(self, step: int, steps: int) -> float:
-        """Return which share of the steps after the warm-up is done with this one."""
+        """Return the share of the steps after the warm-up that are done, including this one."""
         warm_up = min(self.config.warm_up, steps - 1)
         return max(0.0, (step + 1 - warm_up) / (steps - warm_up))
 
 
 class LinearSchedule(ConstantSchedule):
-    """After the warm-up the rate falls linearly; the last step has its final share."""
+    """After the warm-up the rate falls linearly to its final share at the last step."""
 
     config: LinearConfig
 
@@ -53,7 +53,7 @@ class CosineSchedule(ConstantSchedule):
 
 
 class InverseSqrtSchedule(ConstantSchedule):
-    """After the warm-up the rate falls as one over the root of the steps (Vaswani et al. 2017)."""
+    """After the warm-up the rate falls as 1/√steps (Vaswani et al. 2017)."""
 
     config: InverseSqrtConfig
 
@@ -64,10 +64,10 @@ class InverseSqrtSchedule(ConstantSchedule):
 
 
 class PlateauSchedule(ConstantSchedule):
-    """After the warm-up the rate falls by a factor whenever a metric gets no better for long.
+    """After the warm-up the rate falls by a factor whenever a metric stops improving.
 
-    It remembers the `share` of the rate that is left, and the metric's `best` and for how many
-    evaluations it has been `waiting` or, if these are what counts, the most recent values.
+    Its memory has the current `share` of the rate and either the metric's `best` value and the
+    number of evaluations it has been `waiting` or, with `recent`, the most recent values.
     """
 
     config: PlateauConfig
@@ -76,7 +76,7 @@ class PlateauSchedule(ConstantSchedule):
         return super().rate(step, steps, base, memory) * memory.get("share", 1.0)
 
     def evaluated(self, memory: dict[str, float], metrics: Mapping[str, float]) -> None:
-        """Lower the rate if the metric has not got better for long enough."""
+        """Lower the rate if the metric has not improved for long enough."""
         value = metrics.get(self.config.metric)
         if value is None:
             return
@@ -85,7 +85,7 @@ class PlateauSchedule(ConstantSchedule):
             memory["share"] = max(share, self.config.final)
 
     def _waited(self, memory: dict[str, float], value: float) -> bool:
-        """Remember a value; say whether the best one is too old."""
+        """Store a value; return whether the best one is too old."""
         if "best" not in memory or self._better(value, memory["best"]):
             memory.update(best=value, waiting=0)
             return False
@@ -96,13 +96,13 @@ class PlateauSchedule(ConstantSchedule):
         return True
 
     def _fell(self, memory: dict[str, float], value: float) -> bool:
-        """Remember a value; say whether all that were looked at before it are better."""
+        """Store a value; return whether all the recent values before it are better."""
         names = [f"{count} before" for count in range(self.config.recent)]
         before = [memory[name] for name in names if name in memory]
         memory.update(zip(names, (value, *before), strict=False))
         return len(before) == len(names) and all(self._better(one, value) for one in before)
 
     def _better(self, value: float, best: float) -> bool:
-        """Say whether a value is better, and by more than the threshold."""
+        """Return whether a value is better, and by more than the threshold."""
         room = self.config.threshold * abs(best)
         return value < best - room if self.config.better == "less" else value > best + room

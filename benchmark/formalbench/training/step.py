@@ -2,10 +2,9 @@
 
 Legend: R runs, B strings, N symbols, P parameters of a network.
 
-A step of a small network is hundreds of kernels of a few microseconds each, and starting them
-from Python takes longer than running them. A graph is recorded once for strings of a length, and
-whatever else has its shape, and then started as one. All recordings share one pool of memory,
-since no two run at a time.
+A step of a small network is hundreds of kernels of a few microseconds each, and launching them
+from Python takes longer than running them. A graph is recorded once per shape of the inputs, and
+then launched as one. All recordings share one memory pool, since only one runs at a time.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from formalbench.training.parameters import Rows, Update
 
 
 class StepInputs(NamedTuple):
-    """What a step is given. All of it is on the device: a step waits for nothing.
+    """The inputs of a step. All are on the device, so that a step waits for nothing.
 
     Attributes:
         examples: its batches, (R, B, …), whose gradients are averaged.
         rate: learning rates, (R, 1).
-        scalars: the optimiser's numbers of the step, (S,).
+        scalars: the optimiser's scalars of the step, (S,).
     """
 
     examples: tuple[Example, ...]
@@ -36,7 +35,7 @@ class StepInputs(NamedTuple):
     scalars: Tensor
 
     def map(self, change: Callable[[Any], Any]) -> StepInputs:
-        """Return them with every tensor changed."""
+        """Return a copy with `change` applied to every tensor."""
         examples = tuple(example.map(change) for example in self.examples)
         return StepInputs(examples, change(self.rate), change(self.scalars))
 
@@ -48,20 +47,19 @@ class StepInputs(NamedTuple):
 
 
 OTHER_NOISE = 1_000_000_007
-"""Added to the seeds of a step's noise for each batch after the first."""
+"""Offset of the noise seeds for each batch of a step after the first."""
 
 
 class Group:
     """Runs that train together, and their rows between two evaluations.
 
-    Its tensors stay where they are as long as the group lives, so that a captured step finds
-    them.
+    Its tensors keep their addresses as long as the group exists, as a captured step needs.
 
     Args:
-        runs: which of the cohort.
+        runs: indices of the runs in the cohort.
         program: computes gradients.
-        rows: of these runs; copied.
-        update: what is done with gradients.
+        rows: the rows of these runs; copied.
+        update: the parameter update.
     """
 
     def __init__(self, runs: Sequence[int], program: Program, rows: Rows, update: Update) -> None:
@@ -74,13 +72,13 @@ class Group:
         self._selected = program.select(runs)
 
     def begin(self, states: Sequence[Sequence[Tensor]]) -> None:
-        """Take over where runs are, their parameters and slots, and start to count anew."""
+        """Copy the parameters and slots of runs into the group, and reset its sums."""
         torch._foreach_copy_(self._all_rows(), [row for state in states for row in state])
         self.losses.zero_()
         self.wrong.zero_()
 
     def finish(self, states: Sequence[Sequence[Tensor]]) -> None:
-        """Tell runs where they are now."""
+        """Copy parameters and slots back to the runs."""
         torch._foreach_copy_([row for state in states for row in state], self._all_rows())
 
     def _all_rows(self) -> list[Tensor]:
@@ -93,8 +91,8 @@ class Group:
 
         Args:
             inputs: the strings and the rates.
-            noise: seeds of what a network draws itself, such as dropout. One per run and
-                step, so that a run's numbers do not depend on who else is in the group.
+            noise: seeds of random numbers inside the network, such as dropout. One per run and
+                step, so that a run's results do not depend on the other runs of the group.
         """
         found = self.gradients(inputs.examples, noise)
         self._update.take(self.rows, found.gradients, inputs.rate, inputs.scalars)
@@ -102,7 +100,7 @@ class Group:
         self.wrong += found.wrong
 
     def gradients(self, examples: Sequence[Example], noise: Sequence[int]) -> Gradients:
-        """Return the mean over a step's batches; `step` names the arguments."""
+        """Return the mean over a step's batches; see `step` for the arguments."""
         parts = (
             self._program.gradients(
                 *(self._selected, self.rows.parameters, example),
@@ -126,10 +124,10 @@ class Group:
 
 
 WARM_UP = 3
-"""Steps of a shape before it is recorded: libraries set themselves up in the first ones."""
+"""Steps of a shape before it is recorded, in which libraries initialise themselves."""
 
 Shapes = tuple[torch.Size, ...]
-"""Of all that a step is given."""
+"""Shapes of all inputs of a step."""
 
 
 @dataclass
@@ -149,8 +147,8 @@ class Recording:
 class GraphedGroup(Group):
     """A group whose steps are recorded and replayed; the same numbers as `Group`.
 
-    A network that cannot be recorded, since it asks the device for a value, goes on one
-    kernel at a time.
+    A network that cannot be recorded, because it reads a value from the device, launches its
+    kernels one at a time.
     """
 
     def __init__(self, *arguments: Any) -> None:

@@ -1,10 +1,9 @@
-"""Train a cohort from evaluation to evaluation, within the memory there is.
+"""Train a cohort from evaluation to evaluation, within the available memory.
 
-The loop goes from evaluation to evaluation. In between, runs that train on batches of the same
-lengths, those of one seed at one stage of the curriculum, train as one program, and the host reads
-nothing from the device; at an evaluation each run is judged by itself, moves on or ends, and the
-programs form anew. The numbers of a
-run do not depend on who else is in the cohort.
+Between two evaluations, runs with batches of the same lengths (the runs of one seed at one stage of
+the curriculum) train as one program, and the host reads nothing from the device. At an evaluation,
+each run is judged separately and continues or ends, and runs are grouped into programs again. The
+results of a run do not depend on the other runs of the cohort.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ class Cohort:
 
     Attributes:
         build: returns a network with fresh weights from torch's global generator.
-        task: what is trained on.
-        protocol: how.
+        task: the task.
+        protocol: the protocol.
         members: the runs.
-        device: where.
-        recipe: what the protocol names, resolved.
+        device: the device to train on.
+        recipe: the resolved parts of the protocol.
         program: chooses how gradients are computed.
-        checkpointer: saves it now and then, to go on after a kill; None to save nothing.
+        checkpointer: saves the cohort regularly, to resume after a kill; None to save nothing.
     """
 
     build: Callable[[], nn.Module]
@@ -62,24 +61,22 @@ class Cohort:
 
 @dataclass(frozen=True)
 class Trained:
-    """What training a run came to.
+    """The result of training a run.
 
     Attributes:
-        network: with the selected weights.
-        status: ``finished`` (it trained to its end), ``diverged`` or ``timeout``.
-        ended: what ended it: ``mastered``, ``budget``, ``capped`` (out of its protocol's patience),
-            or ``stopped`` before any of them.
-        message: why it diverged; else empty.
+        network: the network with the selected weights.
+        status: ``finished`` (training was completed), ``diverged`` or ``timeout``.
+        ended: the reason for its end: ``mastered``, ``budget``, ``capped`` (the protocol's patience
+            ran out), or ``stopped`` before any of them.
+        message: why it diverged; otherwise empty.
         steps: optimiser steps taken.
-        stage: the longest length the curriculum had reached when the decay began.
-        strings: strings trained on.
-        seconds: wall time, validation included; of runs that train together, each one's
-            share of the cohort's.
+        stage: the longest length of the curriculum when the decay began.
+        strings: number of strings trained on.
+        seconds: wall time including validation; for runs that train together, the share of each.
         best: the selected checkpoint; None if none was validated.
-        history: curves over the steps, as far as it came; None if nothing was watched.
-        cohort: the runs that trained as one program, this one among them; empty if it trained
-            alone.
-        points: how training and validation went, at every validation.
+        history: learning curves up to its last step; None if the protocol records none.
+        cohort: the runs that trained as one program, including this one; empty if it trained alone.
+        points: training and validation results at every validation.
     """
 
     network: nn.Module
@@ -99,7 +96,7 @@ class Trained:
 def train_cohort(cohort: Cohort) -> list[Trained]:
     """Train every run of a cohort; the results are in the order of its members."""
     devices = [cohort.device] if cohort.device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):  # the caller's random numbers stay its own
+    with torch.random.fork_rng(devices=devices):  # keep the caller's random state
         training = _CohortTraining(cohort)
         try:
             with multiplying(cohort.protocol.precision):
@@ -140,7 +137,7 @@ class _CohortTraining:
         self.watcher = make_watcher(task, protocol, device, cohort.recipe.probes)
 
     def _fresh(self, seed: int) -> nn.Module:
-        # On the CPU whatever the device, so that a seed means the same weights everywhere.
+        # On the CPU for every device, so that a seed gives the same weights everywhere.
         torch.manual_seed(seed)
         network = self.cohort.build()
         return network.to(self.cohort.device).train()
@@ -162,7 +159,7 @@ class _CohortTraining:
             for i in running:
                 self.regime.begin_interval(self.runs[i], done)
             together = self._together(running)
-            # A group whose runs have parted, and what was recorded of it, is of no more use.
+            # Groups whose runs have separated, and their recordings, are dropped.
             self.groups = {runs: g for runs, g in self.groups.items() if runs in together}
             for indices in together:
                 start = time.perf_counter()
@@ -176,7 +173,7 @@ class _CohortTraining:
             if checkpointer and checkpointer.due():
                 checkpointer.save(self.runs)
         if checkpointer and len(self.runs) > 1:
-            # A kill between the records of a cohort must not train the others without it.
+            # After a kill between two records of a cohort, the others must not train without it.
             checkpointer.save(self.runs)
         return [self._result(i) for i in range(len(self.runs))]
 
@@ -188,14 +185,14 @@ class _CohortTraining:
         return [tuple(indices) for indices in alike.values()]
 
     def _lengths_of(self, i: int) -> int | None:
-        """Return the seed that the lengths of a run's batches depend on, if they do on any."""
+        """Return the seed that a run's batch lengths depend on; None if they depend on no seed."""
         return None if self.cohort.protocol.shared_lengths else self.cohort.members[i].seed
 
     def _train(self, indices: tuple[int, ...], done: int) -> tuple[Group, Interval]:
         """Take the steps up to the next evaluation; nothing is read back from the device.
 
         Returns:
-            The runs as a group, and what each has trained on.
+            The runs as a group, and the interval that each has trained on.
         """
         every, device = self.cohort.protocol.evaluate_every, self.cohort.device
         steps = range(done, done + every)
@@ -236,7 +233,7 @@ class _CohortTraining:
         return self.groups[indices]
 
     def _interval(self, indices: Sequence[int], first: int) -> Interval:
-        """Return what an interval's strings depend on, if these runs stay at their stage."""
+        """Return the interval after `first`, for runs that stay at their stage."""
         protocol, stage = self.cohort.protocol, self.regime.lengths(self.runs[indices[0]], first)
         batches = range(
             first * protocol.accumulate, (first + protocol.evaluate_every) * protocol.accumulate
@@ -251,10 +248,10 @@ class _CohortTraining:
         return Interval(first, drawn, tuple(seeds))
 
     def _evaluate(self, group: Group, interval: Interval, done: int, start: float) -> None:
-        """Judge each run by its own training strings since the last time, and move it on."""
+        """Judge each run by its training strings since the last evaluation, and update it."""
         every = self.cohort.protocol.evaluate_every
         sums = (group.losses.tolist(), group.wrong.tolist())
-        speed = interval.tokens / (time.perf_counter() - start)  # now that the device is done
+        speed = interval.tokens / (time.perf_counter() - start)  # after the device has finished
         for i, loss, missed in zip(group.runs, *sums, strict=True):
             run = self.runs[i]
             training = {"train/loss": loss / every, "train/error": missed / interval.strings}
@@ -273,7 +270,7 @@ class _CohortTraining:
     def _move_on(
         self, i: int, done: int, training: dict[str, float], validated: bool, speed: float
     ) -> None:
-        """Let a run go on from an evaluation, and report how far it is."""
+        """Update a run after an evaluation, and report its progress."""
         run = self.runs[i]
         stage = self.regime.stages[run.stage][-1]
         known = run.validation
@@ -316,13 +313,13 @@ class _CohortTraining:
 
 
 SHARE = 0.5
-"""Of the free memory that may be planned with: recorded steps keep some, and pieces are lost."""
+"""Share of the free memory to plan with; recorded steps and fragmentation take the rest."""
 
 
 def runs_that_fit(cohort: Cohort) -> int:
-    """Return how many runs may train together, by what a step of one of them takes.
+    """Return the number of runs that fit in memory together, from the memory of one run's step.
 
-    The step is one at the longest training length. On a CPU all fit: nothing is measured.
+    The step has the longest training length. On a CPU all runs fit, and nothing is measured.
     """
     if cohort.device.type != "cuda":
         return len(cohort.members)
@@ -347,7 +344,7 @@ def longest_step(cohort: Cohort) -> None:
 
 
 def peak_of(work: Callable[[], None], device: torch.device) -> int:
-    """Return the bytes that some work takes on a GPU beyond what is taken already."""
+    """Return the peak bytes of GPU memory that `work` allocates in addition to those in use."""
     before = torch.cuda.memory_allocated(device)
     torch.cuda.reset_peak_memory_stats(device)
     work()

@@ -1,7 +1,7 @@
-"""Held-out strings: the selection of checkpoints, and watched curves.
+"""Held-out strings: the selection of checkpoints, and learning curves.
 
-Nothing is selected by it. The strings are the task's own, from a stream that neither training,
-validation nor test draws from.
+Learning curves select nothing. Their strings come from a random stream that training, validation
+and test do not use.
 
 Legend: P parameters of a network, B strings, N symbols.
 """
@@ -32,9 +32,9 @@ class Validator:
     """Scores the runs of a cohort on the same strings.
 
     Args:
-        task: what they train on.
-        protocol: of theirs.
-        device: where they are.
+        task: the task.
+        protocol: the protocol of the runs.
+        device: the device of the networks.
     """
 
     def __init__(self, task: Task, protocol: Protocol, device: torch.device) -> None:
@@ -42,12 +42,12 @@ class Validator:
         self._strings = validation_set(task, protocol)
 
     def score(self, network: nn.Module, step: int, weights_P: Tensor) -> Checkpoint:
-        """Return a network as a checkpoint that may be selected.
+        """Validate a network; return it as a checkpoint that may be selected.
 
         Args:
-            network: has the weights.
-            step: after which it has them.
-            weights_P: of the network; not copied.
+            network: the network.
+            step: the number of steps after which it has these weights.
+            weights_P: its weights; not copied.
 
         Raises:
             NotFiniteError: if a logit is not finite.
@@ -56,15 +56,15 @@ class Validator:
         scores = evaluate(network, task, self._strings, self._device, precision=self._precision)
         whole = total(scores)
         preference = task.objective.preference(each_cell_alike(scores), task.primary.name)
-        # What cannot be told, since nothing was asked, is preferred to nothing.
+        # A value that is unknown, because there were no answers, is worse than any other.
         comparable = tuple(-math.inf if math.isnan(one) else one for one in preference)
         return Checkpoint(step, whole.strings, whole.measures, comparable, weights_P)
 
 
 def each_cell_alike(scores: Sequence[CellScore]) -> dict[str, Measure]:
-    """Return measures over all cells, in which each counts the same, as it does in a test.
+    """Return measures over all cells, with equal weight per cell, as in a test.
 
-    Where cells have as many answers each, that is the sum over all answers, exactly.
+    If all cells have the same number of answers, this is exactly the sum over all answers.
     """
     whole = total(scores).measures
     for name in whole:
@@ -76,23 +76,23 @@ def each_cell_alike(scores: Sequence[CellScore]) -> dict[str, Measure]:
 
 
 MAX_NUMBERS = 640
-"""In the curves of a run: with more, its record would not stay small."""
+"""Maximum numbers in the learning curves of a run, which keeps its record small."""
 
 _TRACED_AT_ONCE = 4
-"""Strings: a trace holds what a network forgets, such as whole attention matrices."""
+"""Strings per trace; a trace keeps large intermediate values such as attention matrices."""
 
 
 def check_watch(
     network: nn.Module, model: str, task: Task, protocol: Protocol, probes: Mapping[str, Read]
 ) -> None:
-    """Refuse what cannot be watched, before anything is trained.
+    """Check before training that the learning curves of a protocol can be recorded.
 
     Args:
-        network: of the model.
-        model: its name, in errors.
-        task: what would be trained on.
-        protocol: how.
-        probes: what it reads, by name.
+        network: the network of the model.
+        model: the model's name, for errors.
+        task: the task to train on.
+        protocol: the protocol to train under.
+        probes: the probes of the protocol, by name.
 
     Raises:
         RequestError: one line.
@@ -114,14 +114,14 @@ def check_watch(
 
 
 class Watcher:
-    """Looks at the runs of a cohort.
+    """Records the learning curves of a cohort's runs.
 
     Args:
-        task: what they train on.
-        protocol: of theirs.
-        watch: what to look at.
-        device: where they are.
-        probes: what is read, by name.
+        task: the task.
+        protocol: the protocol of the runs.
+        watch: the lengths, strings and probes to record.
+        device: the device of the networks.
+        probes: the probes, by name.
     """
 
     def __init__(
@@ -137,10 +137,10 @@ class Watcher:
         self.test_set = watch_set(task, watch)
 
     def look(self, network: nn.Module) -> tuple[CurvePoint, ...]:
-        """Test a network and read its probes; a point for each length.
+        """Test a network and read its probes; return one point per length.
 
         Raises:
-            NotFiniteError: if a logit, or what a probe reads, is not finite.
+            NotFiniteError: if a logit, or a value of a probe, is not finite.
         """
         precision = self._protocol.precision
         scores = evaluate(network, self._task, self.test_set, self._device, precision=precision)
@@ -150,7 +150,7 @@ class Watcher:
         )
 
     def history(self, seen: Sequence[tuple[CurvePoint, ...]]) -> History | None:
-        """Return what was seen so far as a record has it; None if that is nothing."""
+        """Return the curves so far in the form of a record; None if there are none."""
         if not seen:
             return None
         by_length = zip(self.test_set.cells, zip(*seen, strict=True), strict=True)
@@ -179,11 +179,11 @@ class Watcher:
         network.train()
         if not all(map(math.isfinite, sums.values())):
             raise NotFiniteError(f"a probe at length {cell.last} is not finite")
-        # Four digits, as a curve shows; all of them would not fit into a record.
+        # Four digits are enough for a curve; all digits would not fit into a record.
         return {key: float(f"{total / count:.4g}") for key, total in sums.items()}
 
     def _add(self, sums: dict[str, float], network: nn.Module, example: Example) -> None:
-        """Add what the probes read of some strings to the sums, by probe and place."""
+        """Add the probes' values on some strings to the sums, by probe and position."""
         batch = tensors(example, self._device).batch
         for name, read in self._probes.items():
             for place, value_B in read_probe(name, read, network, batch).items():
@@ -194,7 +194,7 @@ class Watcher:
 def make_watcher(
     task: Task, protocol: Protocol, device: torch.device, probes: Mapping[str, Read]
 ) -> Watcher | None:
-    """Return what a protocol asks for; None if it asks for nothing."""
+    """Return the watcher that a protocol asks for; None if it has no `watch`."""
     watch = protocol.watch
     return None if watch is None else Watcher(task, protocol, watch, device, probes)
 

@@ -1,4 +1,4 @@
-"""How a network does on strings: right or wrong, by what margin, at what cross-entropy.
+"""Judge a network's answers: correctness, margin and cross-entropy.
 
 Legend: B strings, N symbols.
 """
@@ -37,20 +37,20 @@ Rows = Symbols | Sequence[Symbols]
 """Strings (N,) one by one, or all of one length, (B, N)."""
 
 ORACLE_TO = 8
-"""The greatest length at which a task's own answers are held against its oracle."""
+"""The largest length at which a task's answers are compared with its oracle."""
 
 ORACLE_STRINGS = 2048
-"""Strings of a block that are: the oracle is slow."""
+"""Strings per block that are compared, since the oracle is slow."""
 
 
 class WrongAnswer(NamedTuple):
     """A string that was answered wrong.
 
     Attributes:
-        string: in plain symbols, as `formalbench label` takes it.
-        expected: a class, or the right answers as one text: classes, the legal sets as
-            `formalbench label` prints them, or the next symbols.
-        logit: the one that decided, as the objective tells it; None if it is not finite.
+        string: its symbols, in the form that `formalbench label` takes.
+        expected: a class, or the correct answers as one text: classes, legal sets in the form that
+            `formalbench label` prints, or next symbols.
+        logit: the decisive logit, as defined by the objective; None if it is not finite.
     """
 
     string: str
@@ -60,14 +60,14 @@ class WrongAnswer(NamedTuple):
 
 @dataclass
 class Tally:
-    """What came of the strings of one length.
+    """Results on the strings of one length.
 
     Attributes:
-        strings, errors: how many, and how many of them wrong; a logit that is not finite is
-            an error.
-        finite: how many had finite logits: the figures below are theirs.
-        min_margin: the least distance of a logit to the decision.
-        sum_bits, max_bits: cross-entropy per answer, the sum over the strings and the worst.
+        strings, errors: number of strings, and of wrong ones; a logit that is not finite is an
+            error.
+        finite: number of strings with finite logits, which the values below refer to.
+        min_margin: smallest distance of a logit to the decision threshold.
+        sum_bits, max_bits: cross-entropy per answer in bits: sum over strings, and maximum.
     """
 
     strings: int = 0
@@ -79,7 +79,7 @@ class Tally:
 
     @property
     def accuracy(self) -> float:
-        """The share of strings answered right."""
+        """The share of correctly answered strings."""
         return (self.strings - self.errors) / self.strings
 
     @property
@@ -90,13 +90,13 @@ class Tally:
 
 @dataclass
 class Judge:
-    """Asks a network about strings of a task.
+    """Judges a network's answers to strings of a task.
 
     Attributes:
-        network: in its dtype, on its device.
-        task: what is asked.
-        device: where the network is.
-        asking: entered while the task's own code runs.
+        network: the network, in its dtype and on its device.
+        task: the task.
+        device: the device of the network.
+        asking: a context that is entered while the task's code runs.
         first_failure: the first string answered wrong so far.
     """
 
@@ -111,9 +111,9 @@ class Judge:
         """Judge an example, in batches that fit into memory.
 
         Args:
-            example: of NumPy arrays; may be padded.
-            tally: where to count.
-            strings: each string (N,) as the source has it; None if those are the inputs.
+            example: NumPy arrays; may be padded.
+            tally: the counts to update.
+            strings: the original strings (N,); None if they equal the inputs.
         """
         if strings is None:
             strings = plain_strings(example)
@@ -123,7 +123,7 @@ class Judge:
                 self._add(part.rows(rows), of_part[rows], tally)
 
     def _fitting(self, example: Example, strings: Rows) -> Iterator[tuple[Example, Rows]]:
-        """Yield an example or, if the network takes no padding, its strings of each length."""
+        """Yield an example or, if the network supports no padding, its strings by length."""
         if example.lengths is None or traits_of(self.network).padding:
             yield example, strings
             return
@@ -137,8 +137,8 @@ class Judge:
         raw = self._answer(asked)
         finite_B = _finite(raw, asked)
         logits = torch.where(torch.isfinite(raw), raw, 0.0)
-        # The layout ``decoded`` needs no decoding here: one that is right after all right answers
-        # so far says these very answers when left to itself.
+        # The layout ``decoded`` needs no decoding here: a network that is right given all correct
+        # answers so far produces exactly these answers when it decodes.
         right_B = self.task.objective.right(logits, asked, self.task.primary) >= 1
         wrong_B = ~(right_B & finite_B)
         tally.strings += len(strings)
@@ -157,7 +157,7 @@ class Judge:
             self.first_failure = self._failure(strings[index], example.rows(row), logit)
 
     def _answer(self, asked: Example) -> Tensor:
-        """Return the logits in double precision, whatever they were computed in."""
+        """Return the logits in double precision."""
         logits: Tensor = self.network(asked.batch)
         shape = expected_shape(self.task, asked.batch)
         if tuple(logits.shape) != shape:
@@ -167,7 +167,7 @@ class Judge:
     def _margin(self, logits: Tensor, asked: Example) -> Tensor:
         try:
             return self.task.objective.margin(logits, asked, self.task.primary)
-        except NotImplementedError:  # it has none
+        except NotImplementedError:  # the objective defines no margin
             return logits.new_full((len(logits),), math.inf)
 
     def _telling(self, logits: Tensor, asked: Example) -> float:
@@ -203,10 +203,10 @@ def plain_strings(example: Example) -> Rows:
 
 
 def check_oracle(task: Task, strings_BN: Symbols, example: Example) -> None:
-    """Hold the answers that a task gives to strings against the oracle of its source.
+    """Compare a task's answers with the oracle of its source.
 
     Raises:
-        FormalbenchError: if they differ: then no verdict on a model is worth anything.
+        FormalbenchError: if they differ, since verification would then be meaningless.
     """
     wrong = task.objective.contradicts(task.source, example)
     if wrong is not None:
@@ -217,7 +217,7 @@ def check_oracle(task: Task, strings_BN: Symbols, example: Example) -> None:
 
 
 def _finite(logits: Tensor, example: Example) -> Tensor:
-    """Return which strings have finite logits wherever they are scored, (B,)."""
+    """Return a mask of the strings whose scored logits are all finite, (B,)."""
     finite = torch.isfinite(logits).all(-1)
     if example.scored is not None:
         finite = finite | ~example.scored
@@ -228,7 +228,7 @@ def _bits(metric: Metric, logits: Tensor, example: Example) -> Tensor:
     """Return each string's cross-entropy per answer in bits, (B,)."""
     if isinstance(metric, CrossEntropy):
         return metric.bits(logits, example)
-    # One of an objective's own: asked about each string as if it were alone.
+    # A metric of the objective itself, which is computed for each string separately.
     parts = {name: part for name, part in example._asdict().items() if part is not None}
 
     def of_one(logits: Tensor, parts: dict[str, Any]) -> Tensor:

@@ -1,4 +1,4 @@
-"""From a request to the strings to verify: which lengths, how many of each kind."""
+"""Plan a verification: choose the lengths and the number of strings of each kind."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from formalbench.verification.strings import (
 DEFAULT_EXHAUSTIVE = 10
 DEFAULT_LENGTHS = (50, 100, 500, 1000)
 MAX_DEFAULT = 1 << 22
-"""Strings, at most, where nobody said how long the exhaustive ones should be."""
+"""Maximum exhaustive strings if the request sets no exhaustive length."""
 
 MAX_ASKED = 1 << 40
-"""Exhaustive strings that somebody can ask for; more would never end."""
+"""Maximum exhaustive strings that a request can have; more would take too long."""
 
 MAX_VIABLE = 1 << 26
-"""The same where only what some member begins with can be asked about: it is held in memory."""
+"""The same if only prefixes of members can be judged, since these are kept in memory."""
 
 PortionKind = Literal["exhaustive", "random", "adversarial"]
 Range = tuple[int, int | None]
-"""The least and the greatest length a network is made for; None for no bound."""
+"""The smallest and the largest length that a network supports; None for no bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerificationRequest:
-    """What a user asks for.
+    """The settings of a verification.
 
     Attributes:
-        exhaustive: every string up to this length; 0 for none, None for the default.
-        lengths: of the long strings; None for the default.
-        count: random strings at each length.
-        seed: another one, other random strings.
+        exhaustive: judge every string up to this length; 0 for none, None for the default.
+        lengths: lengths of the long strings; None for the default.
+        count: number of random strings per length.
+        seed: the seed of the random strings.
     """
 
     exhaustive: int | None = None
@@ -56,12 +56,12 @@ class VerificationRequest:
 
 @dataclass(frozen=True)
 class Portion:
-    """Strings of one kind and one length, made when they are asked for.
+    """Strings of one kind and one length, generated when needed.
 
     Attributes:
-        kind: which part of the verification they belong to.
-        length: of each.
-        size: how many there are, at most.
+        kind: their part of the verification.
+        length: the length of each string.
+        size: maximum number of strings.
         strings: yields them in blocks (B, N).
     """
 
@@ -76,9 +76,9 @@ class VerificationPlan:
     """All strings of a verification.
 
     Attributes:
-        asked: which they are, as a record has it.
-        portions: exhaustive, then random, then adversarial ones, each shortest first.
-        notes: what was decided that the user did not ask for, one line each.
+        asked: their description in the form of a record.
+        portions: exhaustive, then random, then adversarial strings, each by increasing length.
+        notes: decisions that differ from the request, one line each.
     """
 
     asked: Asked
@@ -87,22 +87,22 @@ class VerificationPlan:
 
     @property
     def longest(self) -> int:
-        """The greatest length of any string."""
+        """The largest length of any string."""
         return max((portion.length for portion in self.portions), default=0)
 
 
 def make_plan(
     task: Task, request: VerificationRequest, bounds: Range = (0, None)
 ) -> VerificationPlan:
-    """Turn a request into strings.
+    """Turn a request into a plan.
 
     Args:
-        task: what is asked.
-        request: what the user wants.
-        bounds: the lengths the network is made for.
+        task: the task.
+        request: the settings.
+        bounds: the lengths that the network supports.
 
     Raises:
-        RequestError: for a length outside the bounds, or one without strings.
+        RequestError: for a length outside the bounds, or without strings.
     """
     notes: list[str] = []
     exhaustive = _exhaustive_portions(task, request.exhaustive, bounds, notes)
@@ -149,7 +149,7 @@ def _exhaustive_portions(
 
 
 def _longest(asked: int | None, bounds: Range, notes: list[str]) -> int:
-    """Return the length up to which every string is to be tested."""
+    """Return the length up to which every string is tested."""
     if asked is not None:
         if not _within(asked, bounds):
             raise RequestError(f"--exhaustive {asked}: the model {_made_for(bounds)}")
@@ -163,7 +163,7 @@ def _longest(asked: int | None, bounds: Range, notes: list[str]) -> int:
 def _enumeration(
     task: Task,
 ) -> tuple[Callable[[int], int], Callable[[int], Iterator[Symbols]], int]:
-    """Return how many strings of a length there are, what yields them, and how many can be."""
+    """Return the number of strings per length, their generator, and the maximum number."""
     num_symbols = len(task.source.alphabet)
     if task.objective.only_viable:
         assert isinstance(task.source, HasMembers)
@@ -178,12 +178,12 @@ def _enumeration(
 
 
 def _asks(task: Task, length: int, size: int) -> bool:
-    """Say whether there is anything to ask about the strings of a length."""
+    """Return whether the strings of a length have answers to judge."""
     return size > 0 if task.objective.only_viable else bool(task.lengths(length, length))
 
 
 def _lengths(task: Task, asked: Sequence[int] | None, bounds: Range, notes: list[str]) -> list[int]:
-    """Return the lengths of the long strings, in order."""
+    """Return the lengths of the long strings, in increasing order."""
     outside = [n for n in asked or () if not _within(n, bounds)]
     if outside:
         raise RequestError(f"--lengths {outside[0]}: the model {_made_for(bounds)}")

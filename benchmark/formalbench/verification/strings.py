@@ -1,12 +1,12 @@
 """Exhaustive and adversarial strings.
 
-* A member, and what is left of it when one symbol is changed: every place and symbol up to
-  length 1000, drawn ones beyond.
-* For each symbol, the string of that symbol alone, and those with one symbol that differs
+* A member, and the strings that differ from it in one symbol: every place and symbol up to
+  length 1000, sampled ones beyond.
+* For each symbol, the string of that symbol alone, and the strings in which one symbol differs
   from all others.
 * The language's own near misses.
 
-A source that is no language has no members: any string of its own stands for one.
+A source that is not a language has no members; any of its strings is used instead.
 
 Legend: B strings, N symbols each, S symbols in the alphabet, R base strings, E edits.
 """
@@ -32,10 +32,10 @@ from formalbench.contracts.source import (
 from formalbench.contracts.task import Task
 
 Compact = npt.NDArray[Any]
-"""Strings (B, N) in the smallest integers that hold their symbols."""
+"""Strings (B, N) in the smallest sufficient integer type."""
 
 BLOCK = 1 << 14
-"""Strings built at once."""
+"""Strings per block."""
 
 
 def all_strings(num_symbols: int, length: int) -> Iterator[Symbols]:
@@ -53,18 +53,18 @@ def all_strings(num_symbols: int, length: int) -> Iterator[Symbols]:
 
 
 def viable_only(language: HasMembers, strings_BN: Symbols) -> Symbols:
-    """Return those strings whose every prefix some member begins with; (…, N)."""
+    """Return the strings of which every prefix is a prefix of some member; (…, N)."""
     if not len(strings_BN):
         return strings_BN
     return strings_BN[language.next_symbols(strings_BN).any(-1).all(-1)]
 
 
 class ViableStrings:
-    """The strings of each length that some member begins with, made when first asked for.
+    """Prefixes of members, by length, generated when first needed.
 
-    What a language allows next is a question about these alone. Each length is made from the
-    one before, so an alphabet of many symbols costs no more than what is viable. They are counted
-    without being made: with 128 types of brackets, length 4 has 2.7·10⁸ of them.
+    Only these strings have legal next symbols. Each length is generated from the one before, so the
+    cost depends on the number of viable strings and not on the alphabet. They are counted without
+    being generated: with 128 types of brackets, length 4 has 2.7·10⁸ of them.
     """
 
     def __init__(self, language: HasMembers, num_symbols: int) -> None:
@@ -75,13 +75,13 @@ class ViableStrings:
         self._made = [empty.astype(self._type)]
 
     def count(self, length: int) -> int:
-        """Return how many there are of this length, and make only shorter ones."""
+        """Return the number of strings of this length; only shorter ones are generated."""
         if length < len(self._made):
             return len(self._made[length])
         return sum(int(self._legal(block).sum()) for block in self.strings(length - 1))
 
     def strings(self, length: int) -> Iterator[Symbols]:
-        """Yield those of this length in blocks."""
+        """Yield the strings of this length in blocks."""
         made = self._of(length)
         for start in range(0, len(made), BLOCK):
             yield made[start : start + BLOCK].astype(np.int64)
@@ -99,30 +99,30 @@ class ViableStrings:
         return np.column_stack([strings_BN[string], symbol]).astype(self._type)
 
     def _legal(self, strings_BN: Symbols) -> npt.NDArray[np.bool_]:
-        """Say which symbols may follow each string, (B, S)."""
+        """Return a mask of the symbols that may follow each string, (B, S)."""
         return self._language.next_symbols(strings_BN)[:, -1, :-1]
 
 
 COMPLETE_TO = 1000
-"""The greatest length at which a member is changed at every place."""
+"""The largest length at which a member is changed at every place."""
 
 MAX_LONELY = 4000
-"""Strings with one lonely symbol, per length: with two symbols, all of them up to length 1000."""
+"""Maximum strings per length with one differing symbol; for two symbols, all up to length 1000."""
 
 MAX_SYMBOLS = 1 << 25
-"""Symbols in the changed members of all lengths together, before they are drawn, too."""
+"""Maximum symbols in the changed members of all lengths; above it, they are sampled."""
 
 BLOCK_SYMBOLS = 1 << 22
-"""Symbols built at once."""
+"""Symbols per block."""
 
 
 @dataclass(frozen=True)
 class AdversarialLimits:
-    """How many strings of each kind to make at a length, at most.
+    """Maximum number of adversarial strings of each kind at a length.
 
     Attributes:
-        changed: members with one symbol changed.
-        lonely: strings with one symbol that differs from all others.
+        changed: members with one changed symbol.
+        lonely: strings in which one symbol differs from all others.
         near: near misses.
     """
 
@@ -131,7 +131,7 @@ class AdversarialLimits:
     near: int
 
     def total(self, num_symbols: int, length: int) -> int:
-        """Return how many strings that is at a length, at most."""
+        """Return the maximum number of strings at a length."""
         others = num_symbols - 1
         changed = min(self.changed, length * others)
         lonely = min(self.lonely, num_symbols * length * others)
@@ -139,12 +139,12 @@ class AdversarialLimits:
 
 
 def amounts(num_symbols: int, lengths: Sequence[int], count: int) -> dict[int, AdversarialLimits]:
-    """Return how much to do at each length.
+    """Return the limits at each length.
 
     Args:
         num_symbols: S.
         lengths: all lengths to test.
-        count: random strings per length, the measure for what is drawn.
+        count: random strings per length, which sets the number of sampled strings.
     """
     complete = sum(n * n for n in lengths if n <= COMPLETE_TO) * (num_symbols - 1)
     crowded = complete > MAX_SYMBOLS
@@ -153,7 +153,7 @@ def amounts(num_symbols: int, lengths: Sequence[int], count: int) -> dict[int, A
         if length > COMPLETE_TO:
             found[length] = AdversarialLimits(count, count, count)
         elif crowded:
-            # So many lengths that a change at every place of each would take hours.
+            # With many lengths, a change at every place of each would take hours.
             share = max(16, MAX_SYMBOLS // 4 // len(lengths) // max(length, 1))
             found[length] = AdversarialLimits(share, share, min(count, share))
         else:
@@ -166,10 +166,10 @@ class Adversarial:
     """The adversarial strings of one length: base strings, and edits of one symbol.
 
     Attributes:
-        base: (R, N), a member (if there is one), then a string of each symbol alone.
-        edit: (E,), which base string each edit starts from.
-        place: (E,), where it changes a symbol.
-        symbol: (E,), what it puts there.
+        base: (R, N), a member (if there is one), then one string per symbol of that symbol alone.
+        edit: (E,), the index of each edit's base string.
+        place: (E,), the index of the changed symbol.
+        symbol: (E,), the new symbol.
         near: (B, N), near misses.
     """
 
@@ -180,7 +180,7 @@ class Adversarial:
     near: Symbols
 
     def strings(self) -> Iterator[Symbols]:
-        """Yield all of them in blocks."""
+        """Yield all strings in blocks."""
         yield self.base
         block = max(1, BLOCK_SYMBOLS // max(self.base.shape[1], 1))
         for start in range(0, len(self.edit), block):
@@ -194,7 +194,7 @@ class Adversarial:
 def make_adversarial(
     task: Task, stream: Stream, length: int, amount: AdversarialLimits
 ) -> Adversarial:
-    """Return the adversarial strings of one length; `suitable` takes those that are a task's."""
+    """Return the adversarial strings of one length; `suitable` selects those of the task."""
     num_symbols = len(task.source.alphabet)
     alone_SN = np.repeat(np.arange(num_symbols, dtype=np.int64)[:, None], length, axis=1)
     member_RN = a_member(task, stream.child("member"), length)
@@ -224,7 +224,7 @@ def a_member(task: Task, stream: Stream, length: int) -> Symbols:
 
 
 def suitable(task: Task, strings_BN: Symbols) -> Symbols:
-    """Return the strings that the task can be asked about; (…, N)."""
+    """Return the strings that the task is defined on; (…, N)."""
     if not len(strings_BN):
         return strings_BN
     if task.objective.only_viable:
@@ -236,10 +236,10 @@ def suitable(task: Task, strings_BN: Symbols) -> Symbols:
 def _edits(
     stream: Stream, base_RN: Symbols, rows: range, num_symbols: int, limit: int
 ) -> tuple[Labels, Labels, Labels]:
-    """Return all edits of one symbol of some base strings; if there are more, `limit` drawn ones.
+    """Return all one-symbol edits of some base strings; a sample of `limit` if there are more.
 
     Returns:
-        base string, place and new symbol of each, (E,).
+        Base string, place and new symbol of each edit, (E,) each.
     """
     shape = (len(rows), base_RN.shape[1], num_symbols - 1)
     if math.prod(shape) > limit:

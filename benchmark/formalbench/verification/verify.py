@@ -1,4 +1,4 @@
-"""Verify a model: its findings, and their record."""
+"""Verify a model, and write the record."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ from formalbench.verification.plan import (
 
 @dataclass
 class Verification:
-    """The findings so far; complete once `complete` is set.
+    """The results of a verification so far; final once `complete` is set.
 
     Attributes:
-        model, task: as a record names them, options and source included.
-        dtype: in which the strings were judged.
-        constants: of the paper's formulas, as the network tells them.
-        depth, width: layers, and numbers per position, as the network tells them.
+        model, task: as records name them, including options and source.
+        dtype: the dtype in which the strings were judged.
+        constants: constants of the paper's formulas, reported by the network.
+        depth, width: number of layers, and of values per position, reported by the network.
         plan: the strings.
-        tallies: by kind and length.
+        tallies: results by kind and length.
         first_failure: the first string answered wrong.
-        break_length: by dtype, if all were tested.
-        remarks: what else a reader must know, one line each.
+        break_length: by dtype, if all dtypes were tested.
+        remarks: further information for the reader, one line each.
         complete: whether all strings were judged.
     """
 
@@ -78,28 +78,28 @@ class Verification:
     complete: bool = False
 
     def total(self, kind: PortionKind) -> Tally:
-        """Return strings and errors of one kind, over all lengths."""
+        """Return the total over all lengths for one kind of strings."""
         parts = [tally for (part, _), tally in self.tallies.items() if part == kind]
         return Tally(sum(part.strings for part in parts), sum(part.errors for part in parts))
 
     def lengths(self) -> dict[int, Tally]:
-        """Return the tallies of the random strings, by length; those with any."""
+        """Return the tallies of the random strings, by length; only lengths with strings."""
         found = {length: t for (kind, length), t in self.tallies.items() if kind == "random"}
         return {length: tally for length, tally in sorted(found.items()) if tally.strings}
 
     @property
     def errors(self) -> int:
-        """The strings answered wrong."""
+        """The number of strings answered wrong."""
         return sum(tally.errors for tally in self.tallies.values())
 
     @property
     def passed(self) -> bool:
-        """Whether every string was judged, and none wrong."""
+        """Whether every string was judged and answered right."""
         return self.complete and not self.errors
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The options set and the constants; a task's options have ``task.`` before them."""
+        """The options and the constants; options of the task have the prefix ``task.``."""
         of_task = {f"task.{key}": value for key, value in self.task.options.items()}
         return {**self.model.options, **of_task, **self.constants}
 
@@ -145,7 +145,7 @@ def _row(length: int, tally: Tally) -> dict[str, Any]:
 
 
 def unbroken(tallies: Mapping[tuple[PortionKind, int], Tally]) -> int | None:
-    """Return the largest length with no error at any length up to it, None if there is none."""
+    """Return the largest length without an error at any length up to it; None if there is none."""
     wrong = [length for (_, length), tally in tallies.items() if tally.errors]
     first = min(wrong, default=math.inf)
     right = [length for (_, length), t in tallies.items() if t.strings and length < first]
@@ -153,16 +153,16 @@ def unbroken(tallies: Mapping[tuple[PortionKind, int], Tally]) -> int | None:
 
 
 MAX_SYMBOLS = 200
-"""Characters of a failing string that a record keeps."""
+"""Maximum characters of a failing string in a record."""
 
 
 def record_of(found: Verification, device: str, plugins: Sequence[str] = ()) -> VerificationRecord:
     """Return the record of a complete verification.
 
     Args:
-        found: the findings.
+        found: the results.
         device: ``cpu`` or ``cuda:i``.
-        plugins: file names of the local plugins it needs.
+        plugins: file names of the local plugins that it needs.
     """
     exhaustive, adversarial = found.total("exhaustive"), found.total("adversarial")
     now = datetime.datetime.now(datetime.UTC)
@@ -192,7 +192,7 @@ def record_of(found: Verification, device: str, plugins: Sequence[str] = ()) -> 
 
 
 def command_of(found: Verification, plugins: Sequence[str] = ()) -> str:
-    """Return the command line that repeats a verification."""
+    """Return the command that repeats a verification."""
     dtype = found.dtype if found.break_length is None else "all"
     words = verifying(found.model, found.task, found.plan.asked, dtype)
     for plugin in plugins:
@@ -237,19 +237,19 @@ def _failure(found: Verification) -> Failure | None:
 
 
 StringsReport = Callable[[str, int, int], None]
-"""Told what is being done, how many strings are done, and how many there are, at most."""
+"""Called with the current step, the number of judged strings, and the maximum number."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is verified.
+    """The model and task to verify.
 
     Attributes:
-        model: as a record names it.
-        build: makes its network.
-        used: the task, as a record names it.
+        model: as records name it.
+        build: builds its network.
+        used: the task, as records name it.
         task: the task itself.
-        asking: entered while the task's own code runs, so that its errors are its own.
+        asking: a context for the task's code, so that errors are attributed to the task.
     """
 
     model: ModelUsed
@@ -263,10 +263,10 @@ class Subject:
 def prepare(
     subject: Subject, request: VerificationRequest, dtype: Dtype | Literal["all"]
 ) -> Verification:
-    """Build the network once and decide on the strings.
+    """Build the network once and choose the strings.
 
     Raises:
-        RequestError: if the model refuses the task, or was not made for a length asked for.
+        RequestError: if the model refuses the task, or does not support a requested length.
     """
     network = subject.build()
     size = sum(parameter.numel() for parameter in network.parameters())
@@ -287,9 +287,9 @@ def prepare(
 
 @own_numerics()
 def carry_out(subject: Subject, found: Verification, device: str, report: StringsReport) -> None:
-    """Judge all strings, and put what comes of it into `found` as it comes.
+    """Judge all strings, and update `found` after each block.
 
-    An interruption leaves there what is known so far.
+    After an interruption, `found` has the results so far.
     """
     with _like_a_run(device):
         judge = _judge(subject, found.dtype, device)
@@ -315,7 +315,7 @@ def carry_out(subject: Subject, found: Verification, device: str, report: String
 def _break_length(
     subject: Subject, found: Verification, dtype: Dtype, device: str, report: StringsReport
 ) -> int | None:
-    """Return how far a dtype goes; nothing is tested beyond the first length with an error."""
+    """Return the break length of a dtype; the test stops at the first length with an error."""
     judge = _judge(subject, dtype, device)
     tallies: dict[tuple[PortionKind, int], Tally] = {}
     total = sum(portion.size for portion in found.plan.portions)
@@ -337,7 +337,7 @@ def _break_length(
 
 
 def _add(judge: Judge, portion: Portion, tally: Tally) -> Iterator[None]:
-    """Judge a portion; yields after each block of strings."""
+    """Judge a portion; yield after each block of strings."""
     with_oracle = portion.kind == "exhaustive" and portion.length <= ORACLE_TO
     blocks = portion.strings()
     while True:
@@ -358,7 +358,7 @@ def _add(judge: Judge, portion: Portion, tally: Tally) -> Iterator[None]:
 
 def _ask(judge: Judge, strings_BN: Symbols, tally: Tally, *, with_oracle: bool) -> None:
     """Judge a block of strings."""
-    with judge.asking():  # all at once: a language reads its strings symbol by symbol
+    with judge.asking():  # the whole block: a language reads strings symbol by symbol
         example = judge.task.examples(strings_BN)
         if with_oracle:
             check_oracle(judge.task, strings_BN, example.rows(slice(ORACLE_STRINGS)))
@@ -366,7 +366,7 @@ def _ask(judge: Judge, strings_BN: Symbols, tally: Tally, *, with_oracle: bool) 
 
 
 def _judge(subject: Subject, dtype: Dtype, device: str) -> Judge:
-    # Built anew for each dtype: a network that has been through fp16 has lost its constants.
+    # Built again for each dtype, since conversion to fp16 loses precision in the constants.
     where = torch.device(device)
     network = subject.build().to(device=where, dtype=DTYPES[dtype]).eval()
     return Judge(network, subject.task, where, subject.asking)
@@ -374,7 +374,7 @@ def _judge(subject: Subject, dtype: Dtype, device: str) -> Judge:
 
 @contextmanager
 def _like_a_run(device: str) -> Iterator[None]:
-    """Compute as a run does: on one CPU thread, which rounds alike everywhere."""
+    """Compute like a run: on one CPU thread, which gives the same rounding everywhere."""
     threads = torch.get_num_threads()
     if device == "cpu":
         torch.set_num_threads(1)
