@@ -29,7 +29,7 @@ INTERNAL = (
     *(f"benchmark/formalbench/{name}" for name in ("running", "scoring", "statistics", "store")),
     *(f"benchmark/formalbench/{name}" for name in ("theory", "training", "ui", "verification")),
     *(f"plugins/formalbench_{name}" for name in ("models", "papers", "executors", "trackers")),
-    *("tasks", "examples", "speed", "gpu"),
+    *("leaderboard/formalbench_leaderboard", "tasks", "examples", "speed", "gpu"),
 )
 """Folders whose docstrings and comments are checked as well."""
 
