@@ -115,7 +115,8 @@ def test_hostile_names_say_nothing_in_a_cell(opened, hostile):
 
 
 def test_without_a_script_there_is_no_room_left_for_it(opened, quick):
-    page = opened(quick, width=1440, java_script_enabled=False)  # narrower ones have two lines
+    # A narrower window has the numbers of an interval below its drawing: rows of two lines.
+    page = opened(quick, width=1440, java_script_enabled=False)
     one_line = page.locator(".board tbody tr", has=page.locator("a[href='#model=lstm']"))
     assert one_line.bounding_box()["height"] < 36
     expect(page.locator(".legend .drawn")).to_be_hidden()

@@ -272,9 +272,10 @@ def test_add_a_model_names_the_protocol_that_is_ranked(opened, quick):
     expect(shown).to_contain_text("--plugin my_network.py --protocol standard")
 
 
-def test_the_whole_board_is_seen_on_a_desktop(opened, published):
-    page = opened(published, width=1440, height=900)
+@pytest.mark.parametrize("width", [1280, 1440])
+def test_the_whole_board_is_seen_on_a_desktop(opened, published, width):
+    page = opened(published, width=width, height=900)
     box = page.locator(".measured:not([hidden]) .scroll").first
     assert box.evaluate("box => box.scrollWidth - box.clientWidth") == 0
     last = page.locator(".measured:not([hidden]) table.board thead th").last.bounding_box()
-    assert last["x"] + last["width"] <= 1440
+    assert last["x"] + last["width"] <= width
