@@ -391,6 +391,8 @@ def shown() -> Section:
                     continue
                 told = json.loads(command("show", kind, name, "--json"))
                 options = told.pop("options", None) or {}
+                if "plugin" in told:
+                    told["plugin"] = told["plugin"].split()[0]  # without the version
                 parts = {key: digest(value) for key, value in told.items()}
                 parts |= {f"--{key}": digest(fact) for key, fact in options.items()}
                 found[f"{kind} {name}"] = " ".join(f"{k}:{v}" for k, v in parts.items())
