@@ -93,8 +93,7 @@ language itself has such an automaton, which is no shortcut.
 The other columns have the best of five classifiers, chosen on the test lengths: they show what
 counting *can* do. *Best* is the best of all columns except *remainders*. Where it is 100,
 counting, neighbours or the ends determine the language, or it has very few members. *Chance* sees
-only the length. A dash means that a column was not measured (`python speed/shortcuts.py
---missing`).
+only the length.
 
 | task | version | chance | remainders | {columns} | best |
 |---|{rules}|
@@ -107,7 +106,8 @@ Where a wrong rule answers more than 95 %, high accuracy is weak evidence. For s
 choice of strings can change that: the ends determine `first`, `even-pairs`, `ends-in-b` and
 `blocks-ab`; neighbours or runs determine `contains-ab`, `no-bb`, `one-aa-at-most`,
 `subsequence-ab`, `ordered-abc`, `ordered-abcde`, `three-blocks-ab`, `repeat-01`, `repeat-abab`,
-`tomita-1`, `tomita-2`, `tomita-7`, `d1` and `dyck-1-1`; counts determine `majority`, `anbn`,
+`repeat-bbac`, `tomita-1`, `tomita-2`, `tomita-4`, `tomita-7`, `d1` and `dyck-1-1`; pairs two apart
+determine `three-ab-then-b-blocks`; counts determine `majority`, `anbn`,
 `anbncn` and `anbncndn`; on `even-a` chance is always right. The others are:
 
 - `d2`, `d3`, `d4`, `d12`: half of their non-members are uniform strings, as published, and are
@@ -115,6 +115,8 @@ choice of strings can change that: the ends determine `first`, `even-pairs`, `en
   whose non-members are near misses.
 - `ab-then-b-blocks`, `even-a-no-bb`, `cycle-navigation-check`: members lack some pairs of
   symbols, and most near misses have one.
+- `ab-or-aabb`, `ab-or-bbaa`, `ab-then-a-then-b`, `two-counters-in-turn`: members lack some runs or
+  some pairs two apart, and most near misses have one.
 
 The strings of `tomita-3` have runs of 2 symbols on average, or of about a sixteenth, an eighth, a
 quarter or a half of their length, and a non-member is a member with the border between two runs
