@@ -2,7 +2,6 @@
 
 import pytest
 from formalbench.checks import check_spec
-from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
 
 HOST = PluginHost.load()
@@ -20,8 +19,3 @@ def test_what_is_built_in_keeps_its_promises(name):
     checks = check_spec(HOST, name)
     assert len(checks) >= 8
     assert [check for check in checks if not check.passed] == []
-
-
-def test_an_unknown_name(host):
-    with pytest.raises(RequestError, match="unknown task or model 'partiy': did you mean parity"):
-        check_spec(host, "partiy")

@@ -83,11 +83,6 @@ def test_no_records_give_a_table_without_rows(tmp_path):
     assert formalbench.results().empty  # the user's own, before the first run
 
 
-def test_a_folder_that_does_not_exist_is_a_mistake(tmp_path):
-    with pytest.raises(formalbench.RequestError, match="nowhere does not exist"):
-        formalbench.results(tmp_path / "nowhere")
-
-
 def test_a_notebook_reads_a_folder(tmp_path):
     store = Store(tmp_path)
     for seed in (0, 1):

@@ -124,11 +124,6 @@ def test_an_unknown_name_hears_of_the_nearest(host, kind, name, hint):
     assert hint in str(caught.value)
 
 
-def test_listings_count_digits_as_numbers(host):
-    names = [entry.spec.name for entry in host.tasks.all()]
-    assert names.index("d2") < names.index("d12")
-
-
 def test_an_objective_that_the_source_cannot_answer(host):
     with pytest.raises(RequestError) as caught:
         host.task_entry("modular-arithmetic:tag")
@@ -136,8 +131,3 @@ def test_an_objective_that_the_source_cannot_answer(host):
         "modular-arithmetic: tag needs the class of every prefix, and ModularArithmetic does not "
         "have it (inherit formalbench.HasPrefixClasses)"
     )
-
-
-def test_an_objective_that_nobody_announced(host):
-    with pytest.raises(RequestError, match="unknown objective of parity 'tga': did you mean tag"):
-        host.task("parity:tga")

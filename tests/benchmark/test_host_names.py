@@ -274,23 +274,6 @@ def test_traits_that_are_none_are_the_plugins_fault(known):
 # Everything else.
 
 
-def test_what_the_engine_and_the_texts_announce(host):
-    def names(registry, plugin="formalbench"):
-        return {entry.spec.name for entry in registry.all() if entry.plugin.name == plugin}
-
-    assert names(host.objectives) == {
-        *("classify", "tag", "next-symbols", "generate", "transduce", "decode")
-    }
-    assert names(host.objectives, "formalbench-text") == {"causal-lm", "masked-lm", "translate"}
-    assert names(host.optimisers) == {"adam", "adamw", "lion", "muon", "sgd"}
-    assert names(host.schedules) == {"constant", "linear", "cosine", "inverse-sqrt", "plateau"}
-    assert names(host.executors) == {"serial", "local"}
-    assert names(host.probes) == {"attention-on-first", "attention-entropy"}
-    assert names(host.metrics, "formalbench-text") == {"perplexity", "bleu"}
-    for name in names(host.objectives):
-        assert host.objective(name).name == name
-
-
 def test_every_metric_of_an_objective_is_announced_with_it(host):
     for entry in host.objectives.all():
         name = entry.spec.name
@@ -300,16 +283,3 @@ def test_every_metric_of_an_objective_is_announced_with_it(host):
         announced |= {*entry.spec.metrics}
         assert {metric.name for metric in task.metrics} == announced
         assert task.extra_metrics == ()
-
-
-@pytest.mark.parametrize(
-    "kind", ["optimisers", "schedules", "executors", "trackers", "probes", "metrics"]
-)
-def test_every_factory_that_the_engine_announces_can_be_found(host, kind):
-    from formalbench.host.host import load
-    from formalbench.host.options import make_config
-
-    for entry in host.registries[kind].all():
-        assert callable(load(entry.spec.factory))
-        if hasattr(entry.spec, "config"):
-            make_config(entry.spec)

@@ -77,17 +77,3 @@ def test_sets_are_written_in_alphabet_order(host, name, string, shown):
     task = host.task(f"{name}:next-symbols")
     ids = np.array([task.alphabet.index(symbol) for symbol in string], dtype=np.int64)
     assert task.objective.show(task.source, ids) == shown
-
-
-def test_the_targets_have_one_row_per_prefix_and_a_column_for_the_end(host):
-    task = host.task("tomita-4:next-symbols")
-    strings, targets, *_ = task.sample(task.stream("t"), 6, 5)
-    assert task.outputs == 3
-    assert targets.shape == (5, 7, 3)
-    assert targets.dtype == np.bool_
-    assert targets[:, -1, -1].all()  # strings are members, so each may end where it ends
-    assert (task.source.classify(strings) == 1).all()
-
-
-def test_only_lengths_with_members_are_asked_about(host):
-    assert host.task("tomita-2:next-symbols").lengths(0, 6) == [0, 2, 4, 6]

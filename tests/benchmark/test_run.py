@@ -114,13 +114,6 @@ def test_json_is_all_there_is_on_standard_output(run, results):
     assert data[0]["schema_version"] == 2
 
 
-@pytest.mark.parametrize("task", ["parity:tag", "tomita-3:next-symbols", "modular-arithmetic"])
-def test_every_objective_runs(run, task):
-    (record,) = run("--model", "bag", "--task", task, "--seeds", 1, "--json").data
-    assert record["status"] == "finished"
-    assert record["task"]["name"].startswith(task)
-
-
 def test_the_same_command_again_trains_nothing(run, results, heard):
     command = ("--model", "bag", "--task", "first", "--plugin", heard.path)
     assert run(*command).code == 0
@@ -316,11 +309,6 @@ def test_what_cannot_be_asked_for_from_python(results, asked, said):
     assert not results.exists()
 
 
-def test_the_plugins_of_results_are_a_list():
-    with pytest.raises(RequestError, match="plugins is a list of paths: write"):
-        api.results(plugins="mine.py")
-
-
 def test_a_changed_plugin_stops_the_workers_with_its_reason(tiny, odd_models, write, results):
     path = write("mine.py", odd_models.read_text())
     host = PluginHost.load([tiny, path])
@@ -329,12 +317,6 @@ def test_a_changed_plugin_stops_the_workers_with_its_reason(tiny, odd_models, wr
     path.write_text(path.read_text() + "\n# changed\n")
     with pytest.raises(RequestError, match="changed while it was in use"):
         execute(host, plan, Store(results), RunOptions(jobs=2))
-
-
-@pytest.mark.parametrize("asked", ["auto", "cpu"])
-def test_devices(asked, monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    assert choose_device(asked) == "cpu"
 
 
 def test_devices_of_a_machine_with_two(monkeypatch):

@@ -182,12 +182,6 @@ def test_other_files_are_not_looked_at(results):
     assert len(store.records()) == 1
 
 
-def test_a_folder_called_json_is_one_line(results):
-    (results / "x.json").mkdir(parents=True)
-    with pytest.raises(RequestError, match=r"x\.json"):
-        Store(results).records()
-
-
 def test_a_results_folder_that_is_a_file(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RequestError, match="not a folder"):

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from formalbench.contracts.example import Example
@@ -55,20 +54,3 @@ def test_labels_are_held_against_the_oracle(host):
     assert task.objective.contradicts(task.source, example) is None
     example.targets[5, 3] ^= 1
     assert task.objective.contradicts(task.source, example) == 5
-
-
-def test_targets_are_the_classes_of_prefixes(host):
-    task = host.task("parity:tag")
-    assert task.layout == "each"
-    assert task.outputs == 2
-    assert task.objective.show(task.source, _ids("0110")) == "0 1 0 0"
-    assert task.objective.show(task.source, _ids("")) == ""
-
-
-def test_there_is_nothing_to_tag_in_the_empty_string(host):
-    task = host.task("parity:tag")
-    assert task.lengths(0, 3) == [1, 2, 3]
-
-
-def _ids(text):
-    return np.array([int(symbol) for symbol in text], dtype=np.int64)

@@ -109,14 +109,8 @@ def test_a_suite(tmp_path):
     ("change", "said"),
     [
         ({"taks": []}, "unknown key 'taks'"),
-        ({"tasks": []}, "tasks: Tuple should have at least 1 item"),
         ({"tasks": "parity"}, "tasks: must be a list"),
-        ({"tasks": [1]}, "tasks.0: must be text"),
-        ({"version": True}, "version: must be a whole number"),
-        ({"version": "1"}, "version: must be a whole number"),
         ({"name": ""}, "bad name ''"),
-        ({"name": 3}, "name: must be text"),
-        ({"summary": ["x"]}, "summary: must be text"),
     ],
     ids=str,
 )
@@ -125,11 +119,6 @@ def test_a_bad_suite_is_one_line(tmp_path, change, said):
         read_suite(tmp_path, {**GOOD, **change})
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_suite_without_a_name(tmp_path):
-    with pytest.raises(RequestError, match="name: Field required"):
-        read_suite(tmp_path, {"tasks": ["parity"]})
 
 
 def test_every_mistake_of_a_suite_is_told_at_once(tmp_path):
@@ -163,13 +152,6 @@ def test_every_task_of_a_suite_that_there_is_not_is_told_at_once(refused, write,
     suite = write("mine.yaml", "name: mine\ntasks: [paritty, first, 'first:tga']\n")
     said = refused(*command, "--plugin", suite)
     assert all(text in said for text in UNKNOWN)
-
-
-def test_a_check_of_a_suite_tells_of_every_task(cli, write):
-    suite = write("mine.yaml", "name: mine\ntasks: [paritty, first, 'first:tga']\n")
-    done = cli("check", suite)
-    assert done.code == 1
-    assert all(text in done.lines[2] for text in UNKNOWN)
 
 
 def test_every_name_of_a_request_that_there_is_not_is_told_at_once(refused):
