@@ -122,14 +122,6 @@ def test_an_unstated_distribution_is_estimated():
     assert again == chance
 
 
-def test_where_a_length_has_one_class_chance_is_one(host):
-    task = host.task("d2")  # odd lengths hold no member
-    chance = task.chance([51, 52])
-    assert chance.by_length == pytest.approx((1.0, 0.5))
-    assert chance.length_only == pytest.approx(0.75)
-    assert chance.constant == pytest.approx(0.75)
-
-
 @pytest.mark.parametrize("name", ["parity", "cycle-navigation", "modular-arithmetic", "tomita-1"])
 def test_stated_chance_agrees_with_what_is_drawn(host, name):
     task = host.task(name)

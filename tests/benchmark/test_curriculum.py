@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from formalbench.contracts.protocol import Curriculum, Protocol
 from formalbench.training.curriculum import (
-    UNIFORM,
     InterleavedStages,
     Staged,
     draw_length,
@@ -20,10 +19,6 @@ def test_the_stages_of_the_default():
     assert [stage[-1] for stage in found] == [2, 4, 7, 11, 17, 26, 40]
     assert all(stage[0] == 1 for stage in found)
     assert found[-1] == list(range(1, 41))
-
-
-def test_a_uniform_curriculum_is_one_stage():
-    assert UNIFORM.stages(Protocol(name="p", version=1), range(1, 41)) == [list(range(1, 41))]
 
 
 @pytest.mark.parametrize(

@@ -39,13 +39,6 @@ def test_every_string_of_the_test_is_used_once(run, model):
     assert record["selected"]["strings"] <= 150
 
 
-def test_the_same_run_again_is_the_same(run):
-    one, again = (run("rnn", "--results", place)[0] for place in ("one", "other"))
-    assert one["test"]["cells"] == again["test"]["cells"]
-    assert one["selected"] == again["selected"]
-    assert one["train_id"] == again["train_id"]
-
-
 def test_no_string_reaches_a_record_or_a_page(cli, run, results):
     [record] = run("rnn")
     longest = (EXAMPLE.parent / "long.tok").read_text().splitlines()[0]
@@ -131,9 +124,3 @@ def test_changed_data_is_refused_by_a_worker_and_is_another_task(write):
     assert content_hash(copy) != told.sha256
     with pytest.raises(RequestError, match="changed while it was in use"):
         PluginHost.load().load_local(told)
-
-
-def test_bad_data_is_one_line(refused, write):
-    path = write("bad.yaml", "name: bad\ndata: {train: {strings: none.tok}}\n")
-    line = refused("run", "--model", "rnn", "--task", "bad", "--plugin", path)
-    assert "data: train: strings: no file" in line

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import pytest
 from formalbench.contracts.hooks import Workplace
-from formalbench.host import PluginHost
 from formalbench.running import processes
 
 
@@ -170,11 +169,6 @@ def test_this_process_does_it_at_once():
 
 def _interrupt():
     raise KeyboardInterrupt
-
-
-def test_the_engine_announces_both(host: PluginHost):
-    own = [entry for entry in host.executors.all() if entry.plugin.name == "formalbench"]
-    assert {entry.spec.name for entry in own} == {"local", "serial"}
 
 
 THREADS = """

@@ -93,15 +93,6 @@ def test_a_protocol_without_keeps_its_text_and_one_with_has_an_identity_of_its_o
     assert json.loads(protocol(train=[1, 2]).model_dump_json())["splits"] == {"train": [1, 2]}
 
 
-def test_lengths_without_a_string_are_one_line(refused, write):
-    write("long.yaml", LONG + "    splits: {train: [6, 6]}\n")
-    line = refused(
-        *("run", "--model", "rnn", "--task", "modular-arithmetic"),
-        *("--protocol", "long", "--plugin", "long.yaml"),
-    )
-    assert "modular-arithmetic:classify has no strings of length 6 to 6 (train)" in line
-
-
 def test_a_run_trains_and_tests_there(cli, write, results):
     path = write("long.yaml", OWN)
     # Learned positions are made for the longest string there is: 72, not 500.

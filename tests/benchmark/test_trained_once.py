@@ -117,14 +117,6 @@ def test_other_code_of_a_metric_tests_again(run, trained, write):
     assert plain.get("code") is None
 
 
-def test_more_rates_train_the_new_ones(run, trained):
-    run("--seeds", 1)
-    trained()
-    rows = run("--seeds", 1, "--set", "protocol.learning_rates=0.01,0.02")
-    assert [row["learning_rate"] for row in rows] == [0.01, 0.02]
-    assert trained() == [0]
-
-
 def test_a_protocol_that_tests_otherwise_tests_what_is_kept(run, trained, write, results):
     first = run()
     assert trained() == [0, 1]
@@ -163,15 +155,6 @@ def test_what_set_changes_of_the_test_tests_what_is_kept(run, trained):
     ]  # fmt: skip
     run("--set", "protocol.steps=60")
     assert trained() == [0, 1]
-
-
-def test_a_test_of_another_protocols_name_has_records_of_its_own(run, trained, write):
-    run()
-    trained()
-    path = write("same.yaml", "name: same\nversion: 1\nextends: tiny\n")
-    rows = run("--plugin", path, protocol="same")
-    assert trained() == []
-    assert [row["protocol"]["name"] for row in rows] == ["same", "same"]
 
 
 def test_one_that_is_watched_is_trained_again(run, trained, write):

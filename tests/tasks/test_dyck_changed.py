@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from dyck_definition import SMALL, dyck_of, members, name
 from formalbench.contracts.source import Stream
-from formalbench.host import PluginHost
 from scipy.stats import chisquare
 
 
@@ -62,11 +61,3 @@ def test_odd_lengths_and_the_default_stay_as_they_were():
     assert not np.array_equal(
         language(case).sample(Stream("x"), 8, 64), dyck_of(*case).sample(Stream("x"), 8, 64)
     )
-
-
-def test_it_is_an_option_of_the_task():
-    host = PluginHost.load()
-    task = host.task("dyck-2", {"outside": "changed"})
-    assert task.parameters == {"outside": "changed"}
-    assert host.task("dyck-2").parameters == {}
-    assert task.chance([10, 12]).constant == 0.5
