@@ -44,15 +44,6 @@ def test_spread_has_both_ends_and_no_length_twice():
             assert (chosen[0], chosen[-1]) == (100, 99 + size)
 
 
-def test_the_default_test_lengths(host):
-    lengths = cells.test_set(host.task("first"), SMALL).lengths
-    assert (lengths[0], lengths[-1]) == (41, 500)
-    protocol = host.protocol("quick")
-    lengths = cells.spread(cells.split_lengths(host.task("first"), "test"), protocol.test.lengths)
-    assert len(lengths) == 16
-    assert (lengths[0], lengths[-1]) == (41, 500)
-
-
 def example_of(cell):
     (example,) = cell.examples
     return example

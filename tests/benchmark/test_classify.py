@@ -49,6 +49,7 @@ class Unstated(Stated):
         ([0.0, 3.0, 3.0], 1),
         ([3.0, 0.0, 3.0], 0),
         ([-5.0, -5.0, -5.0, -4.0], 3),
+        ([math.nan] * 3, 3),  # no class: wrong
     ],
 )
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])

@@ -4,6 +4,7 @@ import os
 import time
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 from formalbench.contracts.hooks import Workplace
@@ -193,17 +194,9 @@ THREADS = """
 
 
 @pytest.fixture
-def run(cli, tiny, odd_models, write):
+def run(run, write):
     """Run a request with a plugin's executor."""
-    path = write("threads.py", THREADS)
-
-    def run(*arguments):
-        return cli(
-            "run", "--model", "bag", "--task", "first", "--protocol", "tiny", "--device", "cpu",
-            "--plugin", tiny, "--plugin", odd_models, "--plugin", path, *arguments,
-        )  # fmt: skip
-
-    return run
+    return partial(run, plugins=[write("threads.py", THREADS)], jobs=None)
 
 
 def test_a_plugin_can_bring_an_executor(run, tmp_path):
@@ -254,7 +247,7 @@ def test_executors_that_cannot_be(run, arguments, said):
     assert len(done.err.splitlines()) == 1
 
 
-def test_a_factory_that_fails_is_a_broken_plugin(cli, tiny, odd_models, write):
+def test_a_factory_that_fails_is_a_broken_plugin(run, write):
     path = write(
         "bad.py",
         """
@@ -265,10 +258,7 @@ def test_a_factory_that_fails_is_a_broken_plugin(cli, tiny, odd_models, write):
             yield ExecutorSpec("bad", "gives no executor", lambda workplace: 3)
         """,
     )
-    done = cli(
-        "run", "--model", "bag", "--task", "first", "--protocol", "tiny", "--device", "cpu",
-        "--plugin", tiny, "--plugin", odd_models, "--plugin", path, "--executor", "bad",
-    )  # fmt: skip
+    done = run("--plugin", path, "--executor", "bad")
     assert done.code == 3
     assert "TypeError: the factory of bad gave a int" in done.err
 

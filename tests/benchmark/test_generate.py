@@ -185,16 +185,6 @@ def test_margins_against_a_slow_reference(host):
     assert margins.tolist() == [math.inf] * 10  # nothing to decide
 
 
-def test_together_is_as_alone(host):
-    task, logits, example = drawn(host, "dyck-3-4", 10, 8)
-
-    def right(logits, known):
-        return task.primary.right(logits, example._replace(known={STRINGS: known}))
-
-    together = torch.func.vmap(right)(logits.view(2, 4, 11, 7), known(example).view(2, 4, 11, 2))
-    assert together.flatten().tolist() == task.primary.right(logits, example).tolist()
-
-
 @pytest.mark.parametrize(("name", "types"), [("dyck-1", 1), ("dyck-2-2", 2), ("dyck-3", 3)])
 def test_chance_is_that_of_guessing_every_type(host, name, types):
     task = host.task(f"{name}:generate")

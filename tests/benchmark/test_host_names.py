@@ -5,13 +5,12 @@ import torch
 from formalbench.checks.plugins import trial_task
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.errors import BrokenPluginError, RequestError
-from formalbench.contracts.example import Batch, Example
+from formalbench.contracts.example import Example
 from formalbench.contracts.metric import Metric
 from formalbench.contracts.network import Traits
 from formalbench.contracts.source import HasMembers, Language
-from formalbench.contracts.specs import MetricSpec, ModelSpec, ObjectiveSpec, TaskSpec
+from formalbench.contracts.specs import MetricSpec, ModelSpec, ObjectiveSpec
 from formalbench.objectives.classify import Classify
-from formalbench.readout import Readout
 from torch import nn
 
 
@@ -114,29 +113,6 @@ def test_an_objective_of_a_plugin_can_be_asked_of_a_language_that_never_heard_of
     assert known.task_entry("cycle-navigation:first-symbol")[1] == "first-symbol"
 
 
-def test_what_a_source_lacks_is_named(known):
-    class Bare(Language):
-        alphabet = ("a",)
-
-        def sample(self, stream, length, count):
-            return stream.integers(1, (count, length))
-
-        def classify(self, strings):
-            return strings.sum(1)
-
-        def oracle(self, string):
-            return 0
-
-    known.tasks.add(TaskSpec("bare", 1, "", Bare, ("classify", "needy")), known.plugins[0])
-    assert known.task("bare").source_name == "bare"
-    with pytest.raises(RequestError) as caught:
-        known.task("bare:needy")
-    assert str(caught.value) == (
-        "bare: needy needs members and what may follow a prefix, and Bare does not have it "
-        "(inherit formalbench.HasMembers)"
-    )
-
-
 def test_an_objective_is_made_once(host):
     assert host.objective("tag") is host.objective("tag")
     assert host.task("parity:tag").objective is host.task("first:tag").objective
@@ -216,25 +192,6 @@ def test_a_metric_that_is_another_is_the_plugins_fault(host):
 
 
 # Networks.
-
-
-def test_a_config_reaches_a_network(known):
-    task = known.task("parity")
-    assert known.network("net", task).width == 4
-    assert known.network("net", task, {"width": 7}).width == 7
-    assert known.network("net[width=9]", task).width == 9
-    with pytest.raises(RequestError, match="net: width=0: must be at least 1"):
-        known.network("net[width=0]", task)
-    with pytest.raises(RequestError, match="net: width=0: must be at least 1"):
-        known.network("net", task, {"width": 0})
-
-
-def test_a_backbone_is_read_out(known):
-    task = known.task("parity:tag")
-    network = known.network("backbone[width=5]", task)
-    assert isinstance(network, Readout)
-    assert network(Batch(torch.zeros(3, 6, dtype=torch.int64))).shape == (3, 6, task.outputs)
-    assert not isinstance(known.network("net", task), Readout)
 
 
 def test_a_model_that_names_its_objectives_does_no_others(known):

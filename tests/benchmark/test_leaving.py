@@ -46,17 +46,14 @@ REMOTE = """
 
 
 @pytest.fixture
-def run(cli, tiny, odd_models, write):
+def run(run, write):
     """Run a request by an executor whose units live on."""
 
-    def run(*arguments, ends=False):
+    def remote(*arguments, ends=False):
         path = write("remote.py", REMOTE.replace("{ends}", str(ends)))
-        return cli(
-            "run", "--model", "bag", "--task", "first", "--protocol", "tiny", "--plugin", tiny,
-            "--plugin", odd_models, "--plugin", path, "--executor", "remote", *arguments,
-        )  # fmt: skip
+        return run("--executor", "remote", *arguments, plugins=[path], jobs=None, device=None)
 
-    return run
+    return remote
 
 
 def test_ctrl_c_leaves_what_lives_on(run):

@@ -53,14 +53,6 @@ def test_the_first_wrong_bit_tells(host):
     assert task.objective.margin(logits, part, task.primary).item() == SURE
 
 
-def test_whether_prefixes_may_end_is_held_against_the_oracle(host):
-    task = host.task("d2:next-symbols")
-    example = task.sample(task.stream("oracle"), 6, 20)
-    assert task.objective.contradicts(task.source, example) is None
-    example.targets[4, 2, -1] ^= True
-    assert task.objective.contradicts(task.source, example) == 4
-
-
 @pytest.mark.parametrize(
     ("name", "string", "shown"),
     [

@@ -59,18 +59,15 @@ class Bursts(torch.nn.Module):
 
 
 @pytest.fixture
-def run(cli, tiny, write):
-    """Run a model that is infinite from some length on, with the tiny protocol."""
-    plugin = write("bursting.py", BURSTING)
+def run(run, write):
+    """Run a model that is infinite from some length on."""
 
-    def run(longest, *more):
-        return cli(
-            "run", "--model", "bursting", "--task", "first", "--protocol", "tiny", "--seeds", 1,
-            "--device", "cpu", "--jobs", 1, "--plugin", tiny, "--plugin", plugin,
-            "--set", f"model.longest={longest}", "--json", *more,
-        )  # fmt: skip
+    def bursting(longest, *more):
+        plugins = [write("bursting.py", BURSTING)]
+        words = ("--seeds", 1, "--set", f"model.longest={longest}", "--json", *more)
+        return run(*words, model="bursting", plugins=plugins)
 
-    return run
+    return bursting
 
 
 @pytest.mark.parametrize("threads", [1, 2])

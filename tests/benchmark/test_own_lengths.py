@@ -10,7 +10,6 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import parse_record
 from formalbench.evaluation.cells import split_lengths
-from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest, make_plan
@@ -59,19 +58,6 @@ def test_a_task_of_even_lengths_stays_one(host):
     assert split_lengths(task, "train") == [4, 6, 8]
     with pytest.raises(RequestError, match=r"dyck-2-3:classify has no strings of length 7 to 7"):
         protocol(train=[7, 7]).apply(host.task("dyck-2-3"))
-
-
-def test_a_cell_has_the_strings_it_has_anyway(host):
-    one = {"lengths": "all", "strings": 8}
-    own = Protocol.model_validate(
-        {"name": "p", "version": 1, "test": one, "splits": {"test": [50, 51]}}
-    )
-    task = host.task("parity")
-    few = draw_test_set(own.apply(task), own).cells
-    every = draw_test_set(task, own).cells
-    assert [cell.last for cell in few] == [50, 51]
-    for cell, other in zip(few, every[9:11], strict=True):
-        assert cell.examples[0].inputs.tobytes() == other.examples[0].inputs.tobytes()
 
 
 @pytest.mark.parametrize(

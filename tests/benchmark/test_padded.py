@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from formalbench.contracts.example import Example, pad, split, stack, tensors
-from formalbench.contracts.metric import add_up
 from formalbench.contracts.task import Task, expected_shape
 from formalbench.objectives.transduce import Decode, Transduce
 from transductions import Doubled, OnlyOnes
@@ -80,35 +79,6 @@ def test_gradients_leave_padding_alone(task, parts):
     if example.scored is not None:
         assert (logits.grad[~example.scored] == 0).all()
         assert (logits.grad[example.scored] != 0).any()
-
-
-def test_metrics_add_up(task, parts):
-    example, logits = padded(task, parts)
-    for metric in task.metrics:
-        together = metric.finish(metric.measure(logits, example).double().numpy())
-        states = [metric.measure(own, tensors(e)).double().numpy() for e, own in parts]
-        alone = metric.finish(add_up(states))
-        assert together.keys() == alone.keys()
-        for name, measure in together.items():
-            assert measure.count == alone[name].count > 0
-            assert measure.total == pytest.approx(alone[name].total, rel=1e-12)
-
-
-def test_each_string_is_judged_as_alone(task, parts):
-    example, logits = padded(task, parts)
-    objective, primary = task.objective, task.primary
-    right = objective.right(logits, example, primary)
-    margin = objective.margin(logits, example, primary)
-    bits = task.metrics[1].bits(logits, example)
-    assert right.shape == margin.shape == bits.shape == (20,)
-    first = 0
-    for alone, own in parts:
-        rows, moved = slice(first, first + len(own)), tensors(alone)
-        torch.testing.assert_close(right[rows], objective.right(own, moved, primary))
-        torch.testing.assert_close(margin[rows], objective.margin(own, moved, primary))
-        torch.testing.assert_close(bits[rows], task.metrics[1].bits(own, moved))
-        first += len(own)
-    assert right.double().sum() > 0 or task.layout == "prefixes"
 
 
 def test_under_vmap_as_one_by_one(task, parts):

@@ -38,14 +38,6 @@ def test_the_version_before_is_still_known(host):
     assert host.protocol("standard", version=1) == new  # nothing is left of that one
 
 
-def test_every_shipped_protocol_draws_strings_of_its_own(host):
-    for entry in host.protocols.all():
-        protocol = host.protocol(entry.spec.name)
-        name, version = protocol.key  # a version may change the test alone
-        assert name == protocol.name
-        assert version <= protocol.version
-
-
 def test_what_joined_later_changes_no_identity():
     plain = Protocol.model_validate({"name": "plain", "version": 1})
     assert not {"beam", "length_penalty"} & plain.test_facts().keys()

@@ -47,19 +47,6 @@ LISTENER = """
 
 
 @pytest.fixture
-def run(cli, tiny, odd_models):
-    """Run a request with the tiny protocol, in this process."""
-
-    def run(*arguments, jobs=1, **more):
-        return cli(
-            "run", "--protocol", "tiny", "--device", "cpu", "--jobs", jobs,
-            "--plugin", tiny, "--plugin", odd_models, *arguments, **more
-        )  # fmt: skip
-
-    return run
-
-
-@pytest.fixture
 def heard(write):
     """Load an observer; return what it heard since it was last asked."""
     path = write("listener.py", LISTENER)

@@ -46,11 +46,3 @@ def test_the_first_wrong_label_tells(host):
     part = example._replace(scored=torch.tensor([[True, False, True]]))
     assert task.objective.telling(logits, part, task.primary) == -4.0
     assert task.objective.margin(logits, part, task.primary).item() == 1.0
-
-
-def test_labels_are_held_against_the_oracle(host):
-    task = host.task("tomita-3:tag")
-    example = task.sample(task.stream("oracle"), 7, 20)
-    assert task.objective.contradicts(task.source, example) is None
-    example.targets[5, 3] ^= 1
-    assert task.objective.contradicts(task.source, example) == 5

@@ -33,18 +33,15 @@ def trained(monkeypatch):
 
 
 @pytest.fixture
-def run(cli, tiny, odd_models):
+def run(run):
     """Run a request in this process, and return its records."""
 
-    def run(*arguments, protocol="tiny", model="bag"):
-        done = cli(
-            "run", "--model", model, "--task", "first", "--protocol", protocol, "--device", "cpu",
-            "--jobs", 1, "--plugin", tiny, "--plugin", odd_models, *arguments, "--json",
-        )  # fmt: skip
+    def records(*arguments, **options):
+        done = run(*arguments, "--json", **options)
         assert done.code == 0, done.err
         return done.data
 
-    return run
+    return records
 
 
 def test_more_seeds_train_the_new_ones(run, trained, results):

@@ -16,21 +16,9 @@ from formalbench.training.gradients import OneByOne, Together
 from formalbench.training.parameters import numbers_of_steps
 from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import LearningPoint, Member, RunState
-from formalbench.training.trainer import Cohort, train_cohort
-from small_training import CPU, protocol
+from formalbench.training.trainer import train_cohort
+from small_training import Sum, cohort, protocol
 from torch import nn
-
-
-class Sum(nn.Module):
-    """Reads the sum of embeddings: small, quick, and it can learn something."""
-
-    def __init__(self, task):
-        super().__init__()
-        self.embed = nn.Embedding(len(task.alphabet), 8)
-        self.read = nn.Linear(8, task.outputs)
-
-    def forward(self, batch):
-        return self.read(self.embed(batch.symbols).sum(1).tanh())
 
 
 class Knowing(nn.Module):
@@ -59,20 +47,10 @@ def task(host):
 
 
 @pytest.fixture
-def cohort(host, task):
-    def make(used, members, network=Sum, program=None):
-        chosen = {} if program is None else {"program": lambda made, task, _: program(made, task)}
-        recipe = make_recipe(host, used)
-        asked = used.apply(task)
-        return Cohort(lambda: network(task), asked, used, members, CPU, recipe, **chosen)
-
-    return make
-
-
-@pytest.fixture
-def train(cohort):
+def train(host, task):
     def run(used, *members, network=Sum, program=None):
-        return train_cohort(cohort(used, members or (Member(0.01, 0),), network, program))
+        asked, members = used.apply(task), members or (Member(0.01, 0),)
+        return train_cohort(cohort(host, asked, used, members, lambda: network(task), program))
 
     return run
 
@@ -98,11 +76,6 @@ def test_the_rate_falls_linearly_to_its_final_share(train, rates):
     assert rates[20:] == pytest.approx(falling)
     assert rates[-1] == pytest.approx(0.01 * 0.1)
     assert (done.ended, done.steps, done.strings, done.status) == ("budget", 40, 320, "finished")
-
-
-def test_a_decay_over_the_whole_budget(train, rates):
-    train(protocol(decay={"steps": 40, "final": 0.0, "mastered": 0.0}))
-    assert rates == pytest.approx([0.01 * (1 - step / 40) for step in range(1, 41)], abs=1e-8)
 
 
 def test_mastery_begins_the_decay_early(train, rates):
@@ -500,21 +473,6 @@ def test_dropout_is_on_in_training_and_off_in_validation(train):
     train(protocol(), network=Watching)
     # 40 steps, and 3 validation cells after every 10
     assert modes == ([True] * 10 + [False] * 3) * 4
-
-
-def test_progress_tells_the_loss_and_the_latest_validation(train):
-    heard = []
-    train(
-        protocol(validation={"every": 20, "lengths": 3, "strings": 8}),
-        Member(0.01, 0, heard.append),
-    )
-    training = {"train/loss", "train/error", "train/tokens-per-second"}
-    measured = ("accuracy", "cross-entropy", "mutual-information")
-    validation = {f"validation/{name}" for name in measured}
-    assert [set(p.metrics) for p in heard] == [training] + [training | validation] * 3
-    assert all(0.0 < p.metrics["train/loss"] < 2.0 for p in heard)
-    assert all(0.0 < p.metrics["train/tokens-per-second"] < math.inf for p in heard)
-    assert heard[1].metrics["validation/accuracy"] == heard[2].metrics["validation/accuracy"]
 
 
 def test_batches_accumulate_to_one_step(train, monkeypatch):
