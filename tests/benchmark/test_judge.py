@@ -159,15 +159,6 @@ def test_answers_said_step_by_step(backwards, spoiled):
         assert (failure.string, failure.expected, failure.logit) == ("2010", "2 1", -5.0)
 
 
-def test_a_string_is_told_without_the_blanks_behind_it(backwards):
-    task = PluginHost.load([backwards]).task("backwards")
-    strings = np.array([[0, 1, 1]])
-    judge = judge_of(task, Sum(task, seed=1))
-    judge.add(task.examples(strings), Tally(), strings)
-    assert judge.first_failure is not None
-    assert (judge.first_failure.string, judge.first_failure.expected) == ("abb", "B B A")
-
-
 def altered(task, **methods):
     """Return a task whose objective differs in these methods."""
     kind = type(task.objective)

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from formalbench.contracts.example import Example
@@ -51,21 +50,3 @@ def test_the_first_wrong_bit_tells(host):
     assert task.objective.margin(logits, example, task.primary).item() == 0.25
     part = example._replace(scored=torch.tensor([[True, False]]))
     assert task.objective.margin(logits, part, task.primary).item() == SURE
-
-
-@pytest.mark.parametrize(
-    ("name", "string", "shown"),
-    [
-        ("tomita-1", "", "1,$"),
-        ("tomita-1", "11", "1,$ 1,$ 1,$"),
-        ("tomita-1", "01", "1,$ ! !"),
-        ("tomita-2", "10", "1,$ 0 1,$"),
-        ("first", "1", "1 0,1,$"),
-        ("d1", "ab", "a,$ b a,$"),
-        ("d1", "b", "a,$ !"),
-    ],
-)
-def test_sets_are_written_in_alphabet_order(host, name, string, shown):
-    task = host.task(f"{name}:next-symbols")
-    ids = np.array([task.alphabet.index(symbol) for symbol in string], dtype=np.int64)
-    assert task.objective.show(task.source, ids) == shown

@@ -8,25 +8,14 @@ import pytest
 LAST_B = "name: last-b\nalphabet: ab\nregex: (a|b)*b\n"
 
 MORE_ONES = """
-    from formalbench import Language, TaskSpec, Theory, hookimpl
-
-    class MoreOnes(Language):
-        alphabet = ("0", "1")
-
-        def sample(self, stream, length, count):
-            return stream.integers(2, (count, length))
-
-        def classify(self, strings):
-            return (2 * strings.sum(1) > strings.shape[1]).astype(int)
-
-        def oracle(self, string):
-            return int(2 * sum(string) > len(string))
+    from formalbench import TaskSpec, Theory, hookimpl
 
     @hookimpl
     def formalbench_tasks():
+        some = "formalbench_tasks.languages.modular_arithmetic:CycleNavigation"
         theory = Theory.least("counter", "Fischer 1968")
-        yield TaskSpec("more-ones", 1, "m", MoreOnes, theory=theory)
-        yield TaskSpec("unsaid", 1, "m", MoreOnes)
+        yield TaskSpec("more-ones", 1, "m", some, theory=theory)
+        yield TaskSpec("unsaid", 1, "m", some)
 """
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.example import Batch, tensors
+from formalbench.contracts.example import Batch
 from formalbench.contracts.network import Traits
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.task import Task
@@ -133,13 +133,6 @@ def test_accuracies_of_symbols_and_strings_side_by_side():
         ]
         assert [score.measures["string-accuracy"] for score in scores] == [(whole, 10)] * 2
         assert [score.measures["cross-entropy"].count for score in scores] == [40, 80]
-
-
-def test_how_much_of_each_string_is_right():
-    example = tensors(REVERSED.examples(strings([1, 0, 0, 1], [0, 1, 1, 0])))
-    logits = Reverser(True)(example.batch)
-    right = REVERSED.objective.right(logits, example, REVERSED.primary)
-    assert right.tolist() == [0.75, 0.75]
 
 
 # Step by step.

@@ -16,37 +16,30 @@ from formalbench.training.run_state import Member
 from formalbench.training.trainer import train_cohort
 from small_training import cohort
 
-WINDOW = """
-    name: window
-    version: 1
-    seeds: 2
-    learning_rates: [0.01]
-    steps: 20
-    batch_tokens: 200
-    evaluate_every: 10
-    curriculum: {kind: generated}
-    decay: {steps: 10, mastered: 0.0}
-    validation: {every: 10, tokens: 500}
-    test: {tokens: 900}
-"""
-
-
 STRINGS = "close-bracket-string-accuracy"
 
 
+WINDOW = {
+    "name": "window",
+    "version": 1,
+    "steps": 20,
+    "batch_tokens": 200,
+    "evaluate_every": 10,
+    "curriculum": {"kind": "generated"},
+    "decay": {"steps": 10, "mastered": 0.0},
+    "validation": {"every": 10, "tokens": 500},
+    "test": {"tokens": 2000},
+}
+
+
 def protocol(**change):
-    data = {
-        "name": "window",
-        "version": 1,
-        "steps": 20,
-        "batch_tokens": 200,
-        "evaluate_every": 10,
-        "curriculum": {"kind": "generated"},
-        "decay": {"steps": 10, "mastered": 0.0},
-        "validation": {"every": 10, "tokens": 500},
-        "test": {"tokens": 2000},
-    }
-    return Protocol.model_validate(data | change)
+    return Protocol.model_validate(WINDOW | change)
+
+
+@pytest.fixture
+def window(write):
+    """The protocol as a file, with fewer tokens to be tested on."""
+    return write("window.yaml", json.dumps(WINDOW | {"test": {"tokens": 900}}))
 
 
 # Protocols.
@@ -84,9 +77,8 @@ def test_a_task_without_a_process_is_refused(host, change):
         cells.check_process(host.task("parity:tag"), asked)
 
 
-def test_no_run_begins_on_a_task_without_a_process(cli, write, results, refused):
-    plugin = write("window.yaml", WINDOW)
-    line = refused("run", "--model", "lstm", "--task", "dyck-2-3", "--plugin", plugin,
+def test_no_run_begins_on_a_task_without_a_process(window, results, refused):
+    line = refused("run", "--model", "lstm", "--task", "dyck-2-3", "--plugin", window,
                    "--protocol", "window", "--device", "cpu")  # fmt: skip
     assert "dyck-2-3:classify has none" in line
     assert list(results.rglob("*.json")) == []
@@ -183,10 +175,9 @@ def test_windows_are_saved_and_found_again(host):
 
 
 @pytest.fixture
-def run_window(cli, write, results):
+def run_window(cli, window, results):
     def run(task):
-        plugin = write("window.yaml", WINDOW)
-        done = cli("run", "--model", "lstm", "--task", task, "--plugin", plugin, "--device", "cpu",
+        done = cli("run", "--model", "lstm", "--task", task, "--plugin", window, "--device", "cpu",
                    "--protocol", "window", "--jobs", 1, "--seeds", 1, "--json",
                    "--set", "width=8")  # fmt: skip
         assert done.code == 0, done.err

@@ -99,12 +99,6 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
 GOOD = {"name": "s", "tasks": ["parity", "first:tag"], "protocol": "quick"}
 
 
-def test_a_suite(tmp_path):
-    spec = read_suite(tmp_path, GOOD)
-    assert (spec.name, spec.version, spec.tasks) == ("s", 1, ("parity", "first:tag"))
-    assert spec.protocol == "quick"
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
