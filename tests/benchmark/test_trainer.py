@@ -150,12 +150,6 @@ def test_a_training_error_that_rose_again_before_the_validation_counts(train):
     assert ended(until=20) == ("budget", 100)
 
 
-def test_mastered_0_disables_mastery(train):
-    used = protocol(decay={"steps": 20, "mastered": 0.0}, curriculum={"kind": "uniform"})
-    (done,) = train(used, Member(1e-9, 0), network=Knowing)  # no error from the start
-    assert (done.ended, done.steps) == ("budget", 40)
-
-
 PATIENCE = {"after": 60, "steps": 40, "gain": 0.1}
 
 
@@ -211,14 +205,6 @@ def test_patience_counts_the_validations_that_asked_something(host, accuracies, 
     assert run.ended == ended
 
 
-def test_a_run_that_masters_its_lengths_or_comes_to_its_budget_is_not_capped(train):
-    changes = {"curriculum": {"kind": "uniform"}, "patience": {"after": 40, "steps": 40}}
-    (done,) = train(protocol(steps=200, **changes), Member(1e-9, 0), network=Knowing)
-    assert (done.ended, done.steps) == ("mastered", 30)
-    (done,) = train(protocol(steps=60, **changes), Member(1e-9, 0), network=Stuck)
-    assert (done.ended, done.steps) == ("budget", 60)
-
-
 @pytest.mark.parametrize(("share", "decay"), [(None, 40), (0.25, 10), (0.5, 20), (9.0, 40)])
 def test_the_decay_after_mastery_is_a_share_of_the_steps_before(train, rates, share, decay):
     """The run masters its lengths in 35 steps, as of the evaluation after 40."""
@@ -240,17 +226,40 @@ def test_the_decay_after_mastery_is_a_share_of_the_steps_before(train, rates, sh
     assert len(rates) == 40 + decay
 
 
-def test_the_decay_at_the_end_of_the_budget_is_whole(train):
-    used = protocol(decay={"steps": 20, "mastered": 0.0, "share": 0.1}, steps=100)
-    (done,) = train(used, Member(1e-9, 0), network=Stuck)
-    assert (done.ended, done.steps) == ("budget", 100)
-
-
 class Stuck(Knowing):
     """Is always wrong."""
 
     def forward(self, batch):
         return -super().forward(batch)
+
+
+UNIFORM = {"curriculum": {"kind": "uniform"}}
+PATIENT = UNIFORM | {"patience": {"after": 40, "steps": 40}}
+
+
+@pytest.mark.parametrize(
+    ("network", "change", "ended", "steps"),
+    [
+        # without an error from the start, and mastery is switched off
+        (Knowing, UNIFORM | {"decay": {"steps": 20, "mastered": 0.0}}, "budget", 40),
+        # at the end of the budget the decay is whole, whatever its share
+        (
+            Stuck,
+            {"decay": {"steps": 20, "mastered": 0.0, "share": 0.1}, "steps": 100},
+            "budget",
+            100,
+        ),
+        # what masters its lengths or comes to its budget is not capped
+        (Knowing, PATIENT | {"steps": 200}, "mastered", 30),
+        (Stuck, PATIENT | {"steps": 60}, "budget", 60),
+        # what diverges in the decay has not come to the end of training
+        (Failing, {"decay": {"steps": 30, "final": 0.02, "mastered": 0.0}}, "stopped", 20),
+    ],
+)
+def test_how_a_run_ends(train, network, change, ended, steps):
+    (done,) = train(protocol(**change), Member(1e-9, 0), network=network)
+    assert (done.ended, done.steps) == (ended, steps)
+    assert (done.status == "diverged") == (network is Failing)
 
 
 @pytest.fixture
@@ -447,12 +456,6 @@ def test_a_loss_that_is_no_number_is_a_divergence(train):
     assert done.steps == 20
     assert done.best.step == 10
     assert not math.isnan(done.best.measures["cross-entropy"].mean)
-
-
-def test_a_divergence_in_the_decay_has_not_come_to_the_end_of_training(train):
-    late = protocol(decay={"steps": 30, "final": 0.02, "mastered": 0.0})
-    (done,) = train(late, Member(0.01, 0), network=Failing)
-    assert (done.status, done.ended, done.steps) == ("diverged", "stopped", 20)
 
 
 def test_a_time_limit_ends_a_run_at_an_evaluation(train):

@@ -34,39 +34,31 @@ def test_malformed_yaml_names_the_line(text, line):
     assert problem(text).startswith(f"f.yaml:{line}: malformed YAML: ")
 
 
-@pytest.mark.parametrize(
-    "text", ["a: \x00\n", "a: \x07\n", "a: 2020-99-99\n", f"a: 1{':59' * 300}.5\n"]
-)
-def test_other_malformed_yaml_is_one_line_too(text):
-    assert "malformed YAML" in problem(text)
-
-
 def test_a_key_given_twice_is_refused():
     assert problem("a: 1\nb: 2\na: 3\n") == "f.yaml:3: malformed YAML: key 'a' is given twice"
     assert "key 'c' is given twice" in problem("a:\n  b: {c: 1, c: 1}\n")
     assert "given twice" in problem("1: x\n1: y\n")
 
 
-def test_aliases_are_refused():
-    assert "aliases are not allowed" in problem("a: &x [1]\nb: *x\n")
-    bomb = "a: &a [1]\n" + "".join(
-        f"{c}: &{c} [*{p}, *{p}]\n" for p, c in zip("abcdef", "bcdefg", strict=True)
-    )
-    assert "aliases are not allowed" in problem(bomb)
+BOMB = "".join(f"{c}: &{c} [*{p}, *{p}]\n" for p, c in zip("abcdef", "bcdefg", strict=True))
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "- a\n- b\n", "text\n", "3\n", "1: a\n", "~"])
-def test_anything_but_a_mapping_with_names_is_refused(text):
-    assert "must contain one mapping" in problem(text)
-
-
-@pytest.mark.parametrize("text", ["? [a, b]\n: 1\n", "? {a: b}\n: 1\n", "a: {? [x] : 1}\n"])
-def test_keys_that_are_no_keys_are_one_line_too(text):
-    problem(text)
-
-
-def test_deep_nesting_is_refused_in_one_line():
-    assert "malformed YAML" in problem("a: " + "[" * 3000)
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (["a: \x00\n", "a: \x07\n", "a: 2020-99-99\n"], "malformed YAML"),
+        ([f"a: 1{':59' * 300}.5\n", "a: " + "[" * 3000], "malformed YAML"),
+        (["a: &x [1]\nb: *x\n", f"a: &a [1]\n{BOMB}"], "aliases are not allowed"),
+        (
+            ["", "# nothing\n", "- a\n- b\n", "text\n", "3\n", "1: a\n", "~"],
+            "must contain one mapping",
+        ),
+        (["? [a, b]\n: 1\n", "? {a: b}\n: 1\n", "a: {? [x] : 1}\n"], ""),
+    ],
+)
+def test_what_is_no_mapping_of_names_is_one_line(texts, said):
+    for text in texts:
+        assert said in problem(text)
 
 
 def test_too_many_keys_are_refused_before_anything_is_made_of_them():
