@@ -35,9 +35,14 @@ def without(option):
             (*RUN, "--seeds", "many"),
             "--seeds many: must be a number of seeds (5) or a list of seeds (3,7,11)",
         ),
+        *(
+            ((*RUN, "--seeds", seeds), f"--seeds {seeds}: must be a num")
+            for seeds in ("1.5", "1,,2")
+        ),
         ((*RUN, "--seeds", "3,-7"), "a seed is at least 0"),
         ((*RUN, "--set", "executor.x=1"), "executor"),
-        ((*RUN, "--set", "width=4,x"), "a whole number"),
+        (("run", "--model", "rejecting", "--task", "first:tag"), "rejecting does not do tag"),
+        *(((*RUN, "--set", f"width={value}"), "a whole number") for value in ("4,x", "4,")),
         ((*without("--model"), "--model", "bag[width=0]"), "at least 1"),
         ((*without("--model"), "--model", "bag[widht=3]"), "did you mean width"),
         ((*without("--model"), "--model", "bag[width=3"), "write name[key=value,key=value]"),

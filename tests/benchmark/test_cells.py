@@ -90,6 +90,7 @@ def test_the_test_set_is_a_function_of_task_and_cell_only(host):
     wide = SMALL.model_copy(update={"test": SMALL.test.model_copy(update={"lengths": "all"})})
     every = {cell.first: example_of(cell) for cell in cells.test_set(task, wide).cells}
     assert len(every) == 460
+    assert every[500].inputs.dtype.itemsize == 1  # thousands of long strings are kept
     for cell in base.cells:
         assert np.array_equal(example_of(cell).inputs, every[cell.first].inputs)
 

@@ -34,6 +34,13 @@ def test_the_command_says_what_was_kept(cli):
     assert all(row["passed"] for row in rows)
 
 
+def test_options_behind_a_name(cli):
+    done = cli("check", "parity:tag[p=0.3]")
+    assert (done.code, done.err) == (0, "")
+    assert done.lines[0] == "task parity:tag"
+    assert cli("check", "parity[q=0.3]").code == 2
+
+
 def test_a_broken_promise_exits_with_one(cli, write, odd_models):
     path = write(
         "mine.py",
@@ -58,6 +65,11 @@ def test_a_yaml_language_is_checked(cli, write):
     done = cli("check", path)
     assert done.code == 0, done.out
     assert "task mine:next-symbols" in done.lines
+
+
+def test_suites_and_protocols_are_checked(cli, write, tiny):
+    assert cli("check", tiny).code == 0
+    assert cli("check", write("good.yaml", "name: good\ntasks: [first]\n")).code == 0
 
 
 @pytest.mark.parametrize(

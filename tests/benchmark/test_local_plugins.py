@@ -362,3 +362,14 @@ def test_a_name_is_checked_where_no_plugin_of_the_line_can_end_the_command(cli, 
     ]
     monkeypatch.setenv("FORMALBENCH_PLUGINS", str(bad))
     assert cli("check", "parity").out == done.out
+
+
+@pytest.mark.parametrize(
+    ("hook", "said"), [("taks()", "formalbench_taks"), ("tasks(surprise)", "surprise")]
+)
+def test_a_misspelt_hook_is_an_error(cli, plugin, hook, said):
+    code = f"@hookimpl\ndef formalbench_{hook}: return []"
+    done = cli("plugins", "--plugin", plugin(code))
+    assert done.code == 3
+    assert said in done.err
+    assert "Traceback" not in done.err

@@ -15,6 +15,7 @@ from formalbench.host.options import (
     parse_settings,
     settings_for,
     settings_of,
+    sweep,
 )
 from pydantic import model_validator
 
@@ -51,6 +52,7 @@ def spec_of(config, **defaults):
     return ModelSpec("mine", 1, "for tests", "a:b", config, defaults)
 
 
+FACTS = option_facts(spec_of(Everything))
 CHUNK = option_facts(spec_of(Chunked))
 BOTH = option_facts(spec_of(Both))
 
@@ -195,6 +197,16 @@ def test_a_setting_that_brackets_override_everywhere_is_refused():
     check_settings(settings, {"m[chunk=4]": CHUNK, "m": CHUNK}, {})
     with pytest.raises(RequestError, match=r"chunk=3: chunk is set twice, also in m\[chunk=4\]"):
         check_settings(settings, {"m[chunk=4]": CHUNK}, {"t": BOTH})
+
+
+def test_several_values_are_a_sweep_unless_the_option_takes_commas():
+    settings = settings_of([("chunk", "3, 4"), ("task.p", [0.25, 0.5]), ("protocol.rates", "1,2")])
+    groups = sweep(settings, [CHUNK], [BOTH], {"rates": True}.get)
+    assert [[one.value for one in group] for group in groups] == [
+        ["3", 0.25, "1,2"], ["3", 0.5, "1,2"], ["4", 0.25, "1,2"], ["4", 0.5, "1,2"],
+    ]  # fmt: skip
+    whole = settings_of([("word", "a,b"), ("executor.chunk", "3,4")])
+    assert sweep(whole, [FACTS], [], {}.get) == [whole]
 
 
 @pytest.mark.parametrize(

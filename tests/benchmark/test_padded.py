@@ -81,6 +81,23 @@ def test_gradients_leave_padding_alone(task, parts):
         assert (logits.grad[example.scored] != 0).any()
 
 
+def test_each_string_is_judged_as_alone(task, parts):
+    example, logits = padded(task, parts)
+    objective, primary = task.objective, task.primary
+    right = objective.right(logits, example, primary)
+    margin = objective.margin(logits, example, primary)
+    bits = task.metrics[1].bits(logits, example)
+    assert right.shape == margin.shape == bits.shape == (20,)
+    first = 0
+    for alone, own in parts:
+        rows, moved = slice(first, first + len(own)), tensors(alone)
+        torch.testing.assert_close(right[rows], objective.right(own, moved, primary))
+        torch.testing.assert_close(margin[rows], objective.margin(own, moved, primary))
+        torch.testing.assert_close(bits[rows], task.metrics[1].bits(own, moved))
+        first += len(own)
+    assert right.double().sum() > 0 or task.layout == "prefixes"
+
+
 def test_under_vmap_as_one_by_one(task, parts):
     example, logits = padded(task, parts)
     fields = [name for name in Example._fields[:5] if getattr(example, name) is not None]

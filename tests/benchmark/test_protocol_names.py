@@ -128,6 +128,8 @@ def test_another_optimiser_leaves_the_options_of_the_first_behind(protocols):
         ({"mine": "extends: [base]\n"}, "extends must be a protocol's name"),
         ({"mine": "extends: base\nchanged: {steps: 3}\n"}, "changed is for --set"),
         ({"mine": "extends: base\nstpes: 3\n"}, "unknown key 'stpes': did you mean steps?"),
+        ({"mine": "test: {stings: 3}\n"}, "'test.stings': did you mean test.strings"),
+        ({"mine": "optimiser: {name: adma}\n"}, "unknown optimiser 'adma': did you mean adam"),
         ({"mine": "optimiser: {bets: [0, 0]}\n"}, "unknown option of adam 'bets': did you mean"),
         ({"mine": "schedule: {final: 0.1}\n"}, "unknown option of constant 'final'"),
     ],

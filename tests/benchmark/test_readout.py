@@ -65,11 +65,31 @@ def test_answers_are_read_off_the_states_after_prefixes(host, name, length):
     assert built(Batch(symbols)).shape[-1] == task.outputs
 
 
+@pytest.mark.parametrize("name", ["parity", "parity:tag", "parity:next-symbols"])
+def test_padded_strings_get_their_own_answers(host, name):
+    built, task = network(host, name)
+    lengths = torch.tensor([5, 0, 3, 1])
+    symbols = strings(4, 5) * (torch.arange(5) < lengths[:, None])
+    together = built(Batch(symbols, lengths))
+    for row, length in enumerate(lengths.tolist()):
+        alone = built(Batch(symbols[row : row + 1, :length]))[0]
+        got = together[row] if task.layout == "last" else together[row, : len(alone)]
+        torch.testing.assert_close(got, alone)
+
+
 @pytest.mark.parametrize("name", ["parity", "parity:next-symbols"])
 def test_what_stands_for_the_empty_string_is_learned(host, name):
     built, _ = network(host, name)
     built(Batch(strings(3, 0))).square().sum().backward()
     assert built.empty.grad.abs().max() > 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("length", [0, 4])
+@pytest.mark.parametrize("name", ["parity", "parity:tag", "parity:next-symbols"])
+def test_it_answers_in_its_parameters_precision(host, dtype, length, name):
+    built, _ = network(host, name)
+    assert built.to(dtype)(Batch(strings(2, length))).dtype == dtype
 
 
 def test_traits_are_the_backbones_with_names_that_hold(host):

@@ -282,6 +282,7 @@ def test_from_python(tiny, odd_models, results):
         ({"seeds": "2"}, "seeds='2': must be a number of seeds"),
         ({"seeds": [0, 1.5]}, "seeds=[0, 1.5]: must be a number of seeds"),
         ({"seeds": True}, "seeds=True: must be a number of seeds"),
+        ({"models": []}, "name a model"),
         ({"tasks": []}, "tasks=[]: name at least one task, or omit tasks to use those of a suite"),
         ({"plugins": "mine.py"}, "plugins is a list of paths: write ['mine.py']"),
         ({"plugins": Path("mine.py")}, "plugins is a list of paths: write ['mine.py']"),

@@ -159,3 +159,8 @@ def test_mistakes_are_one_line(ask, said):
     with pytest.raises(fb.RequestError) as refused:
         ask()
     assert said in str(refused.value)
+
+
+def test_what_there_is():
+    assert {"parity", "dyck-{k}-{D}"} <= set(fb.tasks())
+    assert {"lstm", "regulargpt"} <= set(fb.models())
