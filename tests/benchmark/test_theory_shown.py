@@ -12,7 +12,7 @@ MORE_ONES = """
 
     @hookimpl
     def formalbench_tasks():
-        some = "formalbench_tasks.languages.modular_arithmetic:CycleNavigation"
+        some = "formalbench_tasks.languages.modular_arithmetic:ModularArithmetic"
         theory = Theory.least("counter", "Fischer 1968")
         yield TaskSpec("more-ones", 1, "m", some, theory=theory)
         yield TaskSpec("unsaid", 1, "m", some)
