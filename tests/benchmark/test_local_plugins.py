@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from formalbench.contracts.errors import RequestError
 from formalbench.host import LocalPlugin, PluginHost
+from formalbench.host.plugin import content_hash
 
 LANGUAGE = '''
 import numpy as np
@@ -135,6 +136,12 @@ def test_dataclasses_work_in_a_local_plugin(write, cli):
         + LANGUAGE.replace("NAME", "mine"),
     )
     assert cli("label", "mine", "--plugin", "mine.py", stdin="b\n").out == "1\n"
+
+
+def test_a_package_with_a_file_of_another_name_is_another_one(write):
+    before = content_hash(write("pack/a.py", "x = 1\n").parent)
+    Path("pack/a.py").rename("pack/b.py")
+    assert content_hash(Path("pack")) != before
 
 
 def test_a_changed_plugin_is_refused(language):
