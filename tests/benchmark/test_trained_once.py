@@ -215,3 +215,11 @@ def test_protocols_that_test_a_run_alike_have_a_record_each(run, trained, write)
     again = run("--seeds", 1, "--set", "protocol.seeds=2,3")
     assert trained() == []
     assert again == rows
+
+
+def test_a_protocol_of_another_version_is_tested_again(run, trained, write):
+    text = "name: same\nversion: {}\nextends: tiny\nseeds: 1\n"
+    for version, seeds in ((1, [0]), (2, [])):
+        path = write("same.yaml", text.format(version))
+        (row,) = run("--plugin", path, protocol="same")
+        assert (row["protocol"]["version"], trained()) == (version, seeds)
