@@ -40,3 +40,22 @@ def host() -> PluginHost:
 def functions(backwards: Path) -> PluginHost:
     """A host with two functions from strings to strings."""
     return PluginHost.load([backwards])
+
+
+@pytest.fixture
+def run(cli, tiny, odd_models):
+    """Run a request here: by default a small model on one task, with a protocol of a blink."""
+
+    def run(*arguments, plugins=(), **options):
+        usual = {"model": "bag", "task": "first", "protocol": "tiny", "device": "cpu", "jobs": 1}
+        asked = {f"--{key}": value for key, value in (usual | options).items()}
+        words = [
+            word
+            for option, value in asked.items()
+            if value is not None and option not in arguments
+            for word in (option, value)
+        ]
+        files = [word for path in (tiny, odd_models, *plugins) for word in ("--plugin", path)]
+        return cli("run", *words, *files, *arguments)
+
+    return run

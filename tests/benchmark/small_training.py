@@ -1,7 +1,12 @@
-"""A protocol that takes a blink, and where it trains."""
+"""A protocol that takes a blink, a network that learns a little, and what trains it."""
+
+import dataclasses
 
 import torch
 from formalbench.contracts.protocol import Protocol
+from formalbench.training.resolved_protocol import make_recipe
+from formalbench.training.trainer import Cohort
+from torch import nn
 
 CPU = torch.device("cpu")
 
@@ -20,3 +25,24 @@ def protocol(**change):
             **change,
         }
     )
+
+
+class Sum(nn.Module):
+    """Reads the sum of embeddings: small, quick, and it can learn something."""
+
+    def __init__(self, task):
+        super().__init__()
+        self.embed = nn.Embedding(len(task.alphabet), 8)
+        self.read = nn.Linear(8, task.outputs)
+
+    def forward(self, batch):
+        return self.read(self.embed(batch.symbols).sum(1).tanh())
+
+
+def cohort(host, task, used, members, build, program=None, checkpointer=None, **parts):
+    """Return runs to train; `parts` stand in the place of what the protocol names."""
+    recipe = dataclasses.replace(make_recipe(host, used), **parts)
+    chosen = {"checkpointer": checkpointer}
+    if program is not None:
+        chosen["program"] = lambda networks, task, device: program(networks, task)
+    return Cohort(build, task, used, members, CPU, recipe, **chosen)

@@ -75,6 +75,17 @@ def test_files_not_used_for_longest_go_and_so_does_what_a_kill_left(monkeypatch)
     assert set(folder.iterdir()) == {files[0], writing}
 
 
+def test_a_new_value_takes_the_room_of_what_was_not_read_for_longest(monkeypatch):
+    for key in ("unused", "read"):
+        cached(key, lambda: 1)
+    for entry in (cache_folder() / "values").iterdir():
+        os.utime(entry, (0, 0))
+        monkeypatch.setattr(cache, "MAX_BYTES", 2 * entry.stat().st_size)
+    cached("read", lambda: 2)
+    cached("new", lambda: 3)
+    assert [cached(key, lambda: 4) for key in ("read", "new", "unused")] == [1, 3, 4]
+
+
 def test_a_folder_that_cannot_be_written_costs_time_only(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "file" / "cache"))

@@ -38,10 +38,6 @@ def tested(host):
     return tested
 
 
-def test_odd_lengths_of_d2_tell_nothing(host, tested):
-    assert chances_here(host, tested("d2:classify", [51, 52, 99], 2.5 / 3)) == (1.0, 0.5, 1.0)
-
-
 def test_brackets_that_are_generated_are_ever_harder_to_guess(host, tested):
     levels = [2.0**-2, 2.0**-5]
     record = tested("dyck-2-3:generate", [4, 10], sum(levels) / 2)

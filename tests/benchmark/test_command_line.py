@@ -36,14 +36,6 @@ def test_a_group_of_commands_alone_shows_its_help(cli, group):
     assert "Commands:" in alone.lines
 
 
-def test_a_comparison_with_one_model_names_what_is_missing(cli):
-    assert cli("compare").err == "formalbench: Missing argument 'MODEL'.\n"
-    one = cli("compare", "lstm")
-    assert (one.code, one.err) == (2, "formalbench: compare lstm: name two models or more\n")
-    help_lines = cli("compare", "--help").lines
-    assert "  formalbench compare regulargpt lstm" in help_lines  # each example on its own line
-
-
 def test_a_shell_learns_to_complete(tmp_path):
     told = shell(
         "$FORMALBENCH --install-completion; exit $?", HOME=str(tmp_path), SHELL="/bin/bash"

@@ -67,13 +67,6 @@ def test_names_are_completed(complete, line, offered):
     assert complete(BASH, line) == offered
 
 
-def test_zsh_and_fish_are_told_what_a_name_means(complete):
-    (told,) = complete(FISH, "run --protocol stan")
-    assert told.startswith("standard\tfor publishing: trains until mastered")
-    (told,) = complete(ZSH, "run --protocol stan")
-    assert told.startswith("""_arguments '*: :(("standard":"for publishing""")
-
-
 def test_models_of_a_plugin_that_is_always_loaded_are_completed(complete, mine, monkeypatch):
     monkeypatch.setenv("FORMALBENCH_PLUGINS", str(mine("of-my-own")))
     assert complete(BASH, "run --model of-my") == ["of-my-own"]
@@ -95,23 +88,3 @@ def test_completing_imports_nothing_heavy():
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "tomita-7\n\n"
-
-
-@pytest.mark.parametrize("shell", [BASH, ZSH, FISH])
-def test_each_shell_can_be_shown_and_taught(shell, tmp_path, monkeypatch, capsys):
-    from formalbench.cli.main import run_command_line
-
-    # The shell is named: else it would be found among the parents of this process.
-    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
-    monkeypatch.setenv("HOME", str(tmp_path))
-
-    def ask(option):
-        with pytest.raises(SystemExit, match="0"):
-            run_command_line([option, shell])
-        return capsys.readouterr().out
-
-    shown = ask("--show-completion")
-    assert f"_FORMALBENCH_COMPLETE=complete_{shell}" in shown
-    assert f"{shell} completion installed in" in ask("--install-completion")
-    written = [file.read_text() for file in tmp_path.rglob("*") if file.is_file()]
-    assert any(shown.strip() in text for text in written)

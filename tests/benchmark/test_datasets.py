@@ -39,13 +39,6 @@ def test_every_string_of_the_test_is_used_once(run, model):
     assert record["selected"]["strings"] <= 150
 
 
-def test_the_same_run_again_is_the_same(run):
-    one, again = (run("rnn", "--results", place)[0] for place in ("one", "other"))
-    assert one["test"]["cells"] == again["test"]["cells"]
-    assert one["selected"] == again["selected"]
-    assert one["train_id"] == again["train_id"]
-
-
 def test_no_string_reaches_a_record_or_a_page(cli, run, results):
     [record] = run("rnn")
     longest = (EXAMPLE.parent / "long.tok").read_text().splitlines()[0]
@@ -102,38 +95,3 @@ def test_its_contract(cli):
     done = cli("check", EXAMPLE)
     assert done.code == 0, done.out
     assert " 0 failed" in done.out + done.err
-
-
-def test_strings_that_are_trained_on_are_told_of(cli, write):
-    splits = ("train", "validation", "test")
-    for split in splits:
-        write(f"{split}.tok", "a b\nb\n")
-    write("x.txt", "1\n0\n")
-    data = "".join(f"  {split}: {{strings: {split}.tok, labels: x.txt}}\n" for split in splits)
-    path = write("x.yaml", f"name: x\ndata:\n{data}")
-    done = cli("show", "task", "x", "--plugin", path)
-    assert "warning: x:classify: 2 of 2 test strings are training strings, too" in done.err
-
-
-def test_changed_data_is_refused_by_a_worker_and_is_another_task(write):
-    from formalbench import RequestError
-    from formalbench.host import LocalPlugin, PluginHost
-    from formalbench.host.plugin import content_hash
-
-    files = [path for path in EXAMPLE.parent.iterdir() if path.is_file()]
-    for path in files:
-        write(path.name, path.read_text())
-    copy = Path(EXAMPLE.name).resolve()
-    told = LocalPlugin(copy, content_hash(copy))
-    PluginHost.load().load_local(told)
-    with Path("long.labels").open("a") as file:
-        file.write("\n")
-    assert content_hash(copy) != told.sha256
-    with pytest.raises(RequestError, match="changed while it was in use"):
-        PluginHost.load().load_local(told)
-
-
-def test_bad_data_is_one_line(refused, write):
-    path = write("bad.yaml", "name: bad\ndata: {train: {strings: none.tok}}\n")
-    line = refused("run", "--model", "rnn", "--task", "bad", "--plugin", path)
-    assert "data: train: strings: no file" in line

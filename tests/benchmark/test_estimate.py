@@ -1,19 +1,15 @@
 """``run --dry-run``: how many units a request is, and how long they would take."""
 
+from functools import partial
+
 import pytest
 from formalbench.running.estimate import Estimate
 from formalbench.store import Store
 
 
 @pytest.fixture
-def ask(cli, tiny, odd_models):
-    def ask(*arguments):
-        return cli(
-            *("run", "--protocol", "tiny", "--device", "cpu", "--seeds", 2),
-            *("--plugin", tiny, "--plugin", odd_models, *arguments),
-        )
-
-    return ask
+def ask(run):
+    return partial(run, seeds=2, jobs=None)
 
 
 def seconds(record):

@@ -35,15 +35,6 @@ class LastSymbol(nn.Module):
         return torch.stack((-last, last - 0.5), dim=1)
 
 
-class Constant(nn.Module):
-    def __init__(self, value):
-        super().__init__()
-        self.value = value
-
-    def forward(self, batch):
-        return torch.full((len(batch.symbols), 2), self.value)
-
-
 def cell(length, strings, targets):
     return Cell(length, length, (Example(np.array(strings), np.array(targets)),))
 
@@ -59,13 +50,6 @@ def test_counts_by_hand():
     bits = torch.log2(1 + torch.exp(-right * difference)).mean().item()
     assert one.measures["cross-entropy"].mean == pytest.approx(bits)
     assert list(one.measures)[:2] == ["accuracy", "cross-entropy"]  # the primary one's first
-
-
-def test_equal_logits_are_a_reject():
-    cells = TestSet((cell(1, [[0], [1]], [0, 1]),))
-    (score,) = evaluate(Constant(0.0), TASK, cells, CPU)
-    assert score.measures["accuracy"] == (1, 2)
-    assert score.measures["cross-entropy"].mean == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import os
 import time
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 from formalbench.contracts.hooks import Workplace
-from formalbench.host import PluginHost
 from formalbench.running import processes
 
 
@@ -172,11 +172,6 @@ def _interrupt():
     raise KeyboardInterrupt
 
 
-def test_the_engine_announces_both(host: PluginHost):
-    own = [entry for entry in host.executors.all() if entry.plugin.name == "formalbench"]
-    assert {entry.spec.name for entry in own} == {"local", "serial"}
-
-
 THREADS = """
     from concurrent.futures import ThreadPoolExecutor
     from formalbench import Config, ExecutorSpec, hookimpl, option
@@ -199,17 +194,9 @@ THREADS = """
 
 
 @pytest.fixture
-def run(cli, tiny, odd_models, write):
+def run(run, write):
     """Run a request with a plugin's executor."""
-    path = write("threads.py", THREADS)
-
-    def run(*arguments):
-        return cli(
-            "run", "--model", "bag", "--task", "first", "--protocol", "tiny", "--device", "cpu",
-            "--plugin", tiny, "--plugin", odd_models, "--plugin", path, *arguments,
-        )  # fmt: skip
-
-    return run
+    return partial(run, plugins=[write("threads.py", THREADS)], jobs=None)
 
 
 def test_a_plugin_can_bring_an_executor(run, tmp_path):
@@ -260,7 +247,7 @@ def test_executors_that_cannot_be(run, arguments, said):
     assert len(done.err.splitlines()) == 1
 
 
-def test_a_factory_that_fails_is_a_broken_plugin(cli, tiny, odd_models, write):
+def test_a_factory_that_fails_is_a_broken_plugin(run, write):
     path = write(
         "bad.py",
         """
@@ -271,10 +258,7 @@ def test_a_factory_that_fails_is_a_broken_plugin(cli, tiny, odd_models, write):
             yield ExecutorSpec("bad", "gives no executor", lambda workplace: 3)
         """,
     )
-    done = cli(
-        "run", "--model", "bag", "--task", "first", "--protocol", "tiny", "--device", "cpu",
-        "--plugin", tiny, "--plugin", odd_models, "--plugin", path, "--executor", "bad",
-    )  # fmt: skip
+    done = run("--plugin", path, "--executor", "bad")
     assert done.code == 3
     assert "TypeError: the factory of bad gave a int" in done.err
 
@@ -334,3 +318,93 @@ def test_an_executor_that_does_nothing_is_a_record_that_says_so(run, write):
     assert {row["message"] for row in done.data} == {
         "RuntimeError: the worker wrote no record, twice"
     }
+
+
+# Ctrl-C while other machines work: whether their jobs go on.
+
+
+REMOTE = """
+    from concurrent.futures import Future
+    from pathlib import Path
+    from formalbench import Config, DetachedExecutor, ExecutorSpec, Workplace, hookimpl, option
+
+    class RemoteConfig(Config):
+        gpus: int = option(0, "of a job", minimum=0)
+
+    class Remote(DetachedExecutor):
+        def submit(self, function, unit):
+            held = [self.holder(name) for name in unit.names]
+            tell(unit.device, unit.progress.name, *held)
+            if {ends}:
+                raise KeyboardInterrupt
+            future = Future()
+            future.set_result(function(unit))
+            return future
+
+        def holder(self, run):
+            return "job" if hash_of(run) % 2 else None
+
+        def progress_file(self, runs):
+            return Path("progress-of-" + str(len(runs)))
+
+        def detach(self):
+            self.cancel_command = "end 7"
+            return 2
+
+    def tell(*words):
+        with open("told.txt", "a") as file:
+            print(*words, file=file)
+
+    def hash_of(run):
+        return int(run.split()[0], 16)
+
+    @hookimpl
+    def formalbench_executors():
+        where = lambda config: Workplace(("cuda",) if config.gpus else ("cpu",), 50)
+        make = lambda workplace, config: Remote()
+        yield ExecutorSpec("remote", "elsewhere", make, config=RemoteConfig, workplace=where)
+"""
+
+
+@pytest.fixture
+def leave(run, write):
+    """Run a request by an executor whose units live on."""
+
+    def remote(*arguments, ends=False):
+        path = write("remote.py", REMOTE.replace("{ends}", str(ends)))
+        return run("--executor", "remote", *arguments, plugins=[path], device=None)
+
+    return remote
+
+
+def test_ctrl_c_leaves_what_lives_on(leave):
+    done = leave(ends=True)
+    assert done.code == 130
+    left = "2 jobs are left; the same command finds them again; to cancel: end 7"
+    assert left in done.err.splitlines()
+    assert "Traceback" not in done.err
+
+
+def test_runs_that_something_works_on_go_to_it_together(leave, tmp_path):
+    done = leave("--seeds", 1, "--set", "protocol.learning_rates=0.01,0.02,0.03,0.04", "--json")
+    assert done.code == 0, done.err
+    assert [row["status"] for row in done.data] == ["finished"] * 4
+    for line in (tmp_path / "told.txt").read_text().splitlines():
+        device, progress, *held = line.split()
+        assert device == "cpu"
+        assert progress == f"progress-of-{len(held)}"
+        assert len({*held}) == 1  # all with one job, or all with none
+
+
+def test_what_units_compute_on_is_the_executors_to_say(leave):
+    done = leave("--device", "cuda")
+    assert done.code == 2
+    assert "executor remote computes on other machines, as it is set on cpu" in done.err
+    again = leave("--device", "cuda:1", "--set", "executor.gpus=1")
+    assert again.code == 2
+    assert "as it is set on cuda" in again.err
+
+
+def test_units_are_told_of_a_gpu_that_is_elsewhere(leave, tmp_path):
+    leave("--set", "executor.gpus=1", "--seeds", 1, ends=True)
+    assert (tmp_path / "told.txt").read_text().startswith("cuda ")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import formalbench
@@ -36,12 +34,3 @@ def test_every_name_is_there(name):
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'Networks'"):
         formalbench.Networks  # noqa: B018
-
-
-def test_announcing_imports_nothing_heavy():
-    code = (
-        "from formalbench import ModelSpec, TaskSpec, Traits, Splits, RequestError, hookimpl\n"
-        "import sys; print([name for name in ('torch', 'numpy', 'pandas') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

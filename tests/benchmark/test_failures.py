@@ -38,19 +38,6 @@ MINE = textwrap.dedent(
 )
 
 
-@pytest.fixture
-def run(cli, tiny, odd_models):
-    """Run a request with the tiny protocol, in this process."""
-
-    def run(*arguments, jobs=1):
-        return cli(
-            "run", "--protocol", "tiny", "--device", "cpu", "--jobs", jobs,
-            "--plugin", tiny, "--plugin", odd_models, *arguments,
-        )  # fmt: skip
-
-    return run
-
-
 @pytest.mark.parametrize(
     ("model", "status", "message"),
     [

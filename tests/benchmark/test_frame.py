@@ -71,21 +71,10 @@ def test_the_rate_is_that_which_validation_selects_for_each_model_and_task():
     assert runs_frame(runs)["selected_rate"].tolist() == [False, True, True]
 
 
-def test_titles_hold_the_options():
-    frame = runs_frame([finished([1, 1], options={"width": 32}), finished([1, 1], task="d2:tag")])
-    assert frame["model"].tolist() == ["lstm[width=32]", "lstm"]
-    assert frame["task"].tolist() == ["parity", "d2:tag"]
-
-
 def test_no_records_give_a_table_without_rows(tmp_path):
     assert cells_frame([]).shape == (0, len(RUN_COLUMNS) + len(CELL_COLUMNS))
     assert formalbench.results(tmp_path).empty
     assert formalbench.results().empty  # the user's own, before the first run
-
-
-def test_a_folder_that_does_not_exist_is_a_mistake(tmp_path):
-    with pytest.raises(formalbench.RequestError, match="nowhere does not exist"):
-        formalbench.results(tmp_path / "nowhere")
 
 
 def test_a_notebook_reads_a_folder(tmp_path):

@@ -1,6 +1,5 @@
 """The objective `generate`: what comes next, and which bracket is to be closed."""
 
-import json
 import math
 
 import numpy as np
@@ -186,16 +185,6 @@ def test_margins_against_a_slow_reference(host):
     assert margins.tolist() == [math.inf] * 10  # nothing to decide
 
 
-def test_together_is_as_alone(host):
-    task, logits, example = drawn(host, "dyck-3-4", 10, 8)
-
-    def right(logits, known):
-        return task.primary.right(logits, example._replace(known={STRINGS: known}))
-
-    together = torch.func.vmap(right)(logits.view(2, 4, 11, 7), known(example).view(2, 4, 11, 2))
-    assert together.flatten().tolist() == task.primary.right(logits, example).tolist()
-
-
 @pytest.mark.parametrize(("name", "types"), [("dyck-1", 1), ("dyck-2-2", 2), ("dyck-3", 3)])
 def test_chance_is_that_of_guessing_every_type(host, name, types):
     task = host.task(f"{name}:generate")
@@ -241,61 +230,7 @@ def test_without_closing_brackets_there_is_nothing_to_count():
         CloseBrackets(range(0))
 
 
-def test_other_languages_are_refused_by_name(host):
-    task = host.task("parity")
-    refused = host.task("dyck-2-3:generate").objective.refusal(task.source)
-    assert refused.startswith("generate needs a process that generates members, and Parity")
-
-
 # On the command line.
-
-
-def test_samples_are_members_of_exactly_this_length(cli, refused):
-    done = cli("sample", "dyck-2-3:generate", "--length", 6, "--count", 20)
-    rows = [json.loads(line) for line in done.lines]
-    assert len(rows) == 20
-    for row in rows:
-        assert len(row["string"]) == 6
-        assert row["target"] == [*row["string"], "$"]
-    text = "".join("".join(row["string"]) + "\n" for row in rows)
-    assert cli("label", "dyck-2-3", stdin=text).lines == ["1"] * 20
-    assert "no string of length 7" in refused("sample", "dyck-2-3:generate", "--length", 7)
-
-
-def test_labels_are_membership(cli):
-    done = cli("label", "dyck-2-2:generate", stdin="()[]\n\n([)]\n((\n((()))\nx\n")
-    assert done.lines == ["1", "1", "0", "0", "0", "invalid"]
-    done = cli("label", "dyck-5:generate", stdin="(5 (1 )1 )5\n(5 (1 )5 )1\n")
-    assert done.lines == ["1", "0"]
-
-
-def test_names_and_lengths_are_shown(cli, refused):
-    names = {row["name"]: row for row in cli("list", "tasks", "--json").data}
-    assert names["dyck-{k}-{D}"]["objectives"] == ["classify", "tag", "next-symbols", "generate"]
-    facts = cli("show", "task", "dyck-8-10:generate", "--json").data
-    assert (facts["train"], facts["test"]) == ([2, 699], [700, 1399])
-    assert facts["metric"] == "close-bracket-string-accuracy"
-    facts = cli("show", "task", "dyck-8-10", "--json").data
-    assert (facts["train"], facts["test"]) == ([2, 50], [52, 100])
-    assert facts["chance"] == {"constant": 0.5, "length_only": 0.5}
-    assert "try dyck-1-3" in refused("show", "task", "dyck-0-3")
-
-
-def test_a_step_of_two_offers_even_lengths(host):
-    from formalbench.evaluation.cells import split_lengths
-
-    task = host.task("dyck-2-3")
-    assert split_lengths(task, "train") == list(range(2, 51, 2))
-    assert split_lengths(task, "test") == list(range(52, 101, 2))
-    assert task.lengths(1, 4) == [1, 2, 3, 4]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["dyck-2-3", "dyck-1:generate", "dyck-6:generate"])
-def test_the_contract_is_kept(cli, name):
-    done = cli("check", name)
-    assert (done.code, done.err) == (0, "")
-    assert f"task {name.partition(':')[0]}:generate" in done.lines
 
 
 def test_the_check_notices_a_wrong_bracket(host, monkeypatch):
@@ -316,18 +251,3 @@ def test_the_check_notices_a_wrong_bracket(host, monkeypatch):
         monkeypatch.setattr(Dyck, "open_brackets", wrong)
         failed = [c.promise for c in check_spec(host, "dyck-2-3:generate") if not c.passed]
         assert failed == ["names the one bracket that may be closed"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", ["lstm", "transformer", "regulargpt"])
-def test_models_train_and_are_tested_on_it(cli, tiny, results, model):
-    done = cli("run", "--model", model, "--task", "dyck-2-2:generate", "--seeds", 1, "--device",
-               "cpu", "--jobs", 1, "--plugin", tiny, "--protocol", "tiny", "--json",
-               "--set", "model.width=8")  # fmt: skip
-    assert done.code == 0, done.err
-    (path,) = results.rglob("*.json")
-    record = json.loads(path.read_text())
-    assert record["status"] == "finished"
-    assert record["task"]["name"] == "dyck-2-2:generate"
-    assert record["test"]["metric"] == "close-bracket-string-accuracy"
-    assert all(length % 2 == 0 for length in record["test"]["cells"]["length"])

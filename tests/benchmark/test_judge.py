@@ -12,7 +12,6 @@ from formalbench.contracts.example import pad
 from formalbench.contracts.metric import Metric
 from formalbench.contracts.network import Traits
 from formalbench.contracts.objective import Objective
-from formalbench.contracts.task import expected_shape
 from formalbench.host import PluginHost
 from formalbench.verification.judge import Judge, Tally
 from torch import nn
@@ -160,15 +159,6 @@ def test_answers_said_step_by_step(backwards, spoiled):
         assert (failure.string, failure.expected, failure.logit) == ("2010", "2 1", -5.0)
 
 
-def test_a_string_is_told_without_the_blanks_behind_it(backwards):
-    task = PluginHost.load([backwards]).task("backwards")
-    strings = np.array([[0, 1, 1]])
-    judge = judge_of(task, Sum(task, seed=1))
-    judge.add(task.examples(strings), Tally(), strings)
-    assert judge.first_failure is not None
-    assert (judge.first_failure.string, judge.first_failure.expected) == ("abb", "B B A")
-
-
 def altered(task, **methods):
     """Return a task whose objective differs in these methods."""
     kind = type(task.objective)
@@ -226,14 +216,3 @@ def test_a_cross_entropy_of_one_s_own_is_taken_string_by_string():
     (tally, _), (plain, _) = tally_of(own), tally_of(task)
     assert tally.max_bits > plain.sum_bits / plain.strings
     assert dataclasses.astuple(tally) == pytest.approx(dataclasses.astuple(plain), rel=1e-12)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_shape_asked_for_is_that_of_a_right_answer(name):
-    task = HOST.task(name)
-    (example, *_) = examples_of(task)
-    shape = expected_shape(task, example.batch)
-    assert shape[0] == 6
-    assert shape[-1] == task.outputs
-    symbols = torch.from_numpy(np.asarray(example.inputs))
-    assert Sum(task)(example.batch._replace(symbols=symbols)).shape == shape

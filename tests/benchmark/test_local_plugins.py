@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from formalbench.contracts.errors import RequestError
 from formalbench.host import LocalPlugin, PluginHost
+from formalbench.host.plugin import content_hash
 
 LANGUAGE = '''
 import numpy as np
@@ -137,14 +138,16 @@ def test_dataclasses_work_in_a_local_plugin(write, cli):
     assert cli("label", "mine", "--plugin", "mine.py", stdin="b\n").out == "1\n"
 
 
+def test_a_package_with_a_file_of_another_name_is_another_one(write):
+    before = content_hash(write("pack/a.py", "x = 1\n").parent)
+    Path("pack/a.py").rename("pack/b.py")
+    assert content_hash(Path("pack")) != before
+
+
 def test_a_changed_plugin_is_refused(language):
     path = language("mine.py", "mine")
     with pytest.raises(RequestError, match="changed while it was in use"):
         PluginHost().load_local(LocalPlugin(path, "0" * 64))
-
-
-def test_a_missing_plugin_is_refused(refused):
-    assert "no such file" in refused("list", "tasks", "--plugin", "nowhere.py")
 
 
 def test_a_missing_plugin_of_the_environment_is_told_with_the_variable(refused, monkeypatch):
@@ -162,36 +165,17 @@ def test_other_files_are_no_plugins(refused, write, name):
     assert "a plugin is a .py or .yaml file" in refused("plugins", "--plugin", name)
 
 
-GRAMMARS = '''
-from formalbench import TaskSpec, hookimpl
+GRAMMARS = """
+    from formalbench import TaskSpec, hookimpl
+    from formalbench_tasks.automata.regex import RegexDefinition
+    from formalbench_tasks.automata.regular_language import CustomLanguage
 
-from formalbench import Language
-
-
-class Repeated(Language):
-    """Strings of one symbol alone."""
-
-    alphabet = ("a", "b")
-
-    def __init__(self, symbol):
-        self.symbol = self.alphabet.index(symbol)
-
-    def sample(self, stream, length, count):
-        return stream.integers(2, (count, length))
-
-    def classify(self, strings):
-        return (strings == self.symbol).all(axis=1).astype("int64")
-
-    def oracle(self, string):
-        return int(set(string) <= {self.symbol})
-
-
-@hookimpl
-def formalbench_read_file(path):
-    if path.suffix == ".grammar":
-        symbol = path.read_text().strip()
-        return TaskSpec(path.stem, 1, "a grammar", lambda: Repeated(symbol))
-'''
+    @hookimpl
+    def formalbench_read_file(path):
+        if path.suffix == ".grammar":
+            regex = RegexDefinition(("a", "b"), path.read_text().strip() + "*")
+            return TaskSpec(path.stem, 1, "a grammar", lambda: CustomLanguage(regex))
+"""
 
 
 def test_a_file_of_any_kind_that_a_plugin_reads(write, cli, refused):
@@ -207,20 +191,6 @@ def test_a_file_of_any_kind_that_a_plugin_reads(write, cli, refused):
     # What it makes of the file is checked as any other task.
     bad = write("All B.grammar", "b\n")
     assert "bad name 'All B'" in refused("plugins", "--plugin", reader, "--plugin", bad)
-
-
-def test_a_folder_holds_automata_too(write, cli):
-    write("folder/mod.att", "0 0 a a\n0\n")
-    write("folder/notes.txt", "nothing")
-    rows = cli("plugins", "--json", "--plugin", "folder").data
-    (row,) = [row for row in rows if row["name"] == "mod.att"]
-    assert row["provides"] == {"tasks": 1}
-    assert not [row for row in rows if row["name"] == "notes.txt"]
-
-
-def test_an_empty_folder_is_no_plugin(refused, tmp_path):
-    (tmp_path / "empty").mkdir()
-    assert "no .py or .yaml file" in refused("plugins", "--plugin", "empty")
 
 
 def test_plugin_needs_a_path(refused):
@@ -273,41 +243,11 @@ def test_a_file_without_a_hook_is_broken(write, refused, contents):
     assert "hookimpl" in line
 
 
-@pytest.mark.parametrize(
-    ("hook", "said"),
-    [("taks", "formalbench_taks"), ("tasks(surprise)", "surprise")],
-)
-def test_a_misspelt_hook_is_an_error(write, cli, hook, said):
-    name, _, argument = hook.partition("(")
-    path = write(
-        "mine.py",
-        f"from formalbench import hookimpl\n@hookimpl\ndef formalbench_{name}"
-        f"({argument or ')'}:\n    return []\n",
-    )
-    done = cli("plugins", "--plugin", path)
-    assert done.code == 3
-    assert said in done.err
-    assert "Traceback" not in done.err
-
-
 def only_own_frames(err, path):
     files = [line.split('"')[1] for line in err.splitlines() if line.lstrip().startswith("File ")]
     assert files
     assert set(files) == {str(path)}
     assert "Traceback" not in err
-
-
-@pytest.mark.parametrize(
-    "raising", ["1 / 0", "helper()", "import nowhere_at_all", "sys.exit('no')"]
-)
-def test_an_exception_while_importing_shows_its_own_frames_only(write, cli, raising):
-    path = write("mine.py", f"import sys\ndef helper():\n    return [][3]\n{raising}\n")
-    done = cli("list", "tasks", "--plugin", path)
-    assert done.code == 3
-    assert done.out == ""
-    only_own_frames(done.err, path)
-    assert f"plugin {path} is broken" in done.err.splitlines()[0]
-    assert "line 4" in done.err
 
 
 @pytest.mark.parametrize("command", ["list tasks", "label parity"])
@@ -361,3 +301,82 @@ def test_a_failed_import_leaves_no_module_behind(write, cli):
     before = set(sys.modules)
     assert cli("plugins", "--plugin", path).code == 3
     assert not [name for name in set(sys.modules) - before if "formalbench_local" in name]
+
+
+# What a plugin does to the process that imports it.
+
+
+HOOK = """
+import os, signal, sys, time
+from formalbench import hookimpl
+
+{}
+
+@hookimpl
+def formalbench_suites():
+    return []
+"""
+
+
+@pytest.fixture
+def plugin(write):
+    return lambda code: write("bad.py", HOOK.format(code))
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("sys.exit()", "SystemExit: "),
+        ("raise BaseException('no')", "RuntimeError: BaseException: no"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("import nowhere_at_all", "ModuleNotFoundError: No module named 'nowhere_at_all'"),
+    ],
+)
+@pytest.mark.parametrize("environment", [False, True])
+def test_an_import_that_ends_the_process(cli, plugin, monkeypatch, code, said, environment):
+    path = plugin(code)
+    named = () if environment else ("--plugin", path)
+    if environment:
+        monkeypatch.setenv("FORMALBENCH_PLUGINS", str(path))
+    done = cli("list", "suites", *named)
+    assert (done.code, done.out) == (3, "")
+    first, *frames, last = done.err.splitlines()
+    assert first == f"formalbench: plugin {path} is broken"
+    assert frames[0].strip() == f'File "{path}", line 5, in <module>'
+    assert last == said
+
+
+def test_an_interrupt_is_an_interrupt(refused, plugin):
+    assert refused("list", "suites", "--plugin", plugin("raise KeyboardInterrupt"), code=130)
+
+
+def test_a_plugin_may_fork(cli, plugin):
+    code = "if (child := os.fork()) == 0: os._exit(7)\nassert os.waitpid(child, 0)[1] == 7 << 8"
+    assert cli("list", "suites", "--plugin", plugin(code)).code == 0
+
+
+@pytest.mark.apart
+def test_a_name_is_checked_where_no_plugin_of_the_line_can_end_the_command(cli, write, monkeypatch):
+    """Of several that are named, one crashes the interpreter: only the other process is lost."""
+    bad = write("bad.py", HOOK.format("os.kill(os.getpid(), signal.SIGKILL)"))
+    done = cli("check", "parity", "--plugin", bad)
+    assert done.code == 1, done.err
+    assert [line.strip() for line in done.lines] == [
+        "parity",
+        "FAIL  can be loaded",
+        "ended the process that loaded it",
+        "0 checks passed, 1 failed",
+    ]
+    monkeypatch.setenv("FORMALBENCH_PLUGINS", str(bad))
+    assert cli("check", "parity").out == done.out
+
+
+@pytest.mark.parametrize(
+    ("hook", "said"), [("taks()", "formalbench_taks"), ("tasks(surprise)", "surprise")]
+)
+def test_a_misspelt_hook_is_an_error(cli, plugin, hook, said):
+    code = f"@hookimpl\ndef formalbench_{hook}: return []"
+    done = cli("plugins", "--plugin", plugin(code))
+    assert done.code == 3
+    assert said in done.err
+    assert "Traceback" not in done.err

@@ -11,7 +11,6 @@ from formalbench.metrics.accuracy import (
     AnswerAccuracy,
     StringAccuracy,
     class_right,
-    predicted_class,
 )
 from formalbench.metrics.cross_entropy import CrossEntropy, class_nats, mean_scored, sum_scored
 
@@ -112,13 +111,6 @@ def test_strings_are_counted_by_default():
     state = Begins().measure(logits, example).numpy()
     assert Begins().finish(state) == {"begins": Measure(begun, 20)}
     assert 0 < begun < 20
-
-
-def test_of_equal_logits_the_lowest_class_is_predicted():
-    logits = torch.tensor([[1.0, 1.0, 0.0], [0.0, 2.0, 2.0], [3.0, 3.0, 3.0], [0.0, 1.0, 2.0]])
-    assert predicted_class(logits).tolist() == [0, 1, 0, 2]
-    assert predicted_class(torch.full((1, 3), math.nan)).tolist() == [3]  # no class: wrong
-    assert predicted_class(logits).dtype == torch.int64
 
 
 def test_a_test_copies_no_logits_but_those_that_are_scored():

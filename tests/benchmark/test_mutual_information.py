@@ -95,12 +95,8 @@ def test_few_classes_have_it(host):
     assert "mutual-information" not in metrics("parity:tag")
 
 
-def test_a_run_has_it_at_every_length_and_its_ids_are_those_without(cli, tiny, odd_models, results):
-    done = cli(
-        "run", "--protocol", "tiny", "--device", "cpu", "--jobs", 1, "--plugin", tiny,
-        "--plugin", odd_models, "--model", "bag", "--task", "first", "--seeds", 1, "--json",
-    )  # fmt: skip
-    assert done.code == 0
+def test_a_run_has_it_at_every_length_and_its_ids_are_those_without(run, results):
+    assert run("--seeds", 1, "--json").code == 0
     (record,) = Store(results).records()
     frame = cells_frame([record])
     assert frame.mutual_information.between(0, 1).all()

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from formalbench.contracts.example import Example
@@ -51,43 +50,3 @@ def test_the_first_wrong_bit_tells(host):
     assert task.objective.margin(logits, example, task.primary).item() == 0.25
     part = example._replace(scored=torch.tensor([[True, False]]))
     assert task.objective.margin(logits, part, task.primary).item() == SURE
-
-
-def test_whether_prefixes_may_end_is_held_against_the_oracle(host):
-    task = host.task("d2:next-symbols")
-    example = task.sample(task.stream("oracle"), 6, 20)
-    assert task.objective.contradicts(task.source, example) is None
-    example.targets[4, 2, -1] ^= True
-    assert task.objective.contradicts(task.source, example) == 4
-
-
-@pytest.mark.parametrize(
-    ("name", "string", "shown"),
-    [
-        ("tomita-1", "", "1,$"),
-        ("tomita-1", "11", "1,$ 1,$ 1,$"),
-        ("tomita-1", "01", "1,$ ! !"),
-        ("tomita-2", "10", "1,$ 0 1,$"),
-        ("first", "1", "1 0,1,$"),
-        ("d1", "ab", "a,$ b a,$"),
-        ("d1", "b", "a,$ !"),
-    ],
-)
-def test_sets_are_written_in_alphabet_order(host, name, string, shown):
-    task = host.task(f"{name}:next-symbols")
-    ids = np.array([task.alphabet.index(symbol) for symbol in string], dtype=np.int64)
-    assert task.objective.show(task.source, ids) == shown
-
-
-def test_the_targets_have_one_row_per_prefix_and_a_column_for_the_end(host):
-    task = host.task("tomita-4:next-symbols")
-    strings, targets, *_ = task.sample(task.stream("t"), 6, 5)
-    assert task.outputs == 3
-    assert targets.shape == (5, 7, 3)
-    assert targets.dtype == np.bool_
-    assert targets[:, -1, -1].all()  # strings are members, so each may end where it ends
-    assert (task.source.classify(strings) == 1).all()
-
-
-def test_only_lengths_with_members_are_asked_about(host):
-    assert host.task("tomita-2:next-symbols").lengths(0, 6) == [0, 2, 4, 6]

@@ -1,7 +1,5 @@
 """A test that diverges at some lengths keeps the others: chance counts there, with a mark."""
 
-import textwrap
-
 import numpy as np
 import pytest
 import torch
@@ -14,34 +12,6 @@ from formalbench.running.run_record import cells_of
 from formalbench.statistics.frame import cells_frame
 from formalbench.store import Store, weights_path
 from pydantic import ValidationError
-
-BURSTING = textwrap.dedent(
-    """
-    import torch
-    from torch import nn
-    from formalbench import Config, ModelSpec, hookimpl, option
-
-
-    class BurstingConfig(Config):
-        longest: int = option(200, "length from which on a logit is infinite")
-
-
-    class Bursting(nn.Module):
-        def __init__(self, task, config):
-            super().__init__()
-            self.longest = config.longest
-            self.embed = nn.Embedding(len(task.alphabet), task.outputs)
-
-        def forward(self, batch):
-            logits = self.embed(batch.symbols[:, 0])
-            return logits / (0.0 if batch.symbols.shape[1] >= self.longest else 1.0)
-
-
-    @hookimpl
-    def formalbench_models():
-        yield ModelSpec("bursting", 1, "for tests", Bursting, config=BurstingConfig)
-    """
-)
 
 
 class Bursts(torch.nn.Module):
@@ -59,18 +29,17 @@ class Bursts(torch.nn.Module):
 
 
 @pytest.fixture
-def run(cli, tiny, write):
-    """Run a model that is infinite from some length on, with the tiny protocol."""
-    plugin = write("bursting.py", BURSTING)
+def run(run, mine):
+    """Run a model that is infinite from some length on."""
 
-    def run(longest, *more):
-        return cli(
-            "run", "--model", "bursting", "--task", "first", "--protocol", "tiny", "--seeds", 1,
-            "--device", "cpu", "--jobs", 1, "--plugin", tiny, "--plugin", plugin,
-            "--set", f"model.longest={longest}", "--json", *more,
-        )  # fmt: skip
+    def bursting(longest, *more):
+        burst = (
+            f"if batch.symbols.shape[1] >= {longest}: return self.embed(batch.symbols).mean(1) / 0"
+        )
+        plugins = [mine("bursting", called=burst)]
+        return run("--seeds", 1, "--json", *more, model="bursting", plugins=plugins)
 
-    return run
+    return bursting
 
 
 @pytest.mark.parametrize("threads", [1, 2])

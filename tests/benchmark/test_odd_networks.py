@@ -2,34 +2,12 @@
 
 import pytest
 import torch
-from formalbench.contracts.protocol import Protocol
-from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
-from formalbench.training.trainer import Cohort, train_cohort
+from formalbench.training.trainer import train_cohort
+from small_training import Sum, cohort, protocol
 from torch import nn
 
-PROTOCOL = Protocol.model_validate(
-    {
-        "name": "tiny",
-        "version": 1,
-        "steps": 20,
-        "batch": 8,
-        "evaluate_every": 10,
-        "optimiser": {"weight_decay": 0.1},
-        "decay": {"steps": 10},
-        "validation": {"every": 10, "lengths": 2, "strings": 8},
-    }
-)
-
-
-class Sum(nn.Module):
-    def __init__(self, task):
-        super().__init__()
-        self.embed = nn.Embedding(len(task.alphabet), 4)
-        self.read = nn.Linear(4, task.outputs)
-
-    def forward(self, batch):
-        return self.read(self.embed(batch.symbols).sum(1).tanh())
+PROTOCOL = protocol(steps=20, optimiser={"weight_decay": 0.1}, decay={"steps": 10})
 
 
 class Frozen(Sum):
@@ -45,7 +23,7 @@ class Tied(Sum):
 
     def __init__(self, task):
         super().__init__(task)
-        self.mix = nn.Linear(4, len(task.alphabet), bias=False)
+        self.mix = nn.Linear(8, len(task.alphabet), bias=False)
         self.mix.weight = self.embed.weight
 
     def forward(self, batch):
@@ -57,7 +35,7 @@ class Shared(Sum):
 
     def __init__(self, task):
         super().__init__(task)
-        self.layers = nn.ModuleList([nn.Linear(4, 4)] * 2)
+        self.layers = nn.ModuleList([nn.Linear(8, 8)] * 2)
 
     def forward(self, batch):
         x_BD = self.embed(batch.symbols).sum(1)
@@ -88,8 +66,7 @@ class Buffered(Sum):
 def train(host, network, seeds):
     task = host.task("first")
     members = [Member(0.01, seed) for seed in range(seeds)]
-    device, recipe = torch.device("cpu"), make_recipe(host, PROTOCOL)
-    return train_cohort(Cohort(lambda: network(task), task, PROTOCOL, members, device, recipe))
+    return train_cohort(cohort(host, task, PROTOCOL, members, lambda: network(task)))
 
 
 @pytest.mark.parametrize("seeds", [1, 2])

@@ -7,7 +7,6 @@ import pytest
 import torch
 from formalbench.contracts.network import ParameterGroup, Traits
 from formalbench.contracts.optimiser import Optimiser
-from formalbench.contracts.protocol import Protocol
 from formalbench.training.configs import (
     AdamConfig,
     AdamWConfig,
@@ -33,7 +32,6 @@ from formalbench.training.parameters import (
     make_update,
     numbers_of_steps,
 )
-from formalbench.training.resolved_protocol import make_recipe
 from torch import nn
 
 RATES = [0.1, 0.003]
@@ -365,42 +363,6 @@ def test_a_cohorts_steps_are_those_of_single_runs_bit_for_bit(ours):
             update.take(rows, gradient[mine].clone(), rate[mine], scalars)
         update.take(together, gradient, rate, scalars)
     assert torch.equal(together.parameters, torch.cat([rows.parameters for rows in alone]))
-
-
-def recipe(host, **change):
-    return make_recipe(host, Protocol.model_validate({"name": "p", "version": 1, **change}))
-
-
-def test_a_protocol_names_optimiser_and_schedule(host):
-    made = recipe(
-        host,
-        optimiser={"name": "adamw", "betas": [0.9, 0.98], "weight_decay": 0.1},
-        schedule={"name": "cosine", "warm_up": 100},
-    )
-    assert isinstance(made.optimiser, AdamW)
-    assert made.optimiser.config == AdamWConfig(betas=(0.9, 0.98), weight_decay=0.1)
-    assert made.schedule.config.warm_up == 100
-    assert isinstance(recipe(host).optimiser, Adam)
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"optimiser": {"name": "adm"}}, "did you mean adam"),
-        ({"optimiser": {"name": "adam", "beta": 1}}, "beta"),
-        ({"optimiser": {"name": "adam", "betas": [0.9]}}, "betas"),
-        ({"optimiser": {"name": "adam", "betas": [0.9, 1.5]}}, "betas"),
-        ({"optimiser": {"name": "sgd", "momentum": -1}}, "momentum"),
-        ({"schedule": {"name": "cosin"}}, "did you mean cosine"),
-        ({"schedule": {"name": "linear", "warm_up": 1.5}}, "warm_up"),
-        ({"schedule": {"name": "plateau", "better": "most"}}, "better"),
-    ],
-)
-def test_what_cannot_be_made_is_one_line(host, change, reason):
-    with pytest.raises(Exception, match=reason) as caught:
-        recipe(host, **change)
-    assert type(caught.value).__name__ == "RequestError"
-    assert "\n" not in str(caught.value)
 
 
 def test_weight_decay_is_the_configs_by_default():

@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.errors import BrokenPluginError, RequestError
-from formalbench.contracts.specs import ModelSpec, OptimiserSpec
+from formalbench.contracts.specs import ModelSpec
 from formalbench.host.options import (
     changed_options,
     check_settings,
@@ -15,7 +15,6 @@ from formalbench.host.options import (
     parse_settings,
     settings_for,
     settings_of,
-    split_list,
     sweep,
 )
 from pydantic import model_validator
@@ -133,19 +132,13 @@ def test_values_are_set_like_their_texts():
         (Everything, "width", "4", 4),
         (Everything, "width", " 4 ", 4),
         (Everything, "share", "3", 3.0),
-        (Everything, "share", 3, 3.0),
         (Everything, "share", "1e-3", 0.001),
         (Everything, "loud", "true", True),
-        (Everything, "loud", "True", True),
         (Everything, "loud", True, True),
         (Everything, "word", "3", "3"),
-        (Everything, "word", 3, "3"),
-        (Everything, "word", "", ""),
         (Everything, "kind", "fancy", "fancy"),
         (Everything, "few", "4", 4),
-        (Everything, "few", 4, 4),
         (Pair, "betas", "0.9, 0.95", (0.9, 0.95)),
-        (Pair, "betas", "[0.9,0.95]", (0.9, 0.95)),
         (Pair, "betas", [0.9, 0.95], (0.9, 0.95)),
     ],
 )
@@ -159,18 +152,13 @@ def test_the_type_is_that_of_the_field(config, key, value, kept):
     ("config", "key", "value", "said"),
     [
         (Everything, "width", True, "mine: width=true: must be a whole number"),
-        (Everything, "width", "three", "mine: width=three: must be a whole number"),
-        (Everything, "width", "", "mine: width=: must be a whole number"),
         (Everything, "width", "9" * 5000, "width=9999"),
         (Everything, "share", "nan", "mine: share=nan: must be a finite number"),
         (Everything, "share", "1e999", "share=1e999: must be a finite number"),
-        (Everything, "share", "x", "share=x: must be a number"),
         (Everything, "loud", "maybe", "loud=maybe: must be true or false"),
         (Pair, "betas", "0.9,x", "mine: betas.1=x: must be a number"),
-        (Pair, "betas", "0.9", "mine: betas.1: Field required"),
         (Everything, "width", "1", "width=1: must be at least 2"),
         (Everything, "width", "65", "width=65: must be at most 64"),
-        (Everything, "share", "-0.1", "share=-0.1: must be at least 0"),
         (Everything, "kind", "c", "kind=c: must be 'plain' or 'fancy'"),
         (Everything, "few", "3", "few=3: must be 2 or 4"),
         (Everything, "word", "x" * 201, "must be at most 200 printable characters"),
@@ -183,11 +171,6 @@ def test_what_is_not_allowed_is_refused(config, key, value, said):
         changed(config, key, value)
     assert said in str(caught.value)
     assert len(str(caught.value)) < 200
-
-
-def test_the_ends_are_allowed():
-    assert changed(Both, "p", "0") == {"p": 0.0}
-    assert changed(Both, "p", "1") == {"p": 1.0}
 
 
 def test_a_bare_key_is_allowed_where_one_side_has_it():
@@ -240,11 +223,6 @@ def test_an_unknown_key_is_refused_with_a_hint(text, said):
     assert said in str(caught.value)
 
 
-def test_what_is_set_of_a_protocol_or_an_executor_is_checked_elsewhere():
-    settings = parse_settings(["protocol.steps=3", "executor.nodes=3"])
-    check_settings(settings, {"m": CHUNK}, {"t": BOTH})
-
-
 def test_a_default_set_by_hand_is_no_choice():
     assert changed(Chunked, "chunk", "2") == {}
     own = spec_of(Chunked, chunk=3)
@@ -285,38 +263,7 @@ def test_an_option_twice_in_an_instance_is_refused():
         parse_instance("mine[a=1,a=2]")
 
 
-def test_lists_are_split_outside_brackets():
-    assert split_list("a[x=1,y=2],b") == ["a[x=1,y=2]", "b"]
-    assert split_list(" a , b[x=1] ,") == ["a", "b[x=1]", ""]
-    assert split_list("") == [""]
-
-
 # Configs.
-
-
-def test_everything_about_an_option_comes_from_its_field():
-    assert FACTS["width"] == {
-        "default": 8, "help": "a size", "choices": (), "minimum": 2, "maximum": 64,
-    }  # fmt: skip
-    assert FACTS["kind"]["choices"] == ("plain", "fancy")
-    assert FACTS["few"]["choices"] == (2, 4)
-    assert list(FACTS) == ["width", "share", "loud", "word", "kind", "few", "heads"]
-    # A whole number as the default of a field for numbers is one with a point.
-    assert isinstance(FACTS["share"]["default"], float)
-
-
-def test_a_spec_may_have_defaults_of_its_own():
-    spec = spec_of(Everything, width=16, loud=True)
-    facts = option_facts(spec)
-    assert (facts["width"]["default"], facts["loud"]["default"]) == (16, True)
-    assert make_config(spec) == Everything(width=16, loud=True)
-    assert make_config(spec, {"width": 4}) == Everything(width=4, loud=True)
-
-
-def test_a_config_can_be_found_by_its_name():
-    spec = OptimiserSpec("adam", "", "a:b", "formalbench.training.configs:AdamConfig")
-    assert option_facts(spec)["betas"]["default"] == (0.9, 0.999)
-    assert make_config(spec, {"betas": [0.5, 0.6]}).betas == (0.5, 0.6)
 
 
 def test_without_a_config_there_is_nothing_to_set():
@@ -330,10 +277,7 @@ def test_without_a_config_there_is_nothing_to_set():
     ("options", "said"),
     [
         ({"width": 9}, "mine: width must be divisible by heads: 9 is not"),
-        ({"width": 1}, "mine: width=1: must be at least 2"),
         ({"width": None}, "mine: width: must be a whole number"),
-        ({"share": float("nan")}, "mine: share=nan: must be a finite number"),
-        ({"kind": "odd"}, "mine: kind=odd: must be 'plain' or 'fancy'"),
         ({"width": 1, "few": 3}, "mine: width=1: must be at least 2 (and 1 more)"),
         ({"wdith": 4}, "unknown option of mine 'wdith': did you mean width?"),
     ],
@@ -343,11 +287,6 @@ def test_a_config_that_cannot_be_is_one_line(options, said):
     with pytest.raises(RequestError) as caught:
         make_config(spec_of(Everything), options)
     assert str(caught.value) == said
-
-
-def test_an_error_can_name_the_instance_of_a_pattern():
-    with pytest.raises(RequestError, match="mine-3: width must be divisible"):
-        make_config(spec_of(Everything), {"width": 9}, "mine-3")
 
 
 class TooLittle(Config):

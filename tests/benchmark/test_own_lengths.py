@@ -10,7 +10,6 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import parse_record
 from formalbench.evaluation.cells import split_lengths
-from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest, make_plan
@@ -19,20 +18,13 @@ from formalbench.store.weights import load_network
 from formalbench_leaderboard.publishing.record_check import Admission
 from pydantic import ValidationError
 
-LONG = """
+OWN = """
     name: long
     version: 1
-    seeds: 2
-    learning_rates: [0.01]
-    steps: 40
-    batch: 8
-    evaluate_every: 10
+    extends: tiny
     curriculum: {kind: uniform}
-    decay: {steps: 20}
-    validation: {every: 20, lengths: 3, strings: 8}
-    test: {lengths: 3, strings: 16}
+    splits: {train: [3, 5], test: [70, 72]}
 """
-OWN = LONG + "    splits: {train: [3, 5], test: [70, 72]}\n"
 
 
 def protocol(**splits):
@@ -61,25 +53,10 @@ def test_a_task_of_even_lengths_stays_one(host):
         protocol(train=[7, 7]).apply(host.task("dyck-2-3"))
 
 
-def test_a_cell_has_the_strings_it_has_anyway(host):
-    one = {"lengths": "all", "strings": 8}
-    own = Protocol.model_validate(
-        {"name": "p", "version": 1, "test": one, "splits": {"test": [50, 51]}}
-    )
-    task = host.task("parity")
-    few = draw_test_set(own.apply(task), own).cells
-    every = draw_test_set(task, own).cells
-    assert [cell.last for cell in few] == [50, 51]
-    for cell, other in zip(few, every[9:11], strict=True):
-        assert cell.examples[0].inputs.tobytes() == other.examples[0].inputs.tobytes()
-
-
 @pytest.mark.parametrize(
     ("splits", "reason"),
     [
         ({"train": [10, 9]}, "shortest, longest"),
-        ({"train": [-1, 9]}, "greater than or equal to 0"),
-        ({"validation": [1, 9]}, "Extra inputs"),
         ({"train": None}, "name the lengths"),
     ],
 )
@@ -93,29 +70,17 @@ def test_a_protocol_without_keeps_its_text_and_one_with_has_an_identity_of_its_o
     assert json.loads(protocol(train=[1, 2]).model_dump_json())["splits"] == {"train": [1, 2]}
 
 
-def test_lengths_without_a_string_are_one_line(refused, write):
-    write("long.yaml", LONG + "    splits: {train: [6, 6]}\n")
-    line = refused(
-        *("run", "--model", "rnn", "--task", "modular-arithmetic"),
-        *("--protocol", "long", "--plugin", "long.yaml"),
-    )
-    assert "modular-arithmetic:classify has no strings of length 6 to 6 (train)" in line
-
-
-def test_a_run_trains_and_tests_there(cli, write, results):
+def test_a_run_trains_and_tests_there(run, write, tiny, results):
     path = write("long.yaml", OWN)
     # Learned positions are made for the longest string there is: 72, not 500.
-    done = cli(
-        *("run", "--model", "transformer", "--task", "first", "--protocol", "long"),
-        *("--plugin", path, "--set", "positions=learned", "--set", "width=8", "--seeds", 1),
-        *("--device", "cpu", "--jobs", 1, "--json"),
-    )
+    learned = ("--set", "positions=learned", "--set", "width=8", "--seeds", 1)
+    done = run(*learned, model="transformer", protocol="long", plugins=[path])
     assert done.code == 0, done.err
     (file,) = results.rglob("*.json")
     record = parse_record(file.read_text(), file.name)
     assert record.test.cells.length == (70, 71, 72)
     assert record.training.stage == 5
-    host = PluginHost.load([path])
+    host = PluginHost.load([path, tiny])
     Admission(host).check(record)
     network = load_network(host, record, file.with_suffix(".safetensors"))
     assert network.embedding.position.num_embeddings == 73

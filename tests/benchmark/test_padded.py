@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from formalbench.contracts.example import Example, pad, split, stack, tensors
-from formalbench.contracts.metric import add_up
 from formalbench.contracts.task import Task, expected_shape
 from formalbench.objectives.transduce import Decode, Transduce
 from transductions import Doubled, OnlyOnes
@@ -80,18 +79,6 @@ def test_gradients_leave_padding_alone(task, parts):
     if example.scored is not None:
         assert (logits.grad[~example.scored] == 0).all()
         assert (logits.grad[example.scored] != 0).any()
-
-
-def test_metrics_add_up(task, parts):
-    example, logits = padded(task, parts)
-    for metric in task.metrics:
-        together = metric.finish(metric.measure(logits, example).double().numpy())
-        states = [metric.measure(own, tensors(e)).double().numpy() for e, own in parts]
-        alone = metric.finish(add_up(states))
-        assert together.keys() == alone.keys()
-        for name, measure in together.items():
-            assert measure.count == alone[name].count > 0
-            assert measure.total == pytest.approx(alone[name].total, rel=1e-12)
 
 
 def test_each_string_is_judged_as_alone(task, parts):

@@ -66,14 +66,6 @@ def test_seeds_as_they_are_written(text, seeds):
     assert parse_seeds(text) == seeds
 
 
-@pytest.mark.parametrize("text", ["", "a", "1.5", "1,,2", ",", "1,b"])
-def test_seeds_that_are_none(text):
-    with pytest.raises(
-        RequestError, match=r"must be a number of seeds \(5\) or a list of seeds \(3,7,11\)"
-    ):
-        parse_seeds(text)
-
-
 @pytest.mark.parametrize("seeds", [0, -1, 1001, (), (-1,), (2**31,)])
 def test_seeds_that_cannot_be(plan, seeds):
     with pytest.raises(RequestError, match="--seeds"):
@@ -100,29 +92,6 @@ def test_a_suite_brings_its_protocol(tiny, odd_models, write):
     assert [protocol.name for protocol in made.protocols] == ["tiny"]
     other = make_plan(host, RunRequest(("bag",), suite="mine", protocol="quick"))
     assert [protocol.name for protocol in other.protocols] == ["quick"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (([],), "name a model"),
-        ((["bgg"], ["first"]), "did you mean bag"),
-        ((["bag"], ["frst"]), "did you mean first"),
-        ((["rejecting"], ["first:tag"]), "rejecting does not do tag"),
-        ((["bag[widht=3]"], ["first"]), "did you mean width"),
-        ((["bag[width=0]"], ["first"]), "at least 1"),
-        ((["bag[width=3"], ["first"]), r"write name\[key=value"),
-        ((["bag"], ["parity[p=2]"]), "at most 1"),
-    ],
-)
-def test_what_cannot_be_planned(plan, arguments, said):
-    with pytest.raises(RequestError, match=said):
-        plan(*arguments)
-
-
-def test_tasks_and_a_suite_exclude_each_other(plan):
-    with pytest.raises(RequestError, match="exclude"):
-        plan(["bag"], ["first"], suite="all")
 
 
 def test_options_are_part_of_a_run(plan):
@@ -195,22 +164,6 @@ def test_texts_and_lists_are_no_sweeps(plan, write, tiny):
     request = RunRequest(("texts",), ("first",), protocol="tiny", seeds=1, settings=settings)
     (run,) = make_plan(host, request).runs
     assert run.model.options == {"words": "a,b"}
-
-
-@pytest.mark.parametrize(
-    ("setting", "said"),
-    [
-        ("width=4,wide", "a whole number"),
-        ("width=4,", "a whole number"),
-        ("width=4,0", "at least 1"),
-        ("protocol.stepz=3", "did you mean steps"),
-        ("protocol.steps=many", "steps"),
-        ("protocol.steps=45", "multiple of evaluate_every"),
-    ],
-)
-def test_values_that_cannot_be(plan, setting, said):
-    with pytest.raises(RequestError, match=said):
-        plan(["bag"], ["first"], settings=[setting], protocol="tiny")
 
 
 def test_a_protocol_that_only_tests_otherwise_trains_the_same_run(plan):
@@ -292,15 +245,6 @@ def test_a_plan_needs_no_torch(tiny, odd_models, python):
         "print('torch' in sys.modules)"
     )
     assert python("-c", code).strip() == "False"
-
-
-def test_the_command_of_a_run(plan):
-    runs = plan(["lstm"], ["parity"], settings=["width=16", "p=0.25"], seeds=2).runs
-    command = runs[-1].command
-    assert command == (
-        "formalbench run --model lstm --task parity:classify --protocol quick --seeds 2 "
-        "--set model.width=16 --set task.p=0.25"
-    )
 
 
 def test_the_command_of_a_run_repeats_it(plan):

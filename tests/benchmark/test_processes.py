@@ -103,35 +103,12 @@ def test_a_worker_that_dies_twice_takes_only_its_own_run_down(tmp_path, tiny, od
         assert heard.count("started") == heard.count("finished") == 1
 
 
-DYING_ONCE = """
-    import os
-    from pathlib import Path
-    from formalbench import ModelSpec, hookimpl
-    from torch import nn
-
-
-    class Once(nn.Module):
-        def __init__(self, task):
-            super().__init__()
-            self.embed = nn.Embedding(len(task.alphabet), task.outputs)
-
-        def forward(self, batch):
-            flag = Path("died")
-            if not flag.exists():
-                flag.touch()
-                os._exit(9)
-            return self.embed(batch.symbols).mean(1)
-
-
-    @hookimpl
-    def formalbench_models():
-        yield ModelSpec("once", 1, "for tests", Once)
-"""
+DIES_ONCE = "os.path.exists('died') or (open('died', 'x').close(), os._exit(9))"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["local", "pool"])
-def test_a_worker_that_dies_once_costs_a_try(tmp_path, tiny, write, executor):
+def test_a_worker_that_dies_once_costs_a_try(tmp_path, tiny, write, mine, executor):
     pool = write(
         "pool.py",
         """
@@ -147,7 +124,7 @@ def test_a_worker_that_dies_once_costs_a_try(tmp_path, tiny, write, executor):
             yield ExecutorSpec("pool", "the standard library's", make)
         """,
     )
-    host = PluginHost.load([tiny, write("once.py", DYING_ONCE), pool])
+    host = PluginHost.load([tiny, mine("once", called=DIES_ONCE), pool])
     request = RunRequest(("once",), ("first",), protocol="tiny", seeds=2)
     plan, store = make_plan(host, request), Store(tmp_path / "results")
     records = execute(host, plan, store, RunOptions(jobs=1, executor=executor))
@@ -175,7 +152,7 @@ def start_slow(spawn, tiny, odd_models, results):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_a_killed_session_leaves_records_and_no_workers(start_slow, results, cli, tiny, odd_models):
+def test_a_killed_session_leaves_records_and_no_workers(start_slow, results, run):
     session, workers = start_slow()
     session.kill()
     session.wait(PATIENCE)
@@ -185,10 +162,7 @@ def test_a_killed_session_leaves_records_and_no_workers(start_slow, results, cli
     assert all(record.status == "finished" for record in kept)
     before = {path: path.read_bytes() for path in results.rglob("*.json")}
     seeds = max(record.seed for record in kept) + 1
-    again = cli(
-        "run", "--model", "slow", "--task", "first", "--seeds", seeds, "--protocol", "tiny",
-        "--plugin", tiny, "--plugin", odd_models, "--device", "cpu", "--jobs", 1, "--json",
-    )  # fmt: skip
+    again = run("--json", model="slow", seeds=seeds)
     assert again.code == 0
     assert len(again.data) == seeds
     assert all(path.read_bytes() == text for path, text in before.items())
@@ -254,35 +228,11 @@ def test_a_session_killed_while_its_workers_start_leaves_none(start_slowly):
     wait_for(lambda: not any(alive(pid) for pid in workers))
 
 
-def test_what_workers_print_is_not_the_commands_output(cli, tiny, write):
-    path = write(
-        "loud.py",
-        """
-        from formalbench import ModelSpec, hookimpl
-        from torch import nn
-
-        print("loaded")
-
-        class Loud(nn.Module):
-            def __init__(self, task):
-                super().__init__()
-                self.embed = nn.Embedding(len(task.alphabet), task.outputs)
-
-            def forward(self, batch):
-                print("forward")
-                return self.embed(batch.symbols).mean(1)
-
-        @hookimpl
-        def formalbench_models():
-            yield ModelSpec("loud", 1, "for tests", Loud)
-        """,
-    )
+def test_what_workers_print_is_not_the_commands_output(run, mine):
+    plugins = [mine("loud", imported="print('loaded')", called="print('forward')")]
     for jobs in (1, 2):
-        done = cli(
-            "run", "--model", "loud", "--task", "first", "--protocol", "tiny", "--seeds", 2,
-            "--plugin", tiny, "--plugin", path, "--device", "cpu", "--jobs", jobs, "--json",
-            "--results", f"results-{jobs}",
-        )  # fmt: skip
+        results = ("--results", f"results-{jobs}")
+        done = run("--json", *results, model="loud", plugins=plugins, seeds=2, jobs=jobs)
         assert done.code == 0, done.err
         assert len(done.data) == 2  # nothing but JSON
 

@@ -22,40 +22,30 @@ from formalbench.training.run_state import LearningPoint
 
 ROOT = Path(__file__).parents[2]
 
-PLUGIN = """
-    import networkx
-    import torch
-    from torch import nn
-    from formalbench import ModelSpec, hookimpl
+NEVER = """
 
-    class Small(nn.Module):
-        def __init__(self, task):
-            import tabulate
-            super().__init__()
-            self.embed = nn.Embedding(len(task.alphabet), task.outputs)
-
-        def forward(self, batch):
-            return self.embed(batch.symbols).mean(1)
-
-    def never():
-        import wandb
-
-    @hookimpl
-    def formalbench_models():
-        yield ModelSpec("small", 1, "for tests", Small)
+def never():
+    import wandb
 """
 
 
 @pytest.fixture
-def run(cli, results, tiny):
-    def run(*arguments):
-        words = ("--task", "parity", "--protocol", "tiny", "--plugin", tiny, "--seeds", 1)
-        done = cli("run", *words, "--device", "cpu", "--quiet", "--json", *arguments)
+def run(run):
+    def record(*arguments):
+        done = run("--quiet", "--json", *arguments, task="parity", seeds=1, jobs=None)
         assert done.code == 0
         (data,) = done.data
         return Record.model_validate(data)
 
-    return run
+    return record
+
+
+@pytest.fixture
+def small(mine):
+    """Write a plugin that imports something, something when it is built, and something never."""
+    path = mine("small", imported="import networkx", built="import tabulate")
+    path.write_text(path.read_text() + NEVER)
+    return path
 
 
 def git(folder, *words):
@@ -96,8 +86,8 @@ def test_a_record_names_commit_and_source(run):
     assert set(record.environment.versions) == {"python", "formalbench", "torch", "numpy"}
 
 
-def test_a_record_names_the_packages_that_a_plugin_imported(run, write):
-    record = run("--model", "small", "--plugin", write("small.py", PLUGIN))
+def test_a_record_names_the_packages_that_a_plugin_imported(run, small):
+    record = run("--model", "small", "--plugin", small)
     others = record.environment.versions.keys() - {"python", "formalbench", "torch", "numpy"}
     assert others == {"networkx", "tabulate"}
 
@@ -134,9 +124,10 @@ def test_a_module_that_is_imported_later_counts_from_then_on(imported):
     assert packages_of([part]).keys() >= {"networkx", "tabulate", "PyYAML"}
 
 
-def test_a_plugin_that_changes_has_another_source(run, write):
-    first = run("--model", "small", "--plugin", write("small.py", PLUGIN))
-    second = run("--model", "small", "--plugin", write("small.py", f"{PLUGIN}\n    # more\n"))
+def test_a_plugin_that_changes_has_another_source(run, small):
+    first = run("--model", "small", "--plugin", small)
+    small.write_text(f"{small.read_text()}\n# more\n")
+    second = run("--model", "small", "--plugin", small)
     assert first.environment.source != second.environment.source
 
 

@@ -8,7 +8,6 @@ from formalbench.contracts.example import Batch
 from formalbench.contracts.network import ParameterGroup, Traceable, Traits, traits_of
 from formalbench.readout import Readout, read_out
 from torch import nn
-from torch.func import functional_call, stack_module_state
 
 WIDTH = 6
 
@@ -83,22 +82,6 @@ def test_what_stands_for_the_empty_string_is_learned(host, name):
     built, _ = network(host, name)
     built(Batch(strings(3, 0))).square().sum().backward()
     assert built.empty.grad.abs().max() > 0
-
-
-@pytest.mark.parametrize("name", ["parity", "parity:tag", "parity:next-symbols"])
-@pytest.mark.parametrize("padded", [False, True])
-def test_a_cohort_equals_its_runs(host, name, padded):
-    networks = [network(host, name, seed=seed)[0].double() for seed in range(3)]
-    stacked, buffers = stack_module_state(networks)
-    lengths = torch.tensor([6, 2, 0, 4]) if padded else None
-    batch = Batch(strings(4, 6), lengths)
-
-    def run(parameters, buffers):
-        return functional_call(networks[0], (parameters, buffers), (batch,))
-
-    together = torch.vmap(run)(stacked, buffers)
-    for logits, one in zip(together, networks, strict=True):
-        torch.testing.assert_close(logits, one(batch), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])

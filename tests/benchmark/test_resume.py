@@ -6,12 +6,12 @@ import time
 from dataclasses import dataclass, field, replace
 
 import pytest
+import small_training
 import torch
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.protocol import Capping, Decay, Protocol
 from formalbench.training import run_state
 from formalbench.training.gradients import OneByOne, Together
-from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import (
     Checkpoint,
     Checkpointer,
@@ -20,7 +20,7 @@ from formalbench.training.run_state import (
     RunState,
     saved_cohorts,
 )
-from formalbench.training.trainer import Cohort, _CohortTraining, train_cohort
+from formalbench.training.trainer import _CohortTraining, train_cohort
 
 PROTOCOL = Protocol.model_validate(
     {
@@ -57,17 +57,9 @@ def cohort(
     host, checkpointer, *, program=Together, report=lambda progress: None, protocol=PROTOCOL
 ):
     task = host.task("parity")
-
-    def choose(networks, task, device):
-        return program(networks, task)
-
-    def build():
-        return host.network("rnn", task, {"width": 8})
-
     members = [Member(rate, seed, report) for rate, seed in RUNS]
-    recipe = make_recipe(host, protocol)
-    device = torch.device("cpu")
-    return Cohort(build, task, protocol, members, device, recipe, choose, checkpointer)
+    build = lambda: host.network("rnn", task, {"width": 8})  # noqa: E731
+    return small_training.cohort(host, task, protocol, members, build, program, checkpointer)
 
 
 def numbers(trained):

@@ -1,6 +1,5 @@
 """Samplers and penalties of plugins: what they change of a training, and what is refused."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -13,23 +12,15 @@ from formalbench.training import trainer
 from formalbench.training.gradients import ManyTogether, OneByOne, Together
 from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
-from formalbench.training.trainer import Cohort, train_cohort
-from small_training import CPU, protocol
+from formalbench.training.trainer import train_cohort
+from small_training import Sum, cohort, protocol
 from torch import nn
 
 
-class Sum(nn.Module):
-    """Reads the sum of embeddings, and can be looked into."""
+class Seen(Sum):
+    """It can be looked into."""
 
     traits = Traits()
-
-    def __init__(self, task):
-        super().__init__()
-        self.embed = nn.Embedding(len(task.alphabet), 8)
-        self.read = nn.Linear(8, task.outputs)
-
-    def forward(self, batch):
-        return self.read(self.embed(batch.symbols).sum(1).tanh())
 
     def trace(self, batch):
         return {"state": self.embed(batch.symbols).sum(1).tanh()}
@@ -44,13 +35,8 @@ def train(host):
     task = host.task("first")
 
     def run(used, members=ONE, program=OneByOne, **parts):
-        recipe = dataclasses.replace(make_recipe(host, used), **parts)
-
-        def choose(networks, task, device):
-            return program(networks, task)
-
         return train_cohort(
-            Cohort(lambda: Sum(task).double(), task, used, members, CPU, recipe, choose)
+            cohort(host, task, used, members, lambda: Seen(task).double(), program, **parts)
         )
 
     return run
@@ -171,7 +157,7 @@ def test_a_step_with_penalties_is_that_of_autograd(host):
     """Gradients of all that a penalty can see, by the same formula in plain torch."""
     task = host.task("first")
     torch.manual_seed(0)
-    network = Sum(task).double()
+    network = Seen(task).double()
     example = task.sample(task.stream("train", "penalty"), 5, 8).map(torch.from_numpy)
     for program in (OneByOne([network], task), Together([network], task)):
         (l1,) = make_recipe(host, protocol(penalties={"l1": 0.02})).penalties
@@ -234,14 +220,11 @@ def formalbench_penalties():
 
 
 @pytest.fixture
-def run(cli, tiny, odd_models, write):
-    def call(*arguments, model="bag"):
-        return cli(
-            "run", "--model", model, "--task", "first", "--protocol", "tiny", "--device", "cpu",
-            "--jobs", 1, "--plugin", tiny, "--plugin", odd_models, "--seeds", 1,
-            "--plugin", write("long_first.py", PLUGIN), "--json",
-            *(part for text in arguments for part in ("--set", f"protocol.{text}")),
-        )  # fmt: skip
+def run(run, write):
+    def call(*arguments, **options):
+        sets = [word for text in arguments for word in ("--set", f"protocol.{text}")]
+        plugins = [write("long_first.py", PLUGIN)]
+        return run("--json", *sets, plugins=plugins, seeds=1, **options)
 
     return call
 

@@ -1,11 +1,9 @@
 """Test sets on disk: drawn once, and never believed without their fingerprint."""
 
 import dataclasses
-import os
 
 import numpy as np
 import pytest
-from formalbench import cache
 from formalbench.cache import cache_folder
 from formalbench.contracts.protocol import Protocol
 from formalbench.evaluation import cells
@@ -105,26 +103,3 @@ def test_a_damaged_file_is_drawn_again(host, drawn, damage):
     assert len(drawn) == 2
     assert again.fingerprint == whole.fingerprint
     assert file.read_bytes() == contents
-
-
-def test_the_files_not_used_for_longest_go_first(host, monkeypatch):
-    names = ("parity", "first", "even-pairs")
-    for age, name in enumerate(names):
-        saved_test_set(host.task(name), "", SMALL)
-        (new,) = [file for file in files() if file.stat().st_mtime > 1e9]
-        os.utime(new, (age, age))
-    saved_test_set(host.task("parity"), "", SMALL)  # used again just now
-    monkeypatch.setattr(cache, "MAX_BYTES", 3 * files()[0].stat().st_size + 1000)
-    saved_test_set(host.task("d2"), "", SMALL)
-    heard = []
-    monkeypatch.setattr(cells, "test_set", lambda *a: heard.append(1) or draw_test_set(*a))
-    saved_test_set(host.task("parity"), "", SMALL)
-    assert not heard
-    saved_test_set(host.task("first"), "", SMALL)
-    assert heard
-
-
-def test_a_folder_that_cannot_be_written_costs_time_only(host, tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "file" / "cache"))
-    assert saved_test_set(host.task("parity"), "", SMALL).cells

@@ -175,6 +175,10 @@ def test_a_suite_has_a_report_for_each_task(write, few):
         (lambda ids: np.full((len(ids), 2), np.nan), "not finite: no score was computed"),
         (3, "predict is int, which cannot be called"),
         (Counts, "Counts() takes no task argument: expected Counts(task)"),
+        *(
+            (lambda ids, answer=answer: answer, "did not return an array of numbers")
+            for answer in ([[1], [1, 0]], [1j], [object()])
+        ),
     ],
 )
 def test_answers_that_are_none(load, predict, said):
@@ -324,12 +328,12 @@ def test_answers_within_which_something_is_no_symbol(load, tmp_path, name, odd):
         score_file(handle, answers(tmp_path / "given.jsonl", rows))
 
 
-def test_a_line_of_answers_may_hold_a_line_separator(load, tmp_path):
+def test_a_file_of_answers_may_have_a_byte_order_mark_and_line_separators_in_it(load, tmp_path):
     handle = load("parity")
     rows = [{"id": row["id"], "answer": row["target"]} for row in exported(handle, targets=True)]
     rows[0]["note"] = "a\u2028b\x85"
-    lines = [json.dumps(row, ensure_ascii=False) for row in rows]
-    (tmp_path / "given.jsonl").write_text("\r\n".join(lines), encoding="utf-8")
+    lines = "\r\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    (tmp_path / "given.jsonl").write_text(lines, encoding="utf-8-sig")
     assert score_file(handle, tmp_path / "given.jsonl").accuracy == 1.0
 
 
@@ -361,14 +365,6 @@ def test_a_length_is_reached_if_every_part_of_it_is(load):
     other = Report(record, [0.5] * len(cells.length), None)
     assert not other.extrapolated
     assert other.horizon == report.record.test.cells.length[-2]
-
-
-def test_a_file_of_answers_may_begin_with_a_byte_order_mark(load, tmp_path):
-    handle = load("parity")
-    rows = [{"id": row["id"], "answer": row["target"]} for row in exported(handle, targets=True)]
-    lines = "\n".join(json.dumps(row) for row in rows)
-    (tmp_path / "given.jsonl").write_text(lines, encoding="utf-8-sig")
-    assert score_file(handle, tmp_path / "given.jsonl").accuracy == 1.0
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "hf", "lm-eval"])
@@ -495,12 +491,6 @@ def test_runs_that_do_not_exist(runs, asked, said):
     with pytest.raises(fb.RequestError) as refused:
         fb.trained(*asked, results=folder, plugins=plugins)
     assert said in str(refused.value)
-
-
-@pytest.mark.parametrize("answer", [[[1], [1, 0]], [1j], [object()]])
-def test_what_is_no_array_of_numbers_is_refused(load, answer):
-    with pytest.raises(fb.RequestError, match="did not return an array of numbers"):
-        fb.evaluate(lambda ids: answer, load("parity"))
 
 
 def test_a_frozen_part_of_a_module_stays_frozen(load):

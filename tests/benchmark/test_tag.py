@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from formalbench.contracts.example import Example
@@ -47,28 +46,3 @@ def test_the_first_wrong_label_tells(host):
     part = example._replace(scored=torch.tensor([[True, False, True]]))
     assert task.objective.telling(logits, part, task.primary) == -4.0
     assert task.objective.margin(logits, part, task.primary).item() == 1.0
-
-
-def test_labels_are_held_against_the_oracle(host):
-    task = host.task("tomita-3:tag")
-    example = task.sample(task.stream("oracle"), 7, 20)
-    assert task.objective.contradicts(task.source, example) is None
-    example.targets[5, 3] ^= 1
-    assert task.objective.contradicts(task.source, example) == 5
-
-
-def test_targets_are_the_classes_of_prefixes(host):
-    task = host.task("parity:tag")
-    assert task.layout == "each"
-    assert task.outputs == 2
-    assert task.objective.show(task.source, _ids("0110")) == "0 1 0 0"
-    assert task.objective.show(task.source, _ids("")) == ""
-
-
-def test_there_is_nothing_to_tag_in_the_empty_string(host):
-    task = host.task("parity:tag")
-    assert task.lengths(0, 3) == [1, 2, 3]
-
-
-def _ids(text):
-    return np.array([int(symbol) for symbol in text], dtype=np.int64)

@@ -89,14 +89,6 @@ def test_training_batches_are_those_of_a_run_of_that_seed(host, name):
         assert np.array_equal(examples.targets[0], targets)
 
 
-def test_lengths_are_uniform_over_the_split():
-    lengths = [s.shape[1] for s, _ in islice(fb.load("parity").batches(batch=1), 2000)]
-    counts = np.bincount(lengths, minlength=41)[1:]
-    assert counts.sum() == 2000
-    assert counts.min() > 20  # of 50 each
-    assert counts.max() < 90
-
-
 def test_fixed_batches_have_each_string_once():
     task = fb.load("parity")
     held = task.test_set("validation")

@@ -94,17 +94,6 @@ def test_a_theorem_about_languages_by_name_is_about_no_others():
     )
 
 
-(COUNTING,) = (theorem for theorem in theorems() if theorem.name == "counting")
-
-
-@pytest.mark.parametrize("language", COUNTING.languages)
-def test_counters_decide_languages_that_no_finite_automaton_does(cli, language):
-    shown = cli("show", "task", language, "--json").data
-    assert shown["theory"]["level"] == "counter"
-    said = {theorem["name"]: theorem["verdict"] for theorem in shown["theorems"]}
-    assert (said["counting"], said["gru-finite-precision"]) == ("can", "cannot")
-
-
 def test_what_a_network_must_be_without():
     blind = Traits(mechanisms=("softmax-attention", "no-positions"))
     verdict, theorem = predict(blind, Theory.least("r-trivial"), "first")
@@ -267,29 +256,8 @@ def test_each_theorem_has_conditions_and_a_source():
         Theorem(name="x", mechanisms=frozenset(), conditions="", source="", at_least="starfree")
 
 
-def test_what_is_shown(cli):
-    shown = cli("show", "task", "even-pairs", "--json").data["theorems"]
-    said = {theorem["name"]: theorem["verdict"] for theorem in shown}
-    assert (said["non-negative-gates"], said["c-rasp-experiments"]) == ("can", "can")
-    assert said["c-rasp-experiments-end-marker"] == "cannot"
-    told = cli("show", "task", "even-pairs").out
-    kind = "theorem  end-marker + future-masked + no-positions + softmax-attention, without "
-    assert f"{kind}no-begin-symbol: cannot (experiment: " in told
-    (elman,) = (theorem for theorem in shown if theorem["name"] == "elman-finite-precision")
-    assert elman["size"] == {"width": 10}
-    assert "theorem  elman-recurrence: can at width 10 (" in told
-    of_model = cli("show", "model", "gru", "--json").data
-    assert [theorem["name"] for theorem in of_model["theorems"]] == ["gru-finite-precision"]
-    assert of_model["traits"]["mechanisms"] == ["gru-recurrence"]
-
-
 @pytest.mark.parametrize("options", ["[p=0.5]", ":tag[p=0.3]"])
 def test_theorems_about_a_language_by_name_are_shown_whatever_its_options(cli, options):
     plain = cli("show", "task", "parity", "--json").data["theorems"]
     assert any("parity" in theorem.get("languages", ()) for theorem in plain)
     assert cli("show", "task", f"parity{options}", "--json").data["theorems"] == plain
-
-
-def test_nothing_is_shown_of_functions_from_strings_to_strings(cli):
-    assert cli("show", "task", "reverse-string", "--json").data["theorems"] == []
-    assert "theorem  " not in cli("show", "task", "reverse-string").out

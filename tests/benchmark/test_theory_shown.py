@@ -5,62 +5,23 @@ import sys
 
 import pytest
 
-KEYS = {"finite", "r_trivial", "c_rasp", "c_rasp_last", "star_free", "solvable"}
-KEYS |= {"context_free", "level", "note", "class"}
-
 LAST_B = "name: last-b\nalphabet: ab\nregex: (a|b)*b\n"
 
 MORE_ONES = """
-    from formalbench import Language, TaskSpec, Theory, hookimpl
-
-    class MoreOnes(Language):
-        alphabet = ("0", "1")
-
-        def sample(self, stream, length, count):
-            return stream.integers(2, (count, length))
-
-        def classify(self, strings):
-            return (2 * strings.sum(1) > strings.shape[1]).astype(int)
-
-        def oracle(self, string):
-            return int(2 * sum(string) > len(string))
+    from formalbench import TaskSpec, Theory, hookimpl
 
     @hookimpl
     def formalbench_tasks():
+        some = "formalbench_tasks.languages.modular_arithmetic:ModularArithmetic"
         theory = Theory.least("counter", "Fischer 1968")
-        yield TaskSpec("more-ones", 1, "m", MoreOnes, theory=theory)
-        yield TaskSpec("unsaid", 1, "m", MoreOnes)
+        yield TaskSpec("more-ones", 1, "m", some, theory=theory)
+        yield TaskSpec("unsaid", 1, "m", some)
 """
 
 
 def row(cli, name, *arguments):
     rows = {row["name"]: row for row in cli("list", "tasks", "--json", *arguments).data}
     return rows[name]
-
-
-def test_of_a_built_in_language(cli):
-    shown = cli("show", "task", "even-pairs", "--json").data["theory"]
-    assert shown == row(cli, "even-pairs")["theory"]
-    assert set(shown) == KEYS
-    assert (shown["level"], shown["class"]) == ("regular", "c-rasp-last")
-    assert (shown["star_free"], shown["c_rasp_last"], shown["c_rasp"]) == (True, True, False)
-    lines = [line.split(maxsplit=1) for line in cli("show", "task", "even-pairs").lines]
-    assert ["theory", "c-rasp-last; not finite, r-trivial, c-rasp"] in lines
-
-
-@pytest.mark.parametrize(
-    ("name", "found", "source"),
-    [("dyck-1", "counter", "Fischer et al. (1968)"), ("dyck-2", "context-free", "1963")],
-)
-def test_members_of_a_family_say_what_they_are(cli, name, found, source):
-    theory = cli("show", "task", name, "--json").data["theory"]
-    assert (theory["level"], theory["class"], theory["star_free"]) == (found, found, None)
-    assert source in theory["note"]
-
-
-def test_of_a_bounded_dyck_language_too_large_for_an_automaton(cli):
-    assert cli("show", "task", "dyck-8-10", "--json").data["theory"]["class"] == "c-rasp"
-    assert cli("show", "task", "dyck-2-3", "--json").data["theory"]["class"] == "c-rasp"
 
 
 def test_a_users_language_is_worked_out_once(cli, write, monkeypatch):
@@ -95,13 +56,6 @@ def test_what_a_plugin_states(cli, write):
     assert (theory["level"], theory["note"]) == ("counter", "Fischer 1968")
     assert "counter (Fischer 1968)" in cli("show", "task", "more-ones", "--plugin", path).out
     assert cli("show", "task", "unsaid", "--json", "--plugin", path).data["theory"] is None
-
-
-def test_c_rasp_is_said_of_languages_that_are_not_regular(cli):
-    assert "  counter; in C-RASP; context-free (" in cli("show", "task", "anbn").out
-    assert "  counter; in C-RASP; not context-free (" in cli("show", "task", "anbncn").out
-    theory = row(cli, "unmarked-copy")["theory"]
-    assert (theory["class"], theory["c_rasp"]) == ("context-sensitive", False)
 
 
 def test_tasks_in_a_class(cli, write):

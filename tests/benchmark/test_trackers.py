@@ -47,19 +47,15 @@ MINE = """
 
 
 @pytest.fixture
-def run(cli, tiny, odd_models, write):
+def run(run, write):
     """Run a request with the tracker `mine`, a part of which fails."""
 
-    def run(*arguments, failing=""):
+    def tracked(*arguments, failing=""):
         Path("heard.txt").unlink(missing_ok=True)
-        write("mine.py", MINE.format(failing=failing))
-        return cli(
-            *("run", "--model", "bag", "--task", "first", "--protocol", "tiny", "--seeds", 1),
-            *("--device", "cpu", "--plugin", tiny, "--plugin", odd_models),
-            *("--plugin", "mine.py", "--quiet", *arguments),
-        )
+        path = write("mine.py", MINE.format(failing=failing))
+        return run("--quiet", *arguments, plugins=[path], seeds=1, jobs=None)
 
-    return run
+    return tracked
 
 
 def heard():

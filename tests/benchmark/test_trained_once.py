@@ -33,18 +33,15 @@ def trained(monkeypatch):
 
 
 @pytest.fixture
-def run(cli, tiny, odd_models):
+def run(run):
     """Run a request in this process, and return its records."""
 
-    def run(*arguments, protocol="tiny", model="bag"):
-        done = cli(
-            "run", "--model", model, "--task", "first", "--protocol", protocol, "--device", "cpu",
-            "--jobs", 1, "--plugin", tiny, "--plugin", odd_models, *arguments, "--json",
-        )  # fmt: skip
+    def records(*arguments, **options):
+        done = run(*arguments, "--json", **options)
         assert done.code == 0, done.err
         return done.data
 
-    return run
+    return records
 
 
 def test_more_seeds_train_the_new_ones(run, trained, results):
@@ -117,14 +114,6 @@ def test_other_code_of_a_metric_tests_again(run, trained, write):
     assert plain.get("code") is None
 
 
-def test_more_rates_train_the_new_ones(run, trained):
-    run("--seeds", 1)
-    trained()
-    rows = run("--seeds", 1, "--set", "protocol.learning_rates=0.01,0.02")
-    assert [row["learning_rate"] for row in rows] == [0.01, 0.02]
-    assert trained() == [0]
-
-
 def test_a_protocol_that_tests_otherwise_tests_what_is_kept(run, trained, write, results):
     first = run()
     assert trained() == [0, 1]
@@ -163,15 +152,6 @@ def test_what_set_changes_of_the_test_tests_what_is_kept(run, trained):
     ]  # fmt: skip
     run("--set", "protocol.steps=60")
     assert trained() == [0, 1]
-
-
-def test_a_test_of_another_protocols_name_has_records_of_its_own(run, trained, write):
-    run()
-    trained()
-    path = write("same.yaml", "name: same\nversion: 1\nextends: tiny\n")
-    rows = run("--plugin", path, protocol="same")
-    assert trained() == []
-    assert [row["protocol"]["name"] for row in rows] == ["same", "same"]
 
 
 def test_one_that_is_watched_is_trained_again(run, trained, write):
@@ -235,3 +215,11 @@ def test_protocols_that_test_a_run_alike_have_a_record_each(run, trained, write)
     again = run("--seeds", 1, "--set", "protocol.seeds=2,3")
     assert trained() == []
     assert again == rows
+
+
+def test_a_protocol_of_another_version_is_tested_again(run, trained, write):
+    text = "name: same\nversion: {}\nextends: tiny\nseeds: 1\n"
+    for version, seeds in ((1, [0]), (2, [])):
+        path = write("same.yaml", text.format(version))
+        (row,) = run("--plugin", path, protocol="same")
+        assert (row["protocol"]["version"], trained()) == (version, seeds)

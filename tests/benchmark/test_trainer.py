@@ -9,28 +9,16 @@ from formalbench.contracts.network import Traits
 from formalbench.contracts.source import Stream
 from formalbench.contracts.task import Task
 from formalbench.evaluation.evaluate import CellScore
-from formalbench.training import trainer
+from formalbench.training import trainer, validation
 from formalbench.training import validation as training_validation
 from formalbench.training.curriculum import Regime
 from formalbench.training.gradients import OneByOne, Together
 from formalbench.training.parameters import numbers_of_steps
 from formalbench.training.resolved_protocol import make_recipe
-from formalbench.training.run_state import LearningPoint, Member, RunState
-from formalbench.training.trainer import Cohort, train_cohort
-from small_training import CPU, protocol
+from formalbench.training.run_state import Checkpoint, LearningPoint, Member, RunState
+from formalbench.training.trainer import train_cohort
+from small_training import CPU, Sum, cohort, protocol
 from torch import nn
-
-
-class Sum(nn.Module):
-    """Reads the sum of embeddings: small, quick, and it can learn something."""
-
-    def __init__(self, task):
-        super().__init__()
-        self.embed = nn.Embedding(len(task.alphabet), 8)
-        self.read = nn.Linear(8, task.outputs)
-
-    def forward(self, batch):
-        return self.read(self.embed(batch.symbols).sum(1).tanh())
 
 
 class Knowing(nn.Module):
@@ -59,20 +47,10 @@ def task(host):
 
 
 @pytest.fixture
-def cohort(host, task):
-    def make(used, members, network=Sum, program=None):
-        chosen = {} if program is None else {"program": lambda made, task, _: program(made, task)}
-        recipe = make_recipe(host, used)
-        asked = used.apply(task)
-        return Cohort(lambda: network(task), asked, used, members, CPU, recipe, **chosen)
-
-    return make
-
-
-@pytest.fixture
-def train(cohort):
+def train(host, task):
     def run(used, *members, network=Sum, program=None):
-        return train_cohort(cohort(used, members or (Member(0.01, 0),), network, program))
+        asked, members = used.apply(task), members or (Member(0.01, 0),)
+        return train_cohort(cohort(host, asked, used, members, lambda: network(task), program))
 
     return run
 
@@ -98,11 +76,6 @@ def test_the_rate_falls_linearly_to_its_final_share(train, rates):
     assert rates[20:] == pytest.approx(falling)
     assert rates[-1] == pytest.approx(0.01 * 0.1)
     assert (done.ended, done.steps, done.strings, done.status) == ("budget", 40, 320, "finished")
-
-
-def test_a_decay_over_the_whole_budget(train, rates):
-    train(protocol(decay={"steps": 40, "final": 0.0, "mastered": 0.0}))
-    assert rates == pytest.approx([0.01 * (1 - step / 40) for step in range(1, 41)], abs=1e-8)
 
 
 def test_mastery_begins_the_decay_early(train, rates):
@@ -177,12 +150,6 @@ def test_a_training_error_that_rose_again_before_the_validation_counts(train):
     assert ended(until=20) == ("budget", 100)
 
 
-def test_mastered_0_disables_mastery(train):
-    used = protocol(decay={"steps": 20, "mastered": 0.0}, curriculum={"kind": "uniform"})
-    (done,) = train(used, Member(1e-9, 0), network=Knowing)  # no error from the start
-    assert (done.ended, done.steps) == ("budget", 40)
-
-
 PATIENCE = {"after": 60, "steps": 40, "gain": 0.1}
 
 
@@ -238,14 +205,6 @@ def test_patience_counts_the_validations_that_asked_something(host, accuracies, 
     assert run.ended == ended
 
 
-def test_a_run_that_masters_its_lengths_or_comes_to_its_budget_is_not_capped(train):
-    changes = {"curriculum": {"kind": "uniform"}, "patience": {"after": 40, "steps": 40}}
-    (done,) = train(protocol(steps=200, **changes), Member(1e-9, 0), network=Knowing)
-    assert (done.ended, done.steps) == ("mastered", 30)
-    (done,) = train(protocol(steps=60, **changes), Member(1e-9, 0), network=Stuck)
-    assert (done.ended, done.steps) == ("budget", 60)
-
-
 @pytest.mark.parametrize(("share", "decay"), [(None, 40), (0.25, 10), (0.5, 20), (9.0, 40)])
 def test_the_decay_after_mastery_is_a_share_of_the_steps_before(train, rates, share, decay):
     """The run masters its lengths in 35 steps, as of the evaluation after 40."""
@@ -267,17 +226,40 @@ def test_the_decay_after_mastery_is_a_share_of_the_steps_before(train, rates, sh
     assert len(rates) == 40 + decay
 
 
-def test_the_decay_at_the_end_of_the_budget_is_whole(train):
-    used = protocol(decay={"steps": 20, "mastered": 0.0, "share": 0.1}, steps=100)
-    (done,) = train(used, Member(1e-9, 0), network=Stuck)
-    assert (done.ended, done.steps) == ("budget", 100)
-
-
 class Stuck(Knowing):
     """Is always wrong."""
 
     def forward(self, batch):
         return -super().forward(batch)
+
+
+UNIFORM = {"curriculum": {"kind": "uniform"}}
+PATIENT = UNIFORM | {"patience": {"after": 40, "steps": 40}}
+
+
+@pytest.mark.parametrize(
+    ("network", "change", "ended", "steps"),
+    [
+        # without an error from the start, and mastery is switched off
+        (Knowing, UNIFORM | {"decay": {"steps": 20, "mastered": 0.0}}, "budget", 40),
+        # at the end of the budget the decay is whole, whatever its share
+        (
+            Stuck,
+            {"decay": {"steps": 20, "mastered": 0.0, "share": 0.1}, "steps": 100},
+            "budget",
+            100,
+        ),
+        # what masters its lengths or comes to its budget is not capped
+        (Knowing, PATIENT | {"steps": 200}, "mastered", 30),
+        (Stuck, PATIENT | {"steps": 60}, "budget", 60),
+        # what diverges in the decay has not come to the end of training
+        (Failing, {"decay": {"steps": 30, "final": 0.02, "mastered": 0.0}}, "stopped", 20),
+    ],
+)
+def test_how_a_run_ends(train, network, change, ended, steps):
+    (done,) = train(protocol(**change), Member(1e-9, 0), network=network)
+    assert (done.ended, done.steps) == (ended, steps)
+    assert (done.status == "diverged") == (network is Failing)
 
 
 @pytest.fixture
@@ -476,12 +458,6 @@ def test_a_loss_that_is_no_number_is_a_divergence(train):
     assert not math.isnan(done.best.measures["cross-entropy"].mean)
 
 
-def test_a_divergence_in_the_decay_has_not_come_to_the_end_of_training(train):
-    late = protocol(decay={"steps": 30, "final": 0.02, "mastered": 0.0})
-    (done,) = train(late, Member(0.01, 0), network=Failing)
-    assert (done.status, done.ended, done.steps) == ("diverged", "stopped", 20)
-
-
 def test_a_time_limit_ends_a_run_at_an_evaluation(train):
     (done,) = train(protocol(time_limit=1e-9))
     assert (done.status, done.ended, done.steps) == ("timeout", "stopped", 10)
@@ -500,21 +476,6 @@ def test_dropout_is_on_in_training_and_off_in_validation(train):
     train(protocol(), network=Watching)
     # 40 steps, and 3 validation cells after every 10
     assert modes == ([True] * 10 + [False] * 3) * 4
-
-
-def test_progress_tells_the_loss_and_the_latest_validation(train):
-    heard = []
-    train(
-        protocol(validation={"every": 20, "lengths": 3, "strings": 8}),
-        Member(0.01, 0, heard.append),
-    )
-    training = {"train/loss", "train/error", "train/tokens-per-second"}
-    measured = ("accuracy", "cross-entropy", "mutual-information")
-    validation = {f"validation/{name}" for name in measured}
-    assert [set(p.metrics) for p in heard] == [training] + [training | validation] * 3
-    assert all(0.0 < p.metrics["train/loss"] < 2.0 for p in heard)
-    assert all(0.0 < p.metrics["train/tokens-per-second"] < math.inf for p in heard)
-    assert heard[1].metrics["validation/accuracy"] == heard[2].metrics["validation/accuracy"]
 
 
 def test_batches_accumulate_to_one_step(train, monkeypatch):
@@ -554,3 +515,42 @@ def test_a_plateau_lowers_the_rate_of_a_run(train, rates):
     )
     assert rates[::10] == pytest.approx([0.01, 0.01, 0.001, 0.0001])
     assert done.status == "finished"
+
+
+# Which checkpoint of a run is preferred to which.
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "better"),
+    [
+        ((0.5, -0.9), None, True),
+        ((0.6, -0.9), (0.5, -0.1), True),
+        ((0.5, -0.1), (0.6, -0.9), False),
+        ((0.5, -0.1), (0.5, -0.2), True),
+        ((0.5, -0.2), (0.5, -0.2), False),  # of equals the earlier one stays
+    ],
+)
+def test_what_is_preferred_is_selected(new, old, better):
+    made = [None if p is None else Checkpoint(1, 10, {}, p, torch.zeros(0)) for p in (new, old)]
+    assert made[0].better_than(made[1]) is better
+
+
+def test_what_cannot_be_told_is_preferred_to_nothing_else(host, monkeypatch):
+    used, task = protocol(), host.task("first")
+
+    def preference(nan):
+        measures = {"accuracy": Measure(0, 0 if nan else 10), "cross-entropy": Measure(5, 10)}
+        scores = [CellScore(1, 1, 10, measures)]
+        monkeypatch.setattr(validation, "evaluate", lambda *_, **__: scores)
+        return validation.Validator(task, used, CPU).score(nn.Identity(), 1, torch.zeros(1))
+
+    assert not preference(nan=True).better_than(preference(nan=False))
+    assert preference(nan=False).better_than(preference(nan=True))
+
+
+def test_cells_count_the_same_where_a_checkpoint_is_chosen():
+    few = CellScore(1, 1, 2, {"a": Measure(1, 2), "b": Measure(1, 4)})
+    many = CellScore(9, 9, 2, {"a": Measure(2, 2), "b": Measure(90, 100)})
+    found = validation.each_cell_alike([few, many])
+    assert found["a"] == Measure(3, 4)
+    assert found["b"].mean == pytest.approx((0.25 + 0.9) / 2)

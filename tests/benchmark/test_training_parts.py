@@ -5,7 +5,7 @@ import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Example, tensors
 from formalbench.contracts.protocol import Protocol
-from formalbench.device import check_precision, forward_in, multiplying
+from formalbench.device import check_precision, forward_in, multiplying, own_numerics
 from formalbench.training import step as training_step
 from formalbench.training import trainer
 from formalbench.training.configs import AdamConfig
@@ -208,6 +208,24 @@ def test_tf32_needs_a_gpu():
         check_precision(protocol(precision="tf32"), "cpu")
     check_precision(protocol(precision="tf32"), "cuda:0")
     check_precision(protocol(precision="bf16"), "cpu")
+
+
+def test_defaults_are_torchs_inside_and_the_callers_after(monkeypatch):
+    def fails():
+        raise AttributeError("as it does before torch 2.9, once the default was None")
+
+    monkeypatch.setattr(torch, "get_default_device", fails)
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_device("meta")
+    with own_numerics():
+        made = torch.ones(1)
+        assert (made.dtype, made.device.type) == (torch.float32, "cpu")
+    made = torch.ones(1)
+    assert (made.dtype, made.device.type) == (torch.float64, "meta")
+    torch.set_default_device(None)
+    with own_numerics(), own_numerics():
+        assert torch.ones(1).device.type == "cpu"
+    assert torch.ones(1).device.type == "cpu"
 
 
 @pytest.mark.parametrize(("free", "expected"), [(10_000, 3), (410, 2), (100, 1), (0, 1)])

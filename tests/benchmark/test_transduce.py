@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.example import Batch, tensors
+from formalbench.contracts.example import Batch
 from formalbench.contracts.network import Traits
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.task import Task
-from formalbench.evaluation.cells import Cell, TestSet, saved_test_set, validation_set
+from formalbench.evaluation.cells import Cell, TestSet, saved_test_set
 from formalbench.evaluation.evaluate import decode, evaluate
 from formalbench.objectives.transduce import Decode, Transduce
 from torch import nn
@@ -135,13 +135,6 @@ def test_accuracies_of_symbols_and_strings_side_by_side():
         assert [score.measures["cross-entropy"].count for score in scores] == [40, 80]
 
 
-def test_how_much_of_each_string_is_right():
-    example = tensors(REVERSED.examples(strings([1, 0, 0, 1], [0, 1, 1, 0])))
-    logits = Reverser(True)(example.batch)
-    right = REVERSED.objective.right(logits, example, REVERSED.primary)
-    assert right.tolist() == [0.75, 0.75]
-
-
 # Step by step.
 
 
@@ -216,13 +209,3 @@ def test_padded_strings_are_decoded_as_alone():
     alone = evaluate(CountsOnes(1), SHORTER, TestSet((Cell(3, 7, tuple(parts)),)), CPU)
     padded = TestSet((Cell(3, 7, (pad(parts, SHORTER.layout),)),))
     assert evaluate(CountsOnes(1), SHORTER, padded, CPU) == alone
-
-
-def test_validation_of_a_function():
-    protocol = Protocol.model_validate({"name": "p", "version": 1})
-    drawn = validation_set(SHORTER, protocol)
-    assert len(drawn.cells) == 16
-    (first,) = drawn.cells[0].examples
-    assert first.inputs.shape == (64, 1)
-    again = validation_set(SHORTER, protocol)
-    assert again.fingerprint == drawn.fingerprint

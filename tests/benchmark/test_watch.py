@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
+import small_training
 import torch
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Curve, History, Record, parse_record
-from formalbench.contracts.source import Transduction
 from formalbench.contracts.specs import Splits
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.evaluation.cells import validation_set, watch_set
 from formalbench.evaluation.evaluate import evaluate
 from formalbench.training.gradients import OneByOne, Together
-from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
-from formalbench.training.trainer import Cohort, train_cohort
+from formalbench.training.trainer import train_cohort
 from formalbench.training.validation import MAX_NUMBERS
 from pydantic import ValidationError
+from transductions import Reversed
 
 SHORT = {
     "name": "watched", "version": 1, "batch": 4, "steps": 60, "evaluate_every": 10,
@@ -31,18 +30,12 @@ WATCHED = SHORT | {"watch": WATCH}
 MEMBERS = [Member(0.01, 0), Member(0.01, 1), Member(0.003, 0)]
 
 
-def cohort(host, protocol=WATCHED, members=MEMBERS, program=Together, checkpointer=None):
+def cohort(host, protocol=WATCHED, members=MEMBERS, program=Together):
     protocol = Protocol.model_validate(protocol)
     task = protocol.apply(host.task("first"))
-
-    def build():
-        return host.network("transformer", task, {"width": 8, "heads": 2, "causal": True})
-
-    def choose(networks, task, device):
-        return program(networks, task)
-
-    recipe, device = make_recipe(host, protocol), torch.device("cpu")
-    return Cohort(build, task, protocol, members, device, recipe, choose, checkpointer)
+    options = {"width": 8, "heads": 2, "causal": True}
+    build = lambda: host.network("transformer", task, options)  # noqa: E731
+    return small_training.cohort(host, task, protocol, members, build, program)
 
 
 def test_the_last_point_is_what_the_last_weights_do(host):
@@ -214,36 +207,13 @@ def test_a_record_with_as_many_numbers_as_may_be_is_small(cli, write, results):
 
 
 def test_curves_of_answers_say_out_of_how_many(host):
-    class Half(Transduction):
-        """The string itself; answers are counted one by one."""
-
-        alphabet = outputs = ("a", "b")
-
-        def sample(self, stream, length, count):
-            return stream.integers(2, (count, length))
-
-        def transduce(self, strings_BN):
-            return strings_BN, np.full(len(strings_BN), strings_BN.shape[1])
-
-        def oracle(self, string):
-            return list(string)
-
-        def answer_length(self, length):
-            return length
-
     protocol = Protocol.model_validate(
         SHORT | {"watch": {"every": 60, "lengths": [5], "strings": 4}}
     )
-    splits = Splits((2, 4), (5, 6))
-    task = Task("same", 1, Half(), host.objective("transduce"), splits)
-
-    def build():
-        return host.network("rnn", task, {"width": 8})
-
-    recipe = make_recipe(host, protocol)
-    (trained,) = train_cohort(
-        Cohort(build, task, protocol, MEMBERS[:1], torch.device("cpu"), recipe)
-    )
+    task = Task("reversed", 1, Reversed(), host.objective("transduce"), Splits((2, 4), (5, 6)))
+    build = lambda: host.network("rnn", task, {"width": 8})  # noqa: E731
+    wanted = small_training.cohort(host, task, protocol, MEMBERS[:1], build)
+    (trained,) = train_cohort(wanted)
     (curve,) = trained.history.curves
     assert (curve.strings, curve.answers) == (4, 20)
     assert 0 <= curve.correct[0] <= 20

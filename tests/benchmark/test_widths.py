@@ -6,10 +6,7 @@ import pytest
 from formalbench.documents.markup import (
     MOST_COLUMNS,
     PAGE,
-    Markdown,
-    code,
     least_width,
-    link,
     name,
     table,
 )
@@ -79,23 +76,9 @@ def test_a_column_is_as_wide_as_its_longest_word(text, as_wide_as):
     assert widths[0] < PAGE
 
 
-@pytest.mark.parametrize("form", ["name", "command"])
-def test_no_name_changes_the_shape_of_a_table(form):
-    widths = {least_width(column("it", text, form), [None]) for text in ("a", "n" * 10_000)}
-    assert len(widths) == 1
-    assert PAGE / 10 < widths.pop() < PAGE / 3
-
-
 def test_a_name_may_break_before_its_options_and_nowhere_else():
     assert name("rnn[chunk=[3]]") == "rnn<wbr>&#91;chunk=&#91;3&#93;&#93;"
     assert name("[click](http://e.org)") == "&#91;click&#93;(http&#58;//e.org)"
     assert "<wbr>" not in name("a[b") + name("[a]b[c]")
     assert name("<b>[x]") == "&lt;b&gt;<wbr>&#91;x&#93;"
     assert name("a\n# b[c|d]") == "a &#35; b<wbr>&#91;c&#124;d&#93;"
-
-
-def test_what_is_markdown_already_is_not_written_again():
-    assert link("a|b", "x.md") == "[a&#124;b](x.md)"
-    assert link(link("a|b", "x.md"), "y.md") == "[[a&#124;b](x.md)](y.md)"
-    assert code(Markdown("a&#124;b")) == "<code>a&#124;b</code>"
-    assert code("a|b") == "<code>a&#124;b</code>"

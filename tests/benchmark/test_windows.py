@@ -1,72 +1,45 @@
 """Training and testing on what a process generates: windows of lengths, budgets of tokens."""
 
 import json
-import math
 
 import numpy as np
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import parse_record
 from formalbench.evaluation import cells
 from formalbench.evaluation.cells import saved_test_set
-from formalbench.evaluation.evaluate import evaluate
-from formalbench.training.curriculum import UNIFORM, Generated, draw_length
+from formalbench.training.curriculum import Generated, draw_length
 from formalbench.training.gradients import OneByOne, Together
-from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
-from formalbench.training.trainer import Cohort, train_cohort
-
-CPU = torch.device("cpu")
-
-WINDOW = """
-    name: window
-    version: 1
-    seeds: 2
-    learning_rates: [0.01]
-    steps: 20
-    batch_tokens: 200
-    evaluate_every: 10
-    curriculum: {kind: generated}
-    decay: {steps: 10, mastered: 0.0}
-    validation: {every: 10, tokens: 500}
-    test: {tokens: 900}
-"""
-
+from formalbench.training.trainer import train_cohort
+from small_training import cohort
 
 STRINGS = "close-bracket-string-accuracy"
 
 
-class Sure(torch.nn.Module):
-    """A recurrent network whose logits are large, so that it is sure of something."""
-
-    def __init__(self, symbols, outputs):
-        super().__init__()
-        self.symbols = torch.nn.Embedding(symbols + 1, 8)
-        self.states = torch.nn.GRU(8, 8, batch_first=True)
-        self.read = torch.nn.Linear(8, outputs)
-
-    def forward(self, batch):
-        begin = torch.full_like(batch.symbols[:, :1], self.symbols.num_embeddings - 1)
-        vectors = self.symbols(torch.cat((begin, batch.symbols), dim=1))
-        return 8 * self.read(self.states(vectors)[0])
+WINDOW = {
+    "name": "window",
+    "version": 1,
+    "steps": 20,
+    "batch_tokens": 200,
+    "evaluate_every": 10,
+    "curriculum": {"kind": "generated"},
+    "decay": {"steps": 10, "mastered": 0.0},
+    "validation": {"every": 10, "tokens": 500},
+    "test": {"tokens": 2000},
+}
 
 
 def protocol(**change):
-    data = {
-        "name": "window",
-        "version": 1,
-        "steps": 20,
-        "batch_tokens": 200,
-        "evaluate_every": 10,
-        "curriculum": {"kind": "generated"},
-        "decay": {"steps": 10, "mastered": 0.0},
-        "validation": {"every": 10, "tokens": 500},
-        "test": {"tokens": 2000},
-    }
-    return Protocol.model_validate(data | change)
+    return Protocol.model_validate(WINDOW | change)
+
+
+@pytest.fixture
+def window(write):
+    """The protocol as a file, with fewer tokens to be tested on."""
+    return write("window.yaml", json.dumps(WINDOW | {"test": {"tokens": 900}}))
 
 
 # Protocols.
@@ -104,9 +77,8 @@ def test_a_task_without_a_process_is_refused(host, change):
         cells.check_process(host.task("parity:tag"), asked)
 
 
-def test_no_run_begins_on_a_task_without_a_process(cli, write, results, refused):
-    plugin = write("window.yaml", WINDOW)
-    line = refused("run", "--model", "lstm", "--task", "dyck-2-3", "--plugin", plugin,
+def test_no_run_begins_on_a_task_without_a_process(window, results, refused):
+    line = refused("run", "--model", "lstm", "--task", "dyck-2-3", "--plugin", window,
                    "--protocol", "window", "--device", "cpu")  # fmt: skip
     assert "dyck-2-3:classify has none" in line
     assert list(results.rglob("*.json")) == []
@@ -131,30 +103,13 @@ def test_lengths_have_the_shares_that_they_have_in_a_corpus(host, change):
         assert share == pytest.approx(wanted, rel=0.15)
 
 
-def test_other_curricula_weigh_no_length(host):
-    asked = Protocol(name="p", version=1)
-    assert UNIFORM.weights(host.task("parity"), asked, [1, 2, 3]) is None
-
-
 @pytest.mark.parametrize("model", ["lstm", "transformer"])
 def test_a_cohort_is_its_runs_alone(host, model):
     task, asked = host.task("dyck-2-2:generate"), protocol()
 
-    def build():
-        return host.network(model, task, {"width": 8}).double()
-
     def train(program, *members):
-        return train_cohort(
-            Cohort(
-                build,
-                task,
-                asked,
-                members,
-                CPU,
-                make_recipe(host, asked),
-                lambda networks, task, _: program(networks, task),
-            )
-        )
+        build = lambda: host.network(model, task, {"width": 8}).double()  # noqa: E731
+        return train_cohort(cohort(host, task, asked, members, build, program))
 
     members = (Member(0.01, 0), Member(0.003, 1))
     pair = train(Together, *members)
@@ -216,65 +171,13 @@ def test_windows_are_saved_and_found_again(host):
 # Scores.
 
 
-def slowly(network, task, drawn):
-    """Count string by string and position by position."""
-    correct, nats, hits, closes = [], [], {}, task.source.closes
-    for example in drawn.cells[0].examples:
-        known = example.known[STRINGS].tolist()
-        rows = zip(example.inputs, example.targets.tolist(), known, strict=True)
-        for string, targets, of_string in rows:
-            with torch.no_grad():
-                logits = network(Batch(torch.from_numpy(string.astype(np.int64))[None]))[0]
-            good = True
-            for row, following, (expected, distance) in zip(
-                logits.tolist(), targets, of_string, strict=True
-            ):
-                nats.append(math.log(sum(map(math.exp, row))) - row[following])
-                if expected >= 0:
-                    shares = [math.exp(row[symbol]) for symbol in closes]
-                    hit = shares[expected] / sum(shares) > 0.8
-                    hits.setdefault(distance, []).append(hit)
-                    good &= hit
-            correct.append(good)
-    every = [hit for group in hits.values() for hit in group]
-    return {
-        STRINGS: (sum(correct), len(correct)),
-        "close-bracket-accuracy": (sum(every), len(every)),
-        "close-bracket-macro-accuracy": (
-            pytest.approx(sum(sum(group) / len(group) for group in hits.values())),
-            len(hits),
-        ),
-        "cross-entropy": (pytest.approx(sum(nats) / math.log(2)), len(nats)),
-    }
-
-
-@pytest.mark.parametrize("name", ["dyck-2-2:generate", "dyck-1-2:generate"])
-def test_scores_on_a_window_against_a_slow_reference(host, name):
-    task = host.task(name)
-    torch.manual_seed(0)
-    network = Sure(len(task.alphabet), task.outputs).double().eval()
-    drawn = cells.validation_set(task, protocol(validation={"every": 10, "tokens": 400}))
-    (score,) = evaluate(network, task, drawn, CPU)
-    wanted = slowly(network, task, drawn)
-    assert list(score.measures) == list(wanted)
-    for metric, (total, count) in wanted.items():
-        assert (score.measures[metric].total, score.measures[metric].count) == (total, count)
-    micro = score.measures["close-bracket-accuracy"].mean
-    if name == "dyck-1-2:generate":  # trivial, and its chance level says so
-        assert micro == score.measures["close-bracket-macro-accuracy"].mean == 1.0
-        assert task.chance(drawn.lengths).length_only == 1.0
-    else:
-        assert 0 < micro < 1
-
-
 # Records.
 
 
 @pytest.fixture
-def run_window(cli, write, results):
+def run_window(cli, window, results):
     def run(task):
-        plugin = write("window.yaml", WINDOW)
-        done = cli("run", "--model", "lstm", "--task", task, "--plugin", plugin, "--device", "cpu",
+        done = cli("run", "--model", "lstm", "--task", task, "--plugin", window, "--device", "cpu",
                    "--protocol", "window", "--jobs", 1, "--seeds", 1, "--json",
                    "--set", "width=8")  # fmt: skip
         assert done.code == 0, done.err

@@ -7,7 +7,6 @@ import weakref
 
 import pytest
 import torch
-from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest, make_plan
@@ -88,11 +87,17 @@ def test_a_unit_of_several_runs_equals_its_runs_alone(host_with_tiny, do):
         assert weights == own is not None
 
 
-def test_a_cohort_that_does_not_fit_is_halved(host_with_tiny, do, monkeypatch):
-    sizes = []
+def test_a_cohort_that_does_not_fit_is_halved_once_it_is_gone(host_with_tiny, do, monkeypatch):
+    class Memory:
+        pass
+
+    sizes, taken = [], []
     real = trainer.train_cohort
 
     def small_memory(cohort):
+        assert not any(one() for one in taken)
+        memory = Memory()
+        taken.append(weakref.ref(memory))
         sizes.append(len(cohort.members))
         if len(cohort.members) > 1:
             raise torch.cuda.OutOfMemoryError("too much")
@@ -104,26 +109,6 @@ def test_a_cohort_that_does_not_fit_is_halved(host_with_tiny, do, monkeypatch):
     assert [record.status for record, _ in done] == ["finished"] * 3
 
 
-def test_what_did_not_fit_is_gone_before_its_halves_begin(host_with_tiny, do, monkeypatch):
-    class Memory:
-        pass
-
-    taken = []
-    real = trainer.train_cohort
-
-    def small_memory(cohort):
-        assert not any(one() for one in taken)
-        memory = Memory()
-        taken.append(weakref.ref(memory))
-        if len(cohort.members) > 1:
-            raise torch.cuda.OutOfMemoryError("too much")
-        return real(cohort)
-
-    monkeypatch.setattr(trainer, "train_cohort", small_memory)
-    done = do(plan(host_with_tiny, "bag", 4))
-    assert [record.status for record, _ in done] == ["finished"] * 4
-
-
 def test_the_record_tells_the_threads_of_the_run(host_with_tiny, do):
     before = torch.get_num_threads()
     torch.set_num_threads(2)
@@ -133,16 +118,6 @@ def test_the_record_tells_the_threads_of_the_run(host_with_tiny, do):
     finally:
         torch.set_num_threads(before)
     assert record.environment.threads == 1
-
-
-def test_a_plugin_whose_file_changed_is_refused_by_name(host_with_tiny, tmp_path, write):
-    path = write("mine.yaml", "name: mine\ntasks: [first]\n")
-    local = PluginHost.load([path]).locals()
-    path.write_text(path.read_text() + "# changed\n")
-    unit = Unit(plan(host_with_tiny, "bag", 1), tmp_path / "store", tuple(local))
-    with pytest.raises(RequestError, match=rf"plugin {path} changed while it was in use"):
-        work(unit)
-    assert not (tmp_path / "store").exists()
 
 
 def test_a_process_does_one_unit_at_a_time(host_with_tiny, do, monkeypatch):

@@ -34,39 +34,31 @@ def test_malformed_yaml_names_the_line(text, line):
     assert problem(text).startswith(f"f.yaml:{line}: malformed YAML: ")
 
 
-@pytest.mark.parametrize(
-    "text", ["a: \x00\n", "a: \x07\n", "a: 2020-99-99\n", f"a: 1{':59' * 300}.5\n"]
-)
-def test_other_malformed_yaml_is_one_line_too(text):
-    assert "malformed YAML" in problem(text)
-
-
 def test_a_key_given_twice_is_refused():
     assert problem("a: 1\nb: 2\na: 3\n") == "f.yaml:3: malformed YAML: key 'a' is given twice"
     assert "key 'c' is given twice" in problem("a:\n  b: {c: 1, c: 1}\n")
     assert "given twice" in problem("1: x\n1: y\n")
 
 
-def test_aliases_are_refused():
-    assert "aliases are not allowed" in problem("a: &x [1]\nb: *x\n")
-    bomb = "a: &a [1]\n" + "".join(
-        f"{c}: &{c} [*{p}, *{p}]\n" for p, c in zip("abcdef", "bcdefg", strict=True)
-    )
-    assert "aliases are not allowed" in problem(bomb)
+BOMB = "".join(f"{c}: &{c} [*{p}, *{p}]\n" for p, c in zip("abcdef", "bcdefg", strict=True))
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "- a\n- b\n", "text\n", "3\n", "1: a\n", "~"])
-def test_anything_but_a_mapping_with_names_is_refused(text):
-    assert "must contain one mapping" in problem(text)
-
-
-@pytest.mark.parametrize("text", ["? [a, b]\n: 1\n", "? {a: b}\n: 1\n", "a: {? [x] : 1}\n"])
-def test_keys_that_are_no_keys_are_one_line_too(text):
-    problem(text)
-
-
-def test_deep_nesting_is_refused_in_one_line():
-    assert "malformed YAML" in problem("a: " + "[" * 3000)
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (["a: \x00\n", "a: \x07\n", "a: 2020-99-99\n"], "malformed YAML"),
+        ([f"a: 1{':59' * 300}.5\n", "a: " + "[" * 3000], "malformed YAML"),
+        (["a: &x [1]\nb: *x\n", f"a: &a [1]\n{BOMB}"], "aliases are not allowed"),
+        (
+            ["", "# nothing\n", "- a\n- b\n", "text\n", "3\n", "1: a\n", "~"],
+            "must contain one mapping",
+        ),
+        (["? [a, b]\n: 1\n", "? {a: b}\n: 1\n", "a: {? [x] : 1}\n"], ""),
+    ],
+)
+def test_what_is_no_mapping_of_names_is_one_line(texts, said):
+    for text in texts:
+        assert said in problem(text)
 
 
 def test_too_many_keys_are_refused_before_anything_is_made_of_them():
@@ -99,24 +91,12 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
 GOOD = {"name": "s", "tasks": ["parity", "first:tag"], "protocol": "quick"}
 
 
-def test_a_suite(tmp_path):
-    spec = read_suite(tmp_path, GOOD)
-    assert (spec.name, spec.version, spec.tasks) == ("s", 1, ("parity", "first:tag"))
-    assert spec.protocol == "quick"
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"taks": []}, "unknown key 'taks'"),
-        ({"tasks": []}, "tasks: Tuple should have at least 1 item"),
         ({"tasks": "parity"}, "tasks: must be a list"),
-        ({"tasks": [1]}, "tasks.0: must be text"),
-        ({"version": True}, "version: must be a whole number"),
-        ({"version": "1"}, "version: must be a whole number"),
         ({"name": ""}, "bad name ''"),
-        ({"name": 3}, "name: must be text"),
-        ({"summary": ["x"]}, "summary: must be text"),
     ],
     ids=str,
 )
@@ -125,11 +105,6 @@ def test_a_bad_suite_is_one_line(tmp_path, change, said):
         read_suite(tmp_path, {**GOOD, **change})
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_suite_without_a_name(tmp_path):
-    with pytest.raises(RequestError, match="name: Field required"):
-        read_suite(tmp_path, {"tasks": ["parity"]})
 
 
 def test_every_mistake_of_a_suite_is_told_at_once(tmp_path):
@@ -163,13 +138,6 @@ def test_every_task_of_a_suite_that_there_is_not_is_told_at_once(refused, write,
     suite = write("mine.yaml", "name: mine\ntasks: [paritty, first, 'first:tga']\n")
     said = refused(*command, "--plugin", suite)
     assert all(text in said for text in UNKNOWN)
-
-
-def test_a_check_of_a_suite_tells_of_every_task(cli, write):
-    suite = write("mine.yaml", "name: mine\ntasks: [paritty, first, 'first:tga']\n")
-    done = cli("check", suite)
-    assert done.code == 1
-    assert all(text in done.lines[2] for text in UNKNOWN)
 
 
 def test_every_name_of_a_request_that_there_is_not_is_told_at_once(refused):

@@ -93,3 +93,17 @@ def test_what_is_refused(tmp_path, text, problem):
 def test_names_that_no_task_can_have(tmp_path, name):
     with pytest.raises(RequestError, match="its name must be letters and digits"):
         read(tmp_path, WRITTEN, name)
+
+
+def test_a_folder_of_automata(cli, own_place, tmp_path):
+    (tmp_path / "dfas").mkdir()
+    (tmp_path / "dfas" / "04.02.SL.1.att").write_text("0 1 a a\n1 0 b b\n0\n")
+    (tmp_path / "dfas" / "Last.B.att").write_text("0 0 a\n0 1 b\n1 0 a\n1 1 b\n1\n")
+    folder = tmp_path / "dfas"
+    done = cli("list", "tasks", "--class", "star-free", "--json", "--plugin", folder)
+    rows = {row["name"]: row["theory"]["class"] for row in done.data}
+    assert (rows["04-02-sl-1"], rows["last-b"]) == ("c-rasp", "c-rasp-last")
+    label = cli("label", "04-02-sl-1", "-", "--plugin", folder, stdin="abab\naba\n")
+    assert label.lines == ["1", "0"]
+    shown = cli("show", "task", "04-02-sl-1:next-symbols", "--plugin", folder)
+    assert "the language of an automaton with 3 states" in shown.out

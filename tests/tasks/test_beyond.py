@@ -7,18 +7,14 @@ from math import comb, isqrt
 
 import numpy as np
 import pytest
-from formalbench import theory_of
 from formalbench.contracts.source import Stream
 from formalbench_tasks.configs import DyckConfig
 from formalbench_tasks.dyck.language import Dyck
 from formalbench_tasks.languages.counters import BooleanExpressions
 from formalbench_tasks.languages.shuffle_dyck import Interleaved, ShuffleDyck, _terms
-from formalbench_tasks.plugin import formalbench_tasks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
-
-SPECS = {spec.name: spec for spec in formalbench_tasks()}
 
 UNIFORM = {
     **{"majority": 6, "shuffle-dyck-2": 6, "shuffle-dyck-4": 4, "boolean-3": 6, "boolean-5": 5},
@@ -26,8 +22,6 @@ UNIFORM = {
     **{"odds-first-check": 9, "bucket-sort-check": 5, "missing-duplicate-check": 8},
 }
 """Lengths at which every member is looked at."""
-
-"""Of length 60, or 61 where no member has that."""
 
 
 # What is in, and what may follow.
@@ -143,19 +137,3 @@ def test_operands_left_open_are_as_in_the_definition():
     strings_BN = language.sample_members(Stream("operands"), 300, 50)
     for string in strings_BN.tolist():
         assert sum(max(symbol - 1, 0) for symbol in string) == len(string) - 1
-
-
-def test_counter_languages_are_in_c_rasp_and_halves_are_not():
-    for name in ("anbn", "anbncn", "majority", "shuffle-dyck-{k}", "boolean-{n}"):
-        theory = SPECS[name].theory
-        assert (theory.level, theory.finest, theory.within("c-rasp")) == (
-            "counter",
-            "counter",
-            True,
-        )
-    for name in ("marked-reversal", "unmarked-copy", "binary-addition-check", "dyck-{k}"):
-        assert SPECS[name].theory.within("c-rasp") is False
-    assert theory_of(Dyck(DyckConfig(), 1)).c_rasp
-    assert not theory_of(Dyck(DyckConfig(), 2)).c_rasp
-    assert "not context-free" in theory_of(ShuffleDyck(2)).note
-    assert "not context-free" not in theory_of(ShuffleDyck(1)).note

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from formalbench import HasFixedStrings, Language, RequestError, Stream, read_yaml
+from formalbench.checks import check_plugin
 from formalbench.evaluation import cells
 from formalbench.host import PluginHost
 from formalbench.host.plugin import find_plugins
@@ -318,3 +319,89 @@ def test_each_string_is_trained_on_equally_often(folder):
     assert (weights / weights.sum()).tolist() == pytest.approx([1 / 5, 3 / 5, 1 / 5])
     early = Counter(draw_length(protocol, lengths[:2], batch, weights) for batch in range(2000))
     assert early[2] / 2000 == pytest.approx(3 / 4, abs=0.05)
+
+
+# Data sets whose answers are strings.
+
+
+ROT = """
+name: rot
+data:
+  train: {strings: train.in, outputs: train.out}
+  validation: {strings: dev.in, outputs: dev.out}
+  test: {strings: test.in, outputs: test.out}
+"""
+ANSWERS = {
+    "train": [("a b", "y x"), ("b", "x"), ("a a b", ""), ("b b", "z z z"), ("a", "y")],
+    "dev": [("b a", "x"), ("a b", "y x")],
+    "test": [("a a", "z"), ("b b", "z z z"), ("a b b a", "x y")],
+}
+
+
+@pytest.fixture
+def path(tmp_path):
+    for name, rows in ANSWERS.items():
+        (tmp_path / f"{name}.in").write_text("".join(f"{text}\n" for text, _ in rows))
+        (tmp_path / f"{name}.out").write_text("".join(f"{answer} \n" for _, answer in rows))
+    path = tmp_path / "rot.yaml"
+    path.write_text(ROT)
+    return path
+
+
+def test_every_answer_comes_back(path):
+    function = description.read(path, read_yaml(path)).factory()
+    assert (function.alphabet, function.outputs) == (("a", "b"), ("x", "y", "z"))
+    for rows in ANSWERS.values():
+        for text, answer in rows:
+            ids = [function.alphabet.index(symbol) for symbol in text.split()]
+            wanted = [function.outputs.index(symbol) for symbol in answer.split()]
+            answers_1M, (size,) = function.transduce(np.array([ids], np.int64))
+            assert answers_1M[0, :size].tolist() == wanted == function.oracle(ids)
+    answers_BM, sizes_B = function.transduce(np.array([[0, 1], [1, 1], [0, 0]]))
+    assert (answers_BM.tolist(), sizes_B.tolist()) == (
+        [[1, 0, 0], [2, 2, 2], [2, 0, 0]],
+        [2, 3, 1],
+    )
+    assert [function.answer_length(length) for length in range(5)] == [0, 1, 3, 0, 2]
+
+
+def test_the_contract_of_a_function(path):
+    checks = check_plugin(path, PluginHost.load())
+    assert {check.subject for check in checks} == {"task rot:transduce", "task rot:decode"}
+    assert [check for check in checks if not check.passed] == []
+
+
+@pytest.mark.parametrize(("model", "task"), [("rnn", "rot:transduce"), ("transformer", "rot")])
+def test_a_function_runs(cli, own_place, path, tiny, model, task):
+    done = cli(
+        *("run", "--model", model, "--task", task, "--seeds", "1", "--json"),
+        *("--plugin", path, "--plugin", tiny, "--protocol", "tiny"),
+    )
+    assert done.code == 0, done.err
+    [record] = done.data
+    assert record["test"]["cells"]["length"] == [2, 4]
+    assert record["test"]["cells"]["strings"] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "line"),
+    [
+        ("dev.out", "x\n", "dev.out: 1 answers for 2 strings: dev.in:2 has no partner"),
+        ("dev.out", "x\nz\n", "dev.in:2: the same string as in train.in:1, with another answer"),
+        (
+            "rot.yaml",
+            ROT + "classes: [a, b]\n",
+            "rot.yaml: classes is for labels, and the data",
+        ),
+        (
+            "rot.yaml",
+            ROT.replace(", outputs: dev.out", ""),
+            "rot.yaml: data: either all parts",
+        ),
+    ],
+)
+def test_answers_that_are_refused(path, file, text, line):
+    (path.parent / file).write_text(text)
+    with pytest.raises(RequestError) as error:
+        description.read(path, read_yaml(path)).factory()
+    assert str(error.value).replace(f"{path.parent}/", "").startswith(line)

@@ -1,8 +1,6 @@
 """What the plugin announces, and that announcing it costs nothing."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 from formalbench import HasAutomaton, HasMembers, HasPrefixClasses, RequestError
@@ -13,37 +11,13 @@ from formalbench_tasks import plugin
 TASKS = {spec.name: spec for spec in plugin.formalbench_tasks()}
 
 
-def test_listing_imports_nothing_heavy(tmp_path):
-    file = tmp_path / "x.yaml"
-    file.write_text("name: x\nalphabet: ab\nregex: a*\n")
-    code = (
-        "from pathlib import Path;"
-        "import sys; import formalbench_tasks.plugin as p;"
-        "list(p.formalbench_tasks()); list(p.formalbench_suites());"
-        f"assert p.formalbench_read_file(Path({str(file)!r})).name == 'x';"
-        "heavy = {'numpy', 'torch', 'pandas', 'scipy', 'automata'} & set(sys.modules);"
-        "print(sorted(heavy))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("[]\n", "")
-
-
-def test_suites_name_known_tasks_once():
+def test_every_plain_language_is_in_the_suite_of_all():
+    """What each suite holds, tests/golden compares."""
     suites = {suite.name: suite for suite in plugin.formalbench_suites()}
-    more = {"star-free", "not-star-free", "crasp", "flare", "counting", "dyck"}
-    more |= {"chomsky", "state-tracking", "recall", "size"}
-    assert set(suites) == {"default", "core", "chi-table1", "all", *more}
-    host = PluginHost.load()
-    for suite in suites.values():
-        assert all(host.task_entry(name) for name in suite.tasks)
-        assert len(set(suite.tasks)) == len(suite.tasks)
+    assert all(len(set(suite.tasks)) == len(suite.tasks) for suite in suites.values())
     languages = {name for name, spec in TASKS.items() if "classify" in spec.objectives}
     plain = {name for name in languages if "{" not in name and not name.startswith("group-")}
     assert set(suites["all"].tasks) == plain - {"even-a", "fours-a"}
-    assert len(suites["chomsky"].tasks) == 15
-    assert len(suites["chi-table1"].tasks) == 12
-    assert len(suites["flare"].tasks) == 18
-    assert len(suites["counting"].tasks) == 10
 
 
 def within(task, name):
@@ -112,16 +86,3 @@ def test_what_people_call_a_task_leads_to_it(word, found):
     asked = re.escape(f"unknown task '{word}': did you mean ")
     with pytest.raises(RequestError, match=f"{asked}.*{re.escape(found)}"):
         PluginHost.load().task_entry(word)
-
-
-def test_what_tracks_a_state_is_found_by_that():
-    tracking = {name for name, spec in TASKS.items() if "state tracking" in spec.keywords}
-    (suite,) = (suite for suite in plugin.formalbench_suites() if suite.name == "state-tracking")
-    asked = {task.partition(":")[0] for task in suite.tasks}
-    assert asked - {"group-z60"} <= tracking
-    assert {"group-z{n}", "flip-flop-state", "s5-orbit"} <= tracking
-
-
-def test_the_tasks_of_no_class_are_those_that_the_documentation_tells_of():
-    told = {"copy", "repeat-copy", "sort", "first-occurrences", "mqar"}
-    assert {name for name, spec in TASKS.items() if spec.theory is None} == told

@@ -154,9 +154,3 @@ def test_long_strings(name):
         strings_BN = language.sample(Stream("long words", length), length, 50)
         words = ["".join(language.alphabet[symbol] for symbol in row) for row in strings_BN]
         assert language.classify(strings_BN).tolist() == [says(name, word) for word in words]
-
-
-def test_a_summary_and_a_source_for_each():
-    for name, spec in SPECS.items():
-        assert {"summary", "reference"} <= set(FILES[name])
-        assert len(spec.summary) <= 80
