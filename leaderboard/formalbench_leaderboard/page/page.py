@@ -54,7 +54,7 @@ HERE = Path(__file__).parent
 
 SCRIPTS = (
     *("base", "theme", "address", "chosen", "plot", "charts", "cost"),
-    *("marks", "draws", "results", "lanes", "compare", "model", "task"),
+    *("marks", "results", "lanes", "compare", "model", "task"),
     *("tables", "cells", "search", "views"),
 )
 """In the order in which they are joined: a script may use those before it."""

@@ -17,7 +17,8 @@ from formalbench.contracts.published import PublishedResult, PublishedTable
 from formalbench.documents.charts import colour_of, on_dark
 from formalbench.documents.text import harmless
 from formalbench.statistics.board import Board, Page, Row
-from formalbench.statistics.intervals import Draws, measured
+from formalbench.statistics.comparison import Comparison, Difference, each_pair
+from formalbench.statistics.intervals import Draws
 from formalbench.statistics.length_profile import averaged, curve_of, text_line
 from formalbench.statistics.result import Result, TaskFacts, telling_cells
 
@@ -31,6 +32,10 @@ MOST_POINTS = 30_000
 
 MOST_SEED_POINTS = 20_000
 """With more points, the curves of single seeds are left out."""
+
+
+MOST_PAIRED = 20_000
+"""Maximum number of differences between two models that a board's data contain."""
 
 
 DIGITS = 1000
@@ -143,7 +148,7 @@ Links = Mapping[str, str]
 def contents(page: Page, known: Definitions) -> dict[str, Any]:
     """Return a page's data as JSON values; shares are fractions of 1, in curves out of `digits`."""
     detail = detail_of(page)
-    details = {"spread": [], **known.details}
+    details = {**known.details}
     links: Links = details.pop("records", {})
     data = {
         "title": page.title,
@@ -206,7 +211,29 @@ def _board(
         "facts": {facts.title: _facts(facts, detail) for facts in board.facts},
         "rows": [_row(row, board, detail, links) for row in board.rows],
         "by_class": within,
+        "pairs": _pairs(board),
     }
+
+
+def _pairs(board: Board) -> list[Any] | None:
+    """Return the differences of each two rows, the first row's pairs first; None if too many."""
+    tasks = [*board.tasks, *board.other_tasks]
+    count = len(board.rows) * (len(board.rows) - 1) // 2
+    if count * (len(tasks) + 1) > MOST_PAIRED:
+        return None
+    return [_pair(found, tasks) for found in each_pair(board)]
+
+
+def _pair(found: Comparison, tasks: Sequence[str]) -> list[Any]:
+    """Return the mean and the difference on each task; None where the rows are not compared."""
+    apart = {one.task: _apart(one.accuracy) for one in found.tasks}
+    mean = found.mean
+    whole = mean and [mean.tasks, *_whole(np.array([mean.a, mean.b]) * DIGITS), _apart(mean.scaled)]
+    return [whole, *map(apart.get, tasks)]
+
+
+def _apart(one: Difference) -> list[int]:
+    return _whole(np.array([one.value, one.low, one.high]) * DIGITS)
 
 
 def _standing(board: Board) -> dict[str, Any]:
@@ -293,18 +320,11 @@ def _result(
             for run in result.runs
         ],
         **({"metrics": result.metrics} if result.metrics else {}),
-        "strings": _strings(result),
         "shown": facts.measure.text(result.shown) if facts and not facts.measure.accuracy else None,
         "value": result.shown,
         "places": places_curve(result),
         "curve": curve(result, facts, detail) if facts is None or facts.measure.accuracy else None,
     }
-
-
-def _strings(result: Result) -> float:
-    """Return how many strings of one cell would give an accuracy as precise as that of a run."""
-    cells = next((run.cells for run in result.runs if run.cells is not None), None)
-    return 0.0 if cells is None else measured(cells.strings, 0.0).strings
 
 
 def _published(table: PublishedTable) -> dict[str, Any]:

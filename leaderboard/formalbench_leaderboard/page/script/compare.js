@@ -54,28 +54,20 @@ function compareForm(chosen) {
   return form;
 }
 
-/** Return what two rows of a board have in common: [{ task, facts, a, b }], without texts. */
-function sharedTasks(board, a, b) {
-  return tasksOf(board)
-    .map((task) => ({ task, facts: own(board.facts, task), a: own(a.results, task), b: own(b.results, task) }))
-    .filter((on) => on.facts && on.a && on.b && !isText(on.facts));
-}
-
-/** Return { tasks: [{ …, apart }], mean: { a, b, apart, tasks } or null } of two rows of a board. */
+/** Return { tasks: [{ task, facts, a, b, apart }], mean: { a, b, apart, tasks } or null } of two rows; Python computed it. */
 function compared(board, a, b) {
-  const shared = sharedTasks(board, a, b);
-  const key = (row, ...more) => [board.name, row.model, ...more];
-  const tasks = shared.map((on) => {
-    const draws = [a, b].map((row, side) => meanDraws([sampleOf(row, side ? on.b : on.a, on.facts)], key(row, on.task)));
-    return { ...on, apart: differenceOf(on.a.mean - on.b.mean, draws[0].map((value, n) => value - draws[1][n])) };
-  });
-  const scored = shared.filter(({ facts }) => facts.chance_length < 1);
-  if (!scored.length) return { tasks, mean: null };
-  const samples = [a, b].map((row, side) => scored.map((on) => sampleOf(row, side ? on.b : on.a, on.facts, true)));
-  const means = samples.map((part) => average(part.map(({ values }) => average(values))));
-  const draws = samples.map((part, side) => meanDraws(part, key(side ? b : a)));
-  const apart = differenceOf(means[0] - means[1], draws[0].map((value, n) => value - draws[1][n]));
-  return { tasks, mean: { a: means[0], b: means[1], apart, tasks: scored.length } };
+  const [one, other] = [a, b].map((row) => board.rows.indexOf(row)).sort((i, j) => i - j);
+  const place = (one * (2 * board.rows.length - one - 1)) / 2 + other - one - 1;
+  const [mean, ...each] = board.pairs?.[place] ?? [null];
+  const sign = board.rows[one] === a ? 1 : -1;
+  const apart = ([value, ...ends]) => [value, ...(sign > 0 ? ends : ends.reverse())].map((share) => (sign * share) / DATA.digits);
+  const tasks = tasksOf(board).flatMap((task, index) =>
+    each[index] ? [{ task, facts: board.facts[task], a: a.results[task], b: b.results[task], apart: apart(each[index]) }] : [],
+  );
+  if (!mean) return { tasks, mean: null };
+  const [count, ...shares] = mean;
+  const [first, second] = (sign > 0 ? shares : [shares[1], shares[0]]).map((share) => share / DATA.digits);
+  return { tasks, mean: { a: first, b: second, apart: apart(shares[2]), tasks: count } };
 }
 
 function comparedOn(board, rows) {
@@ -102,9 +94,12 @@ function comparedCharts(board, rows) {
 }
 
 const INTERVALS =
-  "A − B is the difference of the test accuracies in points, whether or not the models learned. Its 95 % interval is over seeds and test strings; it is wide because an unseen seed may differ. [n]: the training lengths were not learned (n = validation accuracy, %). This page samples the intervals itself, so they differ a little from those of the command.";
+  "A − B is the difference of the test accuracies in points, whether or not the models learned. Its 95 % interval is over seeds and test strings; it is wide because an unseen seed may differ. [n]: the training lengths were not learned (n = validation accuracy, %).";
+
+const TOO_MANY = "The board has too many models to keep the differences of each two on this page. The command computes them.";
 
 function comparedPair(board, a, b) {
+  if (!board.pairs) return [make("p", {}, TOO_MANY)];
   const { tasks, mean } = compared(board, a, b);
   const lacking = tasksOf(board).filter((task) => Boolean(own(a.results, task)) !== Boolean(own(b.results, task)));
   return [
@@ -128,7 +123,7 @@ function comparedMany(board, rows) {
   const pairHeads = [{ text: "pair", left: true, ascending: true }, { text: "tasks" }, { text: "difference" }, { text: "95 % interval", left: true }, { text: "significantly better", left: true }];
   return [
     table(`${named(rows)}; in percent`, heads, results),
-    table("Differences of the mean scaled accuracy over the tasks that both models have, in points", pairHeads, leads),
+    board.pairs ? table("Differences of the mean scaled accuracy over the tasks that both models have, in points", pairHeads, leads) : make("p", {}, TOO_MANY),
     make("p", { class: "quiet" }, INTERVALS),
   ];
 }
@@ -147,7 +142,7 @@ function pairCells(a, b, mean) {
 function comparisonVerdict(a, b, mean) {
   if (!mean) return "None of these tasks counts in a score.";
   const over = mean.tasks === 1 ? "this task" : `these ${mean.tasks} tasks`;
-  const lead = `A − B over ${over}: ${interval(mean.apart.low, mean.apart.high)} points (95 % interval, which allows for an unseen seed).`;
+  const lead = `A − B over ${over}: ${interval(...mean.apart.slice(1))} points (95 % interval, which allows for an unseen seed).`;
   if (a.rank == null || b.rank == null) return lead;
   const [better] = [[a, b], [b, a]].filter(([one, other]) => one.better_than.includes(other.model));
   return `On the board's tasks ${better ? `${better[0].model} is significantly better` : "neither is significantly better"}. ${lead}`;
@@ -183,7 +178,7 @@ function seedCell(result, facts) {
   return { text: [seedDots(result, facts), make("span", { class: "number" }, text)], sort: result.mean };
 }
 
-function apartCells({ value, low, high }) {
+function apartCells([value, low, high]) {
   return [
     { text: `${value > 0 ? "+" : ""}${percent(value)}`, sort: value },
     { text: [leadGlyph(value, low, high), interval(low, high)], sort: low, left: true },

@@ -90,7 +90,7 @@ function learnedOn(board, title) {
   if (!found.length) return null;
   const steps = ({ runs }) => {
     const taken = runs.filter((run) => run.learned).map((run) => run.steps);
-    return taken.length ? average(taken) : null;
+    return taken.length ? taken.reduce((sum, steps) => sum + steps, 0) / taken.length : null;
   };
   found.sort((a, b) => b.result.learned / b.result.seeds - a.result.learned / a.result.seeds || (steps(a.result) ?? 0) - (steps(b.result) ?? 0));
   const rows = found.map(({ row, result }) => [
