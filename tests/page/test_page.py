@@ -213,6 +213,7 @@ def test_nothing_is_wider_than_a_phone(opened, published, place):
 def test_boards_are_shown_one_at_a_time(opened, two_boards):
     page = opened(two_boards)
     assert set(models(page)) == {"gru", "rnn"}
+    assert page.locator("#cost-controls input:checked").get_attribute("value") == "seconds"
     page.locator("#protocol").select_option(label="slow (version 2)")
     assert models(page) == ["gru"]
     assert page.locator("#chooser input").count() == 1

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 
-from formalbench.documents.charts import colour_of, on_dark
 from formalbench.documents.text import count, grouped, percent
 from formalbench.statistics.board import Board, Page, Row
 from formalbench.statistics.result import TaskFacts
 
 from formalbench_leaderboard.board.tables import TRAINING_COST, training_seconds
-from formalbench_leaderboard.page.page_data import DIGITS, Shown
+from formalbench_leaderboard.page.page_data import DIGITS, Shown, colours, duration
 
 LEFT, RIGHT, TOP, BOTTOM = 34, 14, 12, 34
 """The margins of a chart, in pixels."""
@@ -294,18 +293,11 @@ def _cost_chart(
     y = Axis((least, 100.0), (height - BOTTOM, TOP + 12), marks, "score")
     points = []
     for row, value, (score, low, high) in known:
-        spent = _time(value) if key == "seconds" else grouped(round(value))
+        spent = duration(value) if key == "seconds" else grouped(round(value))
         told = f"{row.model}: score {score:.1f} ({low:.1f} … {high:.1f}), {text} {spent}"
-        colour = f"light-dark({colour_of(row.model)}, {on_dark(colour_of(row.model))})"
         at = (x.at(value), y.at(score), y.at(low), y.at(high))
-        points.append(Point(row.model, colour, *at, told, None))
+        points.append(Point(row.model, colours(row.model), *at, told, None))
     return CostChart(key, text, size, width, height, x, y, _with_names(points, width))
-
-
-def _time(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.{1 if seconds < 10 else 0}f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 _Box = tuple[float, float, float, float]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from formalbench.documents.charts import colour_of, on_dark
-from formalbench.documents.text import harmless
+from formalbench.documents.text import MISSING, harmless
 from formalbench.statistics.board import Board, Page, Row
 from formalbench.statistics.comparison import Comparison, Difference, each_pair
 from formalbench.statistics.intervals import Draws
@@ -190,6 +190,20 @@ def contents(page: Page, known: Definitions, shown: Sequence[Shown]) -> dict[str
     return clean
 
 
+def colours(model: str) -> str:
+    """Return the colour of a model in CSS, lighter on a dark background."""
+    return f"light-dark({colour_of(model)}, {on_dark(colour_of(model))})"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time with its unit, such as ``2.5 s`` and ``14 min``."""
+    if seconds is None:
+        return MISSING
+    if seconds < 100:
+        return f"{seconds:.{1 if seconds < 10 else 0}f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
 def classes_of(page: Page, known: Definitions) -> list[str]:
     """Return the classes of the tasks of a page's boards."""
     names = {board.name for board in page.boards}
@@ -256,7 +270,7 @@ def _board(
             {
                 "model": row.model,
                 "kind": row.kind,
-                "colour": f"light-dark({colour_of(row.model)}, {on_dark(colour_of(row.model))})",
+                "colour": colours(row.model),
                 "ranked": row.rank is not None,
                 "better_than": row.better_than,
                 "results": numbers.get((place, row.model), {}),

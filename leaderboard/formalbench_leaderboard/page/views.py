@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from formalbench.documents.charts import colour_of, on_dark
 from formalbench.documents.text import MISSING, count, grouped, harmless, interval, percent, ranks
 from formalbench.documents.text import rate as rate_text
 from formalbench.statistics.board import Board, Page, Row
@@ -24,7 +23,7 @@ from formalbench_leaderboard.board.tables import TRAINING_COST, cell, training_s
 from formalbench_leaderboard.page.curves import Curves, cost_charts
 from formalbench_leaderboard.page.descriptions import Definitions
 from formalbench_leaderboard.page.html_tables import address, breakable, link
-from formalbench_leaderboard.page.page_data import Shown
+from formalbench_leaderboard.page.page_data import Shown, colours, duration
 from formalbench_leaderboard.templating import render
 
 DTYPES = ("fp16", "bf16", "fp32", "fp64")
@@ -304,22 +303,9 @@ def _steps(result: Result) -> float | None:
     return sum(steps) / len(steps) if steps else None
 
 
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return MISSING
-    if seconds < 100:
-        return f"{seconds:.{1 if seconds < 10 else 0}f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
 def _seconds(result: Result) -> float | None:
     known = [run.seconds for run in result.runs if run.seconds is not None]
     return sum(known) / len(known) if known else None
-
-
-def _colour(row: Row) -> str:
-    colour = colour_of(row.model)
-    return f"light-dark({colour}, {on_dark(colour)})"
 
 
 _LETTER = 6.4
@@ -337,9 +323,9 @@ _SHARED: dict[str, Any] = {
     "breakable": breakable,
     "address": address,
     "validation": validation,
-    "duration": _duration,
+    "duration": duration,
     "seconds": _seconds,
-    "colour": _colour,
+    "colours": colours,
     "rate": rate_text,
     "verdict": verdict_of,
     "numbers": NUMBERS,
