@@ -200,9 +200,9 @@ def test_a_model_has_one_colour(published):
         for one in figure.panels[0].lines if name.endswith("-length") else ():
             if one.label:
                 found.setdefault(one.label.partition(" (")[0], set()).add(one.color)
-    for board in published.data["boards"]:
-        for row in board["rows"]:
-            found.setdefault(row["model"], set()).add(row["colour"])
+    chosen = r'--colour:light-dark\((#\w+), #\w+\)"><input type="checkbox" value="([^"]*)"'
+    for colour, model in re.findall(chosen, published.views):
+        found.setdefault(model, set()).add(colour)
     assert len(found) >= 20
     assert {model: colours for model, colours in found.items() if len(colours) != 1} == {}
     assert {model: {colour_of(model)} for model in found} == found
