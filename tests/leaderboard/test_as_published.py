@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 import re
 import zlib
 from collections.abc import Mapping
@@ -90,7 +89,7 @@ class Published:
     maps: Mapping[Path, str]
     page: Page
     web: str
-    data: dict[str, object]
+    views: str
     map: str
     terminal: list[str]
     everything: list[str]
@@ -116,9 +115,9 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
     page = replace(site.everything, title=suite_view(host, "default").title)
     shown = map_here(page, host, "default", list(held.values()))
     web = render_web(page, definitions(host, held.values(), "default"), map_section(shown))
-    packed = re.search(r'<script[^>]*id="data">([^<]*)<', web["index.html"])
+    packed = re.search(r'<script[^>]*id="views">([^<]*)<', web["index.html"])
     assert packed
-    data = json.loads(zlib.decompress(base64.b64decode(packed[1])))
+    views = zlib.decompress(base64.b64decode(packed[1])).decode()
     return Published(
         site=site,
         markdown=pages,
@@ -126,7 +125,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
         maps=map_files(site.map),
         page=page,
         web=web["index.html"],
-        data=data,
+        views=views,
         map=draw_map(shown),
         terminal=printed(tmp_path_factory),
         everything=in_terminal(page),
@@ -201,9 +200,9 @@ def test_a_model_has_one_colour(published):
         for one in figure.panels[0].lines if name.endswith("-length") else ():
             if one.label:
                 found.setdefault(one.label.partition(" (")[0], set()).add(one.color)
-    for board in published.data["boards"]:
-        for row in board["rows"]:
-            found.setdefault(row["model"], set()).add(row["colour"])
+    chosen = r'--colour:light-dark\((#\w+), #\w+\)"><input type="checkbox" value="([^"]*)"'
+    for colour, model in re.findall(chosen, published.views):
+        found.setdefault(model, set()).add(colour)
     assert len(found) >= 20
     assert {model: colours for model, colours in found.items() if len(colours) != 1} == {}
     assert {model: {colour_of(model)} for model in found} == found
@@ -230,7 +229,7 @@ def test_there_is_one_order(published):
 
 def test_there_is_one_count(published):
     """A rank is one of as many on a model's Markdown page as in its view on the page."""
-    of = {board["name"]: board["ranked"] for board in published.data["boards"]}
+    of = {board.name: board.ranked for board in published.page.boards}
     suite = next(suite for suite in published.site.suites if suite.name == "default")
     lines = 0
     for board in suite.board.boards:
@@ -247,6 +246,8 @@ def test_there_is_one_count(published):
             assert RANK.findall(place) == [
                 (ranks(row.rank_low, row.rank_high), str(of[board.name]))
             ]
+            rank = f"{ranks(row.rank_low, row.rank_high)} of {of[board.name]}"
+            assert f"<dt>rank</dt><dd>{rank}</dd>" in published.views
             lines += 1
     assert lines >= 10
     counted = {

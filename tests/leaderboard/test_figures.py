@@ -18,9 +18,7 @@ from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
 from formalbench_leaderboard.board.tables import TRAINING_COST, training_seconds
 from formalbench_leaderboard.charts import board_charts, length_charts
-from formalbench_leaderboard.page import page as page_page
-from formalbench_leaderboard.page.descriptions import Definitions
-from formalbench_leaderboard.page.page_data import contents
+from formalbench_leaderboard.page.curves import cost_charts
 from formalbench_leaderboard.publishing.check import check_published
 from formalbench_leaderboard.publishing.publish import publish
 from formalbench_leaderboard.renderers.render import (
@@ -166,10 +164,12 @@ def test_page_and_figure_say_the_same_cost(make_record):
     page = build_page(records, View("test", tasks))
     (board,) = page.boards
     (point,) = board_charts.points(board, lambda row: training_seconds(row, board))
-    (row,) = contents(page, Definitions({}, {}))["boards"][0]["rows"]
-    assert point.x == row["seconds"] == (30.0 + 50.0) / 2
-    text = page_page.render_page(page, Definitions({}, {}))["index.html"]
-    assert text.count(TRAINING_COST) == 2  # the axis, the view of a model
+    chart = cost_charts(board)[0]
+    assert [one.told for one in chart.points] == [
+        "regulargpt: score 100.0 (31.1 … 100.0), training time 40 s"
+    ]
+    assert point.x == (30.0 + 50.0) / 2
+    assert TRAINING_COST in chart.x.label
     assert TRAINING_COST in board_charts.COST_CAPTION
 
 
@@ -180,7 +180,7 @@ def test_a_row_that_is_not_timed_on_every_task_has_no_cost(make_record):
     (row,) = page.boards[0].rows
     assert row.score is not None
     assert training_seconds(row, page.boards[0]) is None
-    assert contents(page, Definitions({}, {}))["boards"][0]["rows"][0]["seconds"] is None
+    assert cost_charts(page.boards[0])[0].points == []
     assert training_seconds(row, board_of(records, ())) is None  # of no task
 
 

@@ -16,7 +16,7 @@ from formalbench.store import Store
 from formalbench_leaderboard.charts import board_charts, length_charts
 from formalbench_leaderboard.page import page as page_page
 from formalbench_leaderboard.page.descriptions import Definitions
-from formalbench_leaderboard.page.page_data import contents
+from formalbench_leaderboard.page.page_data import curve_points, detail_of
 from formalbench_leaderboard.renderers import renderer
 
 NOTHING = Definitions({}, {})
@@ -158,7 +158,7 @@ def test_hostile_names_can_be_drawn(make_text, make_pairs, name):
         assert b"</svg>" in svg
         assert b"<script" not in svg
     text = page_page.render_page(shown, NOTHING)["index.html"]
-    assert text.count("<script") == 3
+    assert text.count("<script") == 4
 
 
 @pytest.mark.parametrize("value", [1e306, 1e-306, 2.0**1000])
@@ -176,19 +176,19 @@ def test_perplexities_that_nobody_measures_break_no_face(make_text, value):
 def test_the_page_draws_from_the_measure_and_not_from_accuracies(make_text, make_pairs):
     records = [make_text("rnn", (8, 9, 10, 12)), make_text("rnn", (10, 9, 12, 16), seed=1)]
     shown = page([*records, make_pairs("rnn", (60, 20))], "words", "pairs")
-    (row,) = contents(shown, NOTHING)["boards"][0]["rows"]
-    words, pairs = row["results"]["words"], row["results"]["pairs"]
-    assert words["curve"] is pairs["curve"] is None
-    assert words["places"]["mean"] == [9, 9, 11, 14]
-    assert words["places"]["seeds"] == [[8, 9, 10, 12], [10, 9, 12, 16]]
-    assert "names" not in words["places"]
-    assert pairs["places"]["names"] == ["up-to-9", "over-9"]
-    assert pairs["places"]["mean"] == [0.6, 0.2]
+    words, pairs = (one.curve for one in curve_points(shown, detail_of(shown)))
+    assert words["mean"] == [9, 9, 11, 14]
+    assert words["seeds"] == [[8, 9, 10, 12], [10, 9, 12, 16]]
+    assert "names" not in words
+    assert pairs["names"] == ["up-to-9", "over-9"]
+    assert pairs["mean"] == [0.6, 0.2]
     text = page_page.render_page(shown, NOTHING)["index.html"]
     assert "Texts have their own metric" in text
     assert 'class="cell unlearned"' not in text  # no accuracy says whether a text was learned
 
 
 def test_an_accuracy_has_no_places(make_record):
-    (row,) = contents(page([make_record()], "parity"), NOTHING)["boards"][0]["rows"]
-    assert row["results"]["parity"]["places"] is None
+    shown = page([make_record()], "parity")
+    (one,) = curve_points(shown, detail_of(shown))
+    assert "names" not in one.curve
+    assert not one.text

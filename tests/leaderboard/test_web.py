@@ -13,13 +13,14 @@ import pytest
 from built_records import write_all
 from formalbench.documents.text import harmless
 from formalbench.statistics.build import View, build_page
+from formalbench.statistics.comparison import Standing, compare
 from formalbench.store import Store
 from formalbench_leaderboard.board.sources import suite_view
 from formalbench_leaderboard.page import page as page_page
 from formalbench_leaderboard.page import page_data
 from formalbench_leaderboard.page.descriptions import Definitions, definitions
 from formalbench_leaderboard.page.html_tables import breakable, marked
-from formalbench_leaderboard.page.page_data import contents, packed
+from formalbench_leaderboard.page.page_data import contents, curve_points, detail_of, packed
 
 NOTHING = Definitions({}, {})
 HOSTILE = {
@@ -66,19 +67,16 @@ def render(records, known=NOTHING, **view):
 
 
 def data_of(text):
-    block = re.search(r'<script type="application/octet-stream" id="data">(.*?)</script>', text)
-    data = json.loads(zlib.decompress(base64.b64decode(block[1])))
-    for row in (row for board in data["boards"] for row in board["rows"]):
-        titles, results = row["results"]
-        row["results"] = dict(zip(titles, items(results), strict=True))
-        for result in row["results"].values():
-            result["runs"] = items(result["runs"])
-    return data
+    return json.loads(unpacked(text, "data"))
 
 
-def items(stacked):
-    keys, *columns = stacked
-    return [dict(zip(keys, values, strict=True)) for values in zip(*columns, strict=True)]
+def views_of(text):
+    return unpacked(text, "views")
+
+
+def unpacked(text, name):
+    block = re.search(rf'<script type="application/octet-stream" id="{name}">(.*?)</script>', text)
+    return zlib.decompress(base64.b64decode(block[1])).decode()
 
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE.keys())
@@ -94,12 +92,18 @@ def test_hostile_names_change_no_element(make_record, name):
     assert handlers == []
     assert harmless(name) in {value for _, given in seen.elements for value in given.values()}
     assert data_of(text)["boards"][0]["rows"][0]["model"] == harmless(name)
+    views, plain_views = Seen(views_of(text)), Seen(views_of(render([make_record("plain")])))
+    # A long name has no room in a chart, so it has no text there.
+    assert [tag for tag, _ in views.elements if tag not in ("wbr", "span", "text")] == [
+        tag for tag, _ in plain_views.elements if tag not in ("wbr", "span", "text")
+    ]
+    assert not [key for _, given in views.elements for key in given if key.startswith("on")]
 
 
 def test_the_data_block_holds_no_sign_of_html(make_record):
     records = [make_record(name) for name in HOSTILE.values()]
     page = build_page(records, View("<&>\u2028", ("parity",)))
-    data = contents(page, NOTHING)
+    data = contents(page, NOTHING, curve_points(page, detail_of(page)))
     assert not set(json.dumps(data, ensure_ascii=False)) & set("\u2028\u2029\u202e")
     assert re.fullmatch("[A-Za-z0-9+/=]+", packed(data))
 
@@ -178,7 +182,7 @@ def test_curves_hold_the_mean_and_the_wilson_intervals_of_all_seeds(make_record)
         make_record(accuracy=[100, 90, 80, 50]),
         make_record(accuracy=[100, 70, 60, 50], seed=1),
     ]
-    curve = data_of(render(records))["boards"][0]["rows"][0]["results"]["parity"]["curve"]
+    (curve,) = data_of(render(records))["curves"]
     assert curve["length"] == [41, 51, 61, 71]
     assert curve["mean"] == [1000, 800, 700, 500]
     assert curve["seeds"] == [[1000, 900, 800, 500], [1000, 700, 600, 500]]
@@ -191,9 +195,8 @@ def test_many_lengths_are_averaged_and_the_page_says_so(make_record, monkeypatch
     monkeypatch.setattr(page_data, "MOST_POINTS", 2)
     monkeypatch.setattr(page_data, "MOST_SEED_POINTS", 1)
     text = render([make_record(accuracy=[100, 90, 80, 50]), make_record(seed=1)])
-    data = data_of(text)
-    curve = data["boards"][0]["rows"][0]["results"]["parity"]["curve"]
-    assert (data["window"], data["seed_curves"]) == (2, False)
+    (curve,) = data_of(text)["curves"]
+    assert "single seeds are left out" in views_of(text)
     assert curve["length"] == [46, 66]
     assert curve["mean"] == [975, 825]
     assert "seeds" not in curve
@@ -258,7 +261,9 @@ def test_a_language_with_one_member_a_length_is_said_to_be_one(make_record):
     record = make_record(task="tomita-1:classify", fingerprint="0" * 64)
     known = definitions(PluginHost.load(), [record])
     assert known.tasks["tomita-1"].members.startswith("at most one member per length")
-    assert '["members", known.members]' in render([record])
+    assert f"<dt>members</dt><dd>{known.tasks['tomita-1'].members}" in views_of(
+        render([record], known)
+    )
 
 
 def test_prose_escapes_what_is_no_html():
@@ -298,3 +303,21 @@ def test_the_page_needs_a_folder(invoke, tmp_path):
     error = invoke("--results", tmp_path, "--format", "html", "--output", file).exception
     assert isinstance(error, RequestError)
     assert str(file) in str(error)
+
+
+def test_differences_of_two_models_are_those_of_the_command(make_record, monkeypatch):
+    records = [make_record(name, accuracy=share) for name, share in (("rnn", 0.5), ("gru", 0.75))]
+    page = build_page(records, View("test", ("parity",)))
+    (board,) = page.boards
+
+    def pairs():
+        return data_of(page_page.render_page(page, NOTHING)["index.html"])["boards"][0]["pairs"]
+
+    ((mean, parity),) = pairs()
+    found = compare(*(Standing(board, row) for row in board.rows))
+    (on,) = found.tasks
+    for told, apart in ((parity, on.accuracy), (mean[3], found.mean.scaled)):
+        ends = [1000 * share for share in (apart.value, apart.low, apart.high)]
+        assert told == pytest.approx(ends, abs=0.5)
+    monkeypatch.setattr(page_data, "MOST_PAIRED", 1)
+    assert pairs() is None

@@ -180,16 +180,16 @@ def test_rank_and_score_of_a_class_are_those_of_the_command(opened, quick, quick
 
 def test_columns_are_hidden_and_the_address_says_which(opened, quick):
     page = opened(quick)
-    page.locator("#columns summary").click()
-    page.locator("#columns").get_by_label("interval", exact=True).uncheck()
-    page.locator("#columns").get_by_label("parity", exact=True).uncheck()
+    page.locator(".columns summary").click()
+    page.locator(".columns").get_by_label("interval", exact=True).uncheck()
+    page.locator(".columns").get_by_label("parity", exact=True).uncheck()
     assert tasks(page) == SUITE[1:]
     heads = page.locator(".measured:not([hidden]) table.board thead")
     expect(heads.locator("th[data-name='interval']")).to_be_hidden()
     expect(heads.locator("th[data-name='score']")).to_be_visible()
     other = opened(quick, f"?{urlsplit(page.url).query}")
     assert tasks(other) == SUITE[1:]
-    expect(other.locator("#columns input[value='interval']")).not_to_be_checked()
+    expect(other.locator(".columns input[value='interval']")).not_to_be_checked()
     page.go_back()
     assert tasks(page) == SUITE
     page.locator("#clear").click()

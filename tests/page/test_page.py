@@ -159,12 +159,12 @@ def test_a_task_tells_what_it_is(opened, quick):
 
 def test_the_scatter_shows_either_cost(opened, quick):
     page = opened(quick)
-    dots = page.locator("#cost-chart svg a circle")
+    dots = page.locator("#cost-chart svg:visible a circle")
     assert dots.count() >= 10
-    before = page.locator("#cost-chart svg").inner_html()
+    before = page.locator("#cost-chart svg:visible").inner_html()
     page.locator("#cost-controls").get_by_label("parameters", exact=True).check()
     assert dots.count() >= 10
-    assert page.locator("#cost-chart svg").inner_html() != before
+    assert page.locator("#cost-chart svg:visible").inner_html() != before
 
 
 THEME_OF_THE_FIRST_BODY = """
@@ -213,6 +213,7 @@ def test_nothing_is_wider_than_a_phone(opened, published, place):
 def test_boards_are_shown_one_at_a_time(opened, two_boards):
     page = opened(two_boards)
     assert set(models(page)) == {"gru", "rnn"}
+    assert page.locator("#cost-controls input:checked").get_attribute("value") == "seconds"
     page.locator("#protocol").select_option(label="slow (version 2)")
     assert models(page) == ["gru"]
     assert page.locator("#chooser input").count() == 1

@@ -17,9 +17,10 @@ Legend: D draws.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import combinations
+from typing import Literal, Protocol
 
 from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.record import Record
@@ -115,13 +116,32 @@ class Comparison:
     notes: tuple[str, ...]
 
 
-def compare(a: Standing, b: Standing, asked: Sequence[str] | None = None) -> Comparison:
+class _Draw(Protocol):
+    """Draws the mean over the samples of a row."""
+
+    def __call__(self, place: Standing, samples: Sequence[Sample], *more: str) -> Draws: ...
+
+
+def _draws(place: Standing, samples: Sequence[Sample], *more: str) -> Draws:
+    return mean_draws(samples, (place.board.name, *place.row.key, *more))
+
+
+def compare(
+    a: Standing,
+    b: Standing,
+    asked: Sequence[str] | None = None,
+    *,
+    tested: bool = True,
+    draw: _Draw = _draws,
+) -> Comparison:
     """Compare two models on the tasks that both have.
 
     Args:
         a: the first model.
         b: the second model, on the same board or another one.
         asked: titles of tasks; None for all tasks.
+        tested: whether differences are tested for significance; otherwise none is `better`.
+        draw: draws the mean of a row.
     """
     titles = (*a.board.tasks, *a.board.other_tasks, *b.board.tasks, *b.board.other_tasks)
     both: list[tuple[TaskFacts, Result, Result]] = []
@@ -135,9 +155,24 @@ def compare(a: Standing, b: Standing, asked: Sequence[str] | None = None) -> Com
             left_out.setdefault(why, []).append(title)
         elif facts and mine and other:
             both.append((facts, mine, other))
-    tasks = tuple(_on_task(a, b, entry, len(both)) for entry in both)
+    comparisons = len(both) if tested else 0
+    tasks = tuple(_on_task(a, b, entry, comparisons, draw) for entry in both)
     notes = tuple(f"{why}: {', '.join(titles)}." for why, titles in left_out.items())
-    return Comparison(a, b, tasks, _over_tasks(a, b, tasks), notes)
+    return Comparison(a, b, tasks, _over_tasks(a, b, tasks, tested, draw), notes)
+
+
+def each_pair(board: Board) -> Iterator[Comparison]:
+    """Yield the comparison of each two rows of a board, without tests of significance."""
+    drawn: dict[tuple[object, ...], Draws] = {}
+
+    def draw(place: Standing, samples: Sequence[Sample], *more: str) -> Draws:
+        key = (place.row.key, *(sample.task for sample in samples), None, *more)
+        if key not in drawn:
+            drawn[key] = _draws(place, samples, *more)
+        return drawn[key]
+
+    for a, b in combinations(board.rows, 2):
+        yield compare(Standing(board, a), Standing(board, b), tested=False, draw=draw)
 
 
 def comparisons(
@@ -258,18 +293,25 @@ def _cells(result: Result) -> list[CellResults]:
 
 
 def _on_task(
-    a: Standing, b: Standing, entry: tuple[TaskFacts, Result, Result], comparisons: int
+    a: Standing,
+    b: Standing,
+    entry: tuple[TaskFacts, Result, Result],
+    comparisons: int,
+    draw: _Draw,
 ) -> TaskDifference:
     facts, mine, other = entry
-    draws_D = _draws(a, [_sample(a, facts, mine)], facts.title)
-    draws_D = draws_D - _draws(b, [_sample(b, facts, other)], facts.title)
+    draws_D = draw(a, [_sample(a, facts, mine)], facts.title)
+    draws_D = draws_D - draw(b, [_sample(b, facts, other)], facts.title)
     value = (mine.mean or 0.0) - (other.mean or 0.0)
-    better = _better(a, b, [facts], value, comparisons) if facts.scored else None
+    tested = facts.scored and comparisons
+    better = _better(a, b, [facts], value, comparisons) if tested else None
     accuracy = _difference(value, draws_D, better)
     return TaskDifference(facts.title, facts, mine, other, accuracy)
 
 
-def _over_tasks(a: Standing, b: Standing, tasks: Sequence[TaskDifference]) -> MeanDifference | None:
+def _over_tasks(
+    a: Standing, b: Standing, tasks: Sequence[TaskDifference], tested: bool, draw: _Draw
+) -> MeanDifference | None:
     counting = [task for task in tasks if task.facts.scored]
     if not counting:
         return None
@@ -282,9 +324,10 @@ def _over_tasks(a: Standing, b: Standing, tasks: Sequence[TaskDifference]) -> Me
 
     both = samples(a, lambda task: task.a), samples(b, lambda task: task.b)
     means = [math.fsum(float(one.values.mean()) for one in part) / len(part) for part in both]
-    draws_D = _draws(a, both[0]) - _draws(b, both[1])
+    draws_D = draw(a, both[0]) - draw(b, both[1])
     value = means[0] - means[1]
-    difference = _difference(value, draws_D, _better(a, b, [on.facts for on in counting], value))
+    better = _better(a, b, [on.facts for on in counting], value) if tested else None
+    difference = _difference(value, draws_D, better)
     return MeanDifference(len(counting), means[0], means[1], difference)
 
 
@@ -292,10 +335,6 @@ def _sample(place: Standing, facts: TaskFacts, result: Result) -> Sample:
     runs = [measured_run(run, facts.chance_length) for run in result.runs]
     values = [run for run in runs if run is not None]
     return Sample.of(facts.title, values, facts.chance_length, place.row.kind == "learned")
-
-
-def _draws(place: Standing, samples: Sequence[Sample], *more: str) -> Draws:
-    return mean_draws(samples, (place.board.name, *place.row.key, *more))
 
 
 def _difference(value: float, draws_D: Draws, better: Better) -> Difference:

@@ -23,7 +23,6 @@ from formalbench.documents.reproduction import Document, read_document
 from formalbench.documents.text import harmless
 from formalbench.host.options import OptionFacts, option_facts
 from formalbench.statistics.board import ExactModel, Page
-from formalbench.statistics.intervals import spread
 from formalbench.statistics.records import title_of
 from formalbench.store import Store, default_results
 from formalbench.store.records import REPRODUCTIONS, repository_above
@@ -359,10 +358,6 @@ def _automaton(task: Task) -> DrawnAutomaton | None:
 Details = dict[str, Any]
 
 
-MOST_SEEDS = 200
-"""Up to this number of seeds, the script knows the spread factor; for more it hardly matters."""
-
-
 MOST_LINKED = 5000
 """With more records, their addresses are left out: they would be half of the page."""
 
@@ -390,7 +385,6 @@ def details(
     known = {title: theory for title, theory in theories.items() if theory is not None}
     options = cache(partial(_options, host))
     return {
-        "spread": [spread(float(seeds)) for seeds in range(1, MOST_SEEDS + 1)],
         "settings": _settings(page, runs, options),
         "options": {name: options(name) for name in sorted({r.model.name for r in runs.values()})},
         "names": _names(page, runs),

@@ -18,7 +18,15 @@ from formalbench_leaderboard.charts.map_drawing import NARROW, WIDE, Addresses
 from formalbench_leaderboard.page import html_tables
 from formalbench_leaderboard.page.descriptions import Definitions
 from formalbench_leaderboard.page.html_tables import address, how_to_read, link, marked
-from formalbench_leaderboard.page.page_data import contents, detail_of, packed, packed_text
+from formalbench_leaderboard.page.page_data import (
+    classes_of,
+    contents,
+    curve_points,
+    detail_of,
+    packed,
+    packed_text,
+)
+from formalbench_leaderboard.page.views import Views
 from formalbench_leaderboard.renderers import renderer
 from formalbench_leaderboard.templating import render as from_template
 
@@ -52,11 +60,7 @@ def map_section(shown: LanguageMap) -> Markup | None:
 HERE = Path(__file__).parent
 
 
-SCRIPTS = (
-    *("base", "theme", "address", "chosen", "plot", "charts", "cost"),
-    *("marks", "draws", "results", "lanes", "compare", "model", "task"),
-    *("tables", "cells", "search", "views"),
-)
+SCRIPTS = ("base", "theme", "address", "charts", "compare", "tables", "search", "views")
 """In the order in which they are joined: a script may use those before it."""
 
 
@@ -74,13 +78,19 @@ def render_page(page: Page, known: Definitions, figure: Markup | None = None) ->
     """
     first, script = _file("script", f"{FIRST}.js"), _script()
     detail = detail_of(page)
+    shown = curve_points(page, detail)
+    views = Views(page, known, shown, detail.seeds).html()
     index = from_template(
         "page.html.j2",
         policy=_policy(first, script),
         style=Markup(_file("style.css") + _file("details.css")),  # noqa: S704 - files of ours
         first=Markup(first),  # noqa: S704 - a file of ours
         script=Markup(script),  # noqa: S704 - files of ours
-        data=Markup(packed(contents(page, known))),  # noqa: S704 - letters and digits
+        data=Markup(packed(contents(page, known, shown))),  # noqa: S704 - letters and digits
+        views=Markup(packed_text(views)),  # noqa: S704 - letters and digits
+        models=sorted({row.model for board in page.boards for row in board.rows}),
+        kinds=sorted({row.kind for board in page.boards for row in board.rows}),
+        classes=classes_of(page, known),
         page=page,
         figure=figure,
         citation=escape(known.citation),

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from formalbench.contracts.published import PublishedResult, PublishedTable
 from formalbench.documents.charts import colour_of, on_dark
-from formalbench.documents.text import harmless
+from formalbench.documents.text import MISSING, harmless
 from formalbench.statistics.board import Board, Page, Row
-from formalbench.statistics.intervals import Draws, measured
+from formalbench.statistics.comparison import Comparison, Difference, each_pair
+from formalbench.statistics.intervals import Draws
 from formalbench.statistics.length_profile import averaged, curve_of, text_line
 from formalbench.statistics.result import Result, TaskFacts, telling_cells
 
-from formalbench_leaderboard.board.summary import verdict_of
-from formalbench_leaderboard.board.tables import STANDING, training_seconds
+from formalbench_leaderboard.board.tables import STANDING
 from formalbench_leaderboard.page.descriptions import Definitions
 
 MOST_POINTS = 30_000
@@ -31,6 +31,10 @@ MOST_POINTS = 30_000
 
 MOST_SEED_POINTS = 20_000
 """With more points, the curves of single seeds are left out."""
+
+
+MOST_PAIRED = 20_000
+"""Maximum number of differences between two models that a board's data contain."""
 
 
 DIGITS = 1000
@@ -53,17 +57,12 @@ class Detail:
 def detail_of(page: Page) -> Detail:
     """Return the resolution that keeps a page's curves below the maximum size."""
     points = seed_points = 0
-    for board in page.boards:
-        for result in _results(board):
-            sizes = [len(run.cells.length) for run in result.runs if run.cells]
-            points += max(sizes, default=0)
-            seed_points += sum(sizes)
+    for result in (one for board in page.boards for row in board.rows for one in row.results):
+        sizes = [len(run.cells.length) for run in result.runs if run.cells]
+        points += max(sizes, default=0)
+        seed_points += sum(sizes)
     window = max(1, -(-points // MOST_POINTS))
     return Detail(window, -(-seed_points // window) <= MOST_SEED_POINTS)
-
-
-def _results(board: Board) -> Sequence[Result]:
-    return [result for row in board.rows for result in row.results]
 
 
 def chance_curve(facts: TaskFacts, detail: Detail) -> dict[str, list[int]]:
@@ -99,6 +98,7 @@ def curve(result: Result, facts: TaskFacts | None, detail: Detail) -> dict[str, 
         return None
     found = curve_of(cells, np.arange(0, len(cells[0].length), detail.window))
     shown: dict[str, Any] = {
+        "dashed": not result.reaches,
         "length": _whole(found.length),
         "mean": _whole(found.shares.mean(axis=0) * DIGITS),
         "low": _whole(found.low * DIGITS),
@@ -132,45 +132,122 @@ def _whole(numbers: Draws) -> list[int]:
     return whole
 
 
-_BY_CELL = ("lengths", "chances")
-"""Fields of a task that a page stores as a curve."""
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A result on the page.
+
+    Attributes:
+        number: its place among all results of the page.
+        place: the place of its board.
+        row, result, facts: the model, its result, and the facts of the task.
+        curve: the points of its curve, if it has one.
+    """
+
+    number: int
+    place: int
+    row: Row
+    result: Result
+    facts: TaskFacts | None
+    curve: dict[str, Any] | None
+
+    @property
+    def text(self) -> bool:
+        """Whether the task is measured by something else than accuracy."""
+        return self.facts is not None and not self.facts.measure.accuracy
 
 
-Links = Mapping[str, str]
-"""Addresses of records, by their ids."""
+def curve_points(page: Page, detail: Detail) -> list[Shown]:
+    """Return all results of a page with the points of their curves."""
+    found: list[Shown] = []
+    for place, board in enumerate(page.boards):
+        known = {facts.title: facts for facts in board.facts}
+        for row in board.rows:
+            for result in row.results:
+                facts = known.get(result.task)
+                accuracy = facts is None or facts.measure.accuracy
+                points = curve(result, facts, detail) if accuracy else places_curve(result)
+                found.append(Shown(len(found), place, row, result, facts, points))
+    return found
 
 
-def contents(page: Page, known: Definitions) -> dict[str, Any]:
-    """Return a page's data as JSON values; shares are fractions of 1, in curves out of `digits`."""
+def contents(page: Page, known: Definitions, shown: Sequence[Shown]) -> dict[str, Any]:
+    """Return the data of a page's script as JSON values; points of curves are out of `digits`."""
     detail = detail_of(page)
-    details = {"spread": [], **known.details}
-    links: Links = details.pop("records", {})
+    numbers: dict[tuple[int, str], dict[str, int]] = {}
+    for one in shown:
+        numbers.setdefault((one.place, one.row.model), {})[one.result.task] = one.number
     data = {
-        "title": page.title,
         "digits": DIGITS,
-        "window": detail.window,
-        "seed_curves": detail.seeds,
-        "boards": [_board(board, detail, links, known.by_class) for board in page.boards],
-        "classes": list(known.by_class),
-        "published": [_published(table) for table in page.published],
-        "tasks": {title: asdict(task) for title, task in known.tasks.items()},
-        "models": {name: asdict(model) for name, model in known.models.items()},
-        "catalogue": [asdict(found) for found in known.catalogue],
-        "details": details,
+        "boards": [
+            _board(board, known.by_class, numbers, place) for place, board in enumerate(page.boards)
+        ],
+        "curves": [one.curve for one in shown],
+        "chances": [chance_curve(one, detail) for board in page.boards for one in board.facts],
+        "entries": _entries(page, known),
+        "settings": known.details.get("settings", {}),
     }
     clean: dict[str, Any] = _clean(data)
     return clean
 
 
-def packed(data: dict[str, Any]) -> str:
-    """Return the data as a page stores it: a tenth of the size, without characters special in HTML.
+def colours(model: str) -> str:
+    """Return the colour of a model in CSS, lighter on a dark background."""
+    return f"light-dark({colour_of(model)}, {on_dark(colour_of(model))})"
 
-    Results and runs, which are numerous, are stored in columns; `script/base.js` restores them.
+
+def duration(seconds: float | None) -> str:
+    """Return a time with its unit, such as ``2.5 s`` and ``14 min``."""
+    if seconds is None:
+        return MISSING
+    if seconds < 100:
+        return f"{seconds:.{1 if seconds < 10 else 0}f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def classes_of(page: Page, known: Definitions) -> list[str]:
+    """Return the classes of the tasks of a page's boards."""
+    names = {board.name for board in page.boards}
+    return [name for name, part in known.by_class.items() if names & {b.name for b in part.boards}]
+
+
+_COMMANDS = {
+    "model": "formalbench run --model",
+    "exact": "formalbench verify",
+    "task": "formalbench show task",
+    "suite": "formalbench show suite",
+}
+
+
+def _entries(page: Page, known: Definitions) -> list[dict[str, str]]:
+    """Return what the search finds: what the page shows, and what could be measured.
+
+    The latter have the command that measures or shows them.
     """
-    boards = [{**board, "rows": list(map(_flat_row, board["rows"]))} for board in data["boards"]]
-    return packed_text(
-        json.dumps({**data, "boards": boards}, separators=(",", ":"), allow_nan=False)
-    )
+    listed = {(one.kind, one.name): one for one in known.catalogue}
+    boards = page.boards
+    here = [("model", row.model) for board in boards for row in board.rows]
+    here += [("task", task) for board in boards for task in (*board.tasks, *board.other_tasks)]
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for kind, name in here:
+        family = re.split(r"[:[]", name, maxsplit=1)[0]
+        places = ((kind, name), (kind, family), ("exact", family))
+        about = next((listed[place] for place in places if place in listed), None)
+        texts = {"summary": about.summary, "words": about.words} if about else {}
+        entry = {"kind": about.kind if about else kind, "name": name, "summary": "", "words": ""}
+        found[kind, name] = {**entry, **texts, "command": ""}
+    for one in known.catalogue:
+        key = ("model" if one.kind == "exact" else one.kind, one.name)
+        found.setdefault(key, {**asdict(one), "command": f"{_COMMANDS[one.kind]} {one.name}"})
+    none = {"summary": "", "words": "", "command": ""}
+    return [
+        *found.values(),
+        *({"kind": "class", "name": name, **none} for name in classes_of(page, known)),
+    ]
+
+
+def packed(data: dict[str, Any]) -> str:
+    """Return the data as a page stores it: a tenth of the size, without signs of HTML."""
+    return packed_text(json.dumps(data, separators=(",", ":"), allow_nan=False))
 
 
 def packed_text(text: str) -> str:
@@ -178,35 +255,57 @@ def packed_text(text: str) -> str:
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
-def _flat_row(row: dict[str, Any]) -> dict[str, Any]:
-    flat = [{**result, "runs": _columns(result["runs"])} for result in row["results"].values()]
-    return {**row, "results": [list(row["results"]), _columns(flat)]}
-
-
-def _columns(items: Sequence[dict[str, Any]]) -> list[list[Any]]:
-    """Return dictionaries with the same keys as columns: the keys, then the values of each key."""
-    keys = list(items[0]) if items else []
-    return [keys, *([item[key] for item in items] for key in keys)]
-
-
 def _board(
-    board: Board, detail: Detail, links: Links, by_class: Mapping[str, Page]
+    board: Board,
+    by_class: Mapping[str, Page],
+    numbers: Mapping[tuple[int, str], Mapping[str, int]],
+    place: int,
 ) -> dict[str, Any]:
-    within = {
-        name: _standing(part)
-        for name, page in by_class.items()
-        for part in page.boards
-        if part.name == board.name
-    }
     return {
         "name": board.name,
-        "ranked": board.ranked,
         "tasks": board.tasks,
         "other_tasks": board.other_tasks,
-        "facts": {facts.title: _facts(facts, detail) for facts in board.facts},
-        "rows": [_row(row, board, detail, links) for row in board.rows],
-        "by_class": within,
+        "texts": [facts.title for facts in board.facts if not facts.measure.accuracy],
+        "rows": [
+            {
+                "model": row.model,
+                "kind": row.kind,
+                "colour": colours(row.model),
+                "ranked": row.rank is not None,
+                "better_than": row.better_than,
+                "results": numbers.get((place, row.model), {}),
+            }
+            for row in board.rows
+        ],
+        "by_class": {
+            name: _standing(part)
+            for name, page in by_class.items()
+            for part in page.boards
+            if part.name == board.name
+        },
+        "pairs": _pairs(board),
     }
+
+
+def _pairs(board: Board) -> list[Any] | None:
+    """Return the differences of each two rows, the first row's pairs first; None if too many."""
+    tasks = [*board.tasks, *board.other_tasks]
+    count = len(board.rows) * (len(board.rows) - 1) // 2
+    if count * (len(tasks) + 1) > MOST_PAIRED:
+        return None
+    return [_pair(found, tasks) for found in each_pair(board)]
+
+
+def _pair(found: Comparison, tasks: Sequence[str]) -> list[Any]:
+    """Return the mean and the difference on each task; None where the rows are not compared."""
+    apart = {one.task: _apart(one.accuracy) for one in found.tasks}
+    mean = found.mean
+    whole = mean and [mean.tasks, *_whole(np.array([mean.a, mean.b]) * DIGITS), _apart(mean.scaled)]
+    return [whole, *map(apart.get, tasks)]
+
+
+def _apart(one: Difference) -> list[int]:
+    return _whole(np.array([one.value, one.low, one.high]) * DIGITS)
 
 
 def _standing(board: Board) -> dict[str, Any]:
@@ -224,114 +323,14 @@ _SAME_IN_A_CLASS = ("model", "kind", "parameters")
 """Columns of the board that have the same values for any selection of tasks."""
 
 
-def _facts(facts: TaskFacts, detail: Detail) -> dict[str, Any]:
-    """Return the fields of a task, with the chance level at each length in compact form."""
-    plain = {key: value for key, value in asdict(facts).items() if key not in _BY_CELL}
-    told = {"last_telling": facts.last_telling, "chance_curve": chance_curve(facts, detail)}
-    return {**plain, **told}
-
-
-def _row(row: Row, board: Board, detail: Detail, links: Links) -> dict[str, Any]:
-    numbers = ("rank", "score", "low", "high", "rank_low", "rank_high", "iqm", "better_than")
-    return {
-        "model": row.model,
-        "kind": row.kind,
-        "colour": colour_of(row.model),
-        "dark": on_dark(colour_of(row.model)),
-        "parameters": row.parameters,
-        **{name: getattr(row, name) for name in numbers},
-        "seconds": training_seconds(row, board),
-        "verdict": verdict_of(board, row),
-        "results": {
-            result.task: _result(result, board.facts_of(result.task), detail, links)
-            for result in row.results
-        },
-    }
-
-
-def _result(
-    result: Result, facts: TaskFacts | None, detail: Detail, links: Links
-) -> dict[str, Any]:
-    plain = (
-        "max",
-        "mean",
-        "median",
-        "scaled",
-        "low",
-        "high",
-        "seeds",
-        "finished",
-        "marked",
-        "outcome",
-    )
-    more = (
-        "learning_rate",
-        "command",
-        "longest_99",
-        "longest_90",
-        "validation",
-        "learned",
-        "tried",
-        "capped",
-        "weak",
-        "budget",
-        "information",
-    )
-    return {
-        **{name: getattr(result, name) for name in (*plain, *more)},
-        "runs": [
-            {
-                "seed": run.seed,
-                "status": run.status,
-                "accuracy": run.accuracy,
-                "seconds": None if run.seconds is None else round(run.seconds, 1),
-                "validation": run.validation,
-                "learned": run.learned,
-                "steps": run.steps,
-                "record": links.get(run.test_id),
-            }
-            for run in result.runs
-        ],
-        **({"metrics": result.metrics} if result.metrics else {}),
-        "strings": _strings(result),
-        "shown": facts.measure.text(result.shown) if facts and not facts.measure.accuracy else None,
-        "value": result.shown,
-        "places": places_curve(result),
-        "curve": curve(result, facts, detail) if facts is None or facts.measure.accuracy else None,
-    }
-
-
-def _strings(result: Result) -> float:
-    """Return how many strings of one cell would give an accuracy as precise as that of a run."""
-    cells = next((run.cells for run in result.runs if run.cells is not None), None)
-    return 0.0 if cells is None else measured(cells.strings, 0.0).strings
-
-
-def _published(table: PublishedTable) -> dict[str, Any]:
-    return {
-        "source": table.source,
-        "rows": [
-            {
-                "model": row.model,
-                "results": {task: _shares(cell) for task, cell in row.results.items()},
-            }
-            for row in table.rows
-        ],
-    }
-
-
-def _shares(cell: PublishedResult) -> dict[str, float | None]:
-    return {"max": cell.max, "mean": cell.mean}
-
-
-def _clean(value: Any, key: str = "") -> Any:
+def _clean(value: Any) -> Any:
     """Round numbers, and make every text harmless, including keys."""
     if isinstance(value, str):
         return harmless(value)
-    if isinstance(value, float) and key != "learning_rate":
+    if isinstance(value, float):
         return round(value, 6) + 0.0
     if isinstance(value, dict):
-        return {harmless(name): _clean(item, name) for name, item in value.items()}
+        return {harmless(name): _clean(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_clean(item) for item in value]
     return value

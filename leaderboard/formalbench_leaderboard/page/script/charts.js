@@ -1,160 +1,176 @@
-// Accuracy against length, or what texts are shown by: lines with bands, one chart per task.
+// Curves in the frames that Python drew, which pointer and keys read; and strips of accuracy over length.
 
-const Y_AXIS = { domain: [0, 100], ticks: [0, 25, 50, 75, 100] };
+const MOST = 8; // curves of a chart whose colours can be told apart
 
-/** Texts are not shown by accuracy, but by perplexity or BLEU: by what has a direction of its own. */
-const isText = (facts) => Boolean(facts) && !facts.measure.accuracy;
-
-const measureTold = ({ measure }) => `${measure.heading}, ${measure.less ? "less" : "more"} is better`;
-
-const curveOf = (result) => result?.curve ?? result?.places;
-
-/** Return what a chart draws of a model on a task: dashed, and named so, if it did not learn it. */
-const lineOf = (row, result) => ({ model: row.model, curve: curveOf(result), colour: colourOf(row), dashed: Boolean(result?.curve) && !reaches(result) });
-
-/** Return what the numbers of a task's curves are multiplied by, shares to percent. */
-const scaleOf = (facts) => (!isText(facts) ? 100 / DATA.digits : facts.measure.share ? 100 : 1);
-
-/** Return a number of a task's chart as text. */
-function numberOn(facts, value) {
-  if (!isText(facts) || facts.measure.share) return value.toFixed(1);
-  return value < 1e9 ? value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 }) : value.toExponential(2);
+/** Return where an axis puts a value: logarithmic or not, the values at its ends, and their places. */
+function placeOn(axis) {
+  const [log, first, last, from, to] = axis.split(" ").map(Number);
+  const at = log ? Math.log : Number;
+  return (value) => Number((from + ((at(value) - at(first)) / (at(last) - at(first) || 1)) * (to - from)).toFixed(1));
 }
 
-const tickText = (value) => (value < 1e4 ? `${Number(value.toPrecision(4))}` : value.toExponential(0).replace("+", ""));
+const path = (points) => points.map(([x, y], index) => `${index ? "L" : "M"}${x},${y}`).join("");
 
-const WORST = 1e4; // times the least perplexity: what is worse leaves the chart, and does not squash the rest
-
-/** Return the axis of values: of texts as far as they reach, logarithmic if they are no shares. */
-function valueAxis(facts, points) {
-  if (!isText(facts)) return Y_AXIS;
-  const label = measureTold(facts);
-  const most = Math.max(...points.map((point) => point.high));
-  if (facts.measure.share) return { domain: [0, most || 1], ticks: roundTicks([0, most || 1], 4), text: tickText, label };
-  const least = Math.min(...points.map((point) => point.low));
-  const domain = [least / 1.05, Math.min(most, WORST * least) * 1.05];
-  const ticks = logTicks(domain);
-  return { domain, log: true, ticks: ticks.length > 2 ? ticks : roundTicks(domain, 4), text: tickText, label: `${label} (log)` };
-}
-
-/** Return the points of a curve, shares in percent: [{ length, mean, low, high }]; of named parts their places among `names`. */
-function pointsOf(curve, scale, names) {
-  return curve.length.map((length, index) => ({
-    length: curve.names ? names.indexOf(curve.names[index]) : length,
-    mean: curve.mean[index] * scale,
-    low: curve.low[index] * scale,
-    high: curve.high[index] * scale,
-  }));
-}
-
-/** Return the chance level at each length that tells something, in percent: two points, if it is the same. */
-function chancePointsOf(facts) {
-  const { length = [], chance = [] } = facts?.chance_curve ?? {};
-  return length.map((at, index) => ({ length: at, mean: (100 * chance[index]) / DATA.digits }));
-}
-
-/**
- * Return the curves of some models on a task, and below them what they are at a length.
- *
- * lines: [{ model, curve, colour, dashed }]; seeds: whether the seeds' own lines are drawn.
- */
-function curveChart({ task, facts, lines, seeds = false, width = 340, height = 210 }) {
-  const names = [...new Set(lines.flatMap(({ curve }) => curve.names ?? []))];
-  const told = lines.map((line) => ({ ...line, points: pointsOf(line.curve, scaleOf(facts), names) }));
-  const lengths = [...new Set(told.flatMap(({ points }) => points.map((point) => point.length)))].sort((a, b) => a - b);
-  const domain = facts && !names.length ? [facts.first, facts.last] : [lengths[0], lengths.at(-1)];
-  const across = names.length
-    ? { domain: [-0.5, names.length - 0.5], ticks: names.map((_, index) => index), text: (index) => shortName(names[index], width / names.length), label: "part of the test" }
-    : isText(facts) && growByFactors(lengths)
-      ? { domain, log: true, ticks: lengths, label: "length" }
-      : { domain, ticks: roundTicks(domain, 5), label: "length" };
-  const { svg, x, y } = frame({ width, height, x: across, y: valueAxis(facts, told.flatMap(({ points }) => points)) });
-  const chance = isText(facts) ? [] : chancePointsOf(facts);
-  if (chance.length) svg.append(draw("path", { class: "chance", d: `M${chance.map((p) => `${x(p.length)},${y(p.mean)}`).join("L")}` }));
-  const curves = told.map((line) => drawCurve(line, x, y, seeds ? scaleOf(facts) : 0));
+/** Put the chart of some models into a figure; with `seeds`, thin lines show each seed. */
+function drawFigure(figure, models, seeds = false) {
+  const { board, chart, task } = figure.dataset;
+  const rows = DATA.boards[board].rows.filter((row) => models.includes(row.model));
+  const found = rows.map((row) => ({ ...row, curve: DATA.curves[own(row.results, task)] }));
+  const lines = found.filter(({ curve }) => curve);
+  figure.querySelectorAll(".plot, .readout, .empty").forEach((part) => part.remove());
+  if (!lines.length) return figure.append(make("p", { class: "quiet empty" }, "No curve. Choose a model that was tested on this task."));
+  const size = figure.classList.contains("large") && byId("main").clientWidth > 480 ? "large" : "small";
+  const svg = document.importNode(MADE.querySelector(`[data-frame="${chart} ${size}"]`), true);
+  const [x, y] = [placeOn(svg.dataset.x), placeOn(svg.dataset.y)];
+  const names = JSON.parse(svg.dataset.names || "[]");
+  for (const { curve } of lines) curve.at = curve.names?.map((name) => names.indexOf(name)) ?? curve.length;
+  const curves = lines.map((line) => drawCurve(line, x, y, seeds));
   svg.append(...curves.map(({ band }) => band), ...curves.map(({ line }) => line));
-  return readable({
-    svg,
-    height,
-    label: described(task, facts, lines, chance),
-    at: lengths.map((value) => ({ value, x: x(value) })),
-    tell: (length) => toldAt(length, told, facts, names),
-  });
+  figure.append(...readable(svg, lines, names, x));
 }
 
-/** Say whether lengths are like 32, 64, 128: they then stand as far apart as each other. */
-const growByFactors = (lengths) => lengths.length > 2 && lengths.every((length, index) => length > 0 && (!index || length >= 1.5 * lengths[index - 1]));
-
-const shortName = (name, room) => (6 * name.length <= room ? name : `${name.slice(0, Math.max(1, Math.floor(room / 6) - 1))}…`);
-
-/** Return a model's band, and its line with dots; the seeds' lines are thin, `scale` is 0 without them. */
-function drawCurve({ model, curve, colour, dashed, points }, x, y, scale) {
-  const style = `--colour: ${colour}`;
-  const ends = (end) => points.map((point) => [x(point.length), y(point[end])]);
-  const single = points.length === 1; // a test of one cell: a rule, not an area
-  const around = single ? path([...ends("low"), ...ends("high")]) : `${path([...ends("high"), ...ends("low").reverse()])}Z`;
-  const band = draw("path", { class: single ? "rule" : "band", style, d: around });
-  const thin = (scale ? (curve.seeds ?? []) : []).map((values) =>
-    draw("path", { class: "seed", d: path(values.map((value, index) => [x(points[index].length), y(value * scale)])) }),
-  );
-  const dots = points.length > 60 ? [] : ends("mean").map(([cx, cy]) => draw("circle", { cx, cy, r: 1.9 }));
-  const line = draw("g", { class: dashed ? "curve dashed" : "curve", style, "data-model": model }, ...thin, draw("path", { class: "line", d: path(ends("mean")) }), ...dots);
-  return { band, line };
+/** Return a model's band, and its line with dots; the lines of single seeds are thin. */
+function drawCurve({ model, colour, curve }, x, y, seeds) {
+  const style = `--colour:${colour}`;
+  const points = (values) => values.map((value, index) => [x(curve.at[index]), y(value)]);
+  const [low, high] = [points(curve.low), points(curve.high)];
+  const single = low.length === 1; // a test of one cell: a rule, not an area
+  const band = draw("path", { class: single ? "rule" : "band", style, d: single ? path([...low, ...high]) : `${path([...high, ...low.reverse()])}Z` });
+  const thin = (seeds && curve.seeds) || [];
+  const dots = curve.mean.length > 60 ? [] : points(curve.mean).map(([cx, cy]) => draw("circle", { cx, cy, r: 1.9 }));
+  const paths = thin.map((values) => draw("path", { class: "seed", d: path(points(values)) }));
+  const line = draw("path", { class: "line", d: path(points(curve.mean)) });
+  return { band, line: draw("g", { class: curve.dashed ? "curve dashed" : "curve", style, "data-model": model }, ...paths, line, ...dots) };
 }
 
-/** Return what the models reach at a length, as text and as elements with their colours. */
-function toldAt(length, told, facts, names) {
-  const [place, at] = names.length ? [names[length], names[length]] : [`length ${length}`, `at ${length}`];
-  const found = told
-    .map((line) => ({ ...line, point: line.points.find((point) => point.length === length) }))
-    .filter(({ point }) => point);
-  const name = (one) => (one.dashed ? `${one.model} (not learned)` : one.model);
-  const said = ({ point: { mean, low, high } }) => `${numberOn(facts, mean)} (${numberOn(facts, low)} … ${numberOn(facts, high)})`;
-  return {
-    text: `${place}: ${found.map((one) => `${name(one)} ${said(one)}`).join(", ")}`,
-    parts: [
-      make("span", { class: "at" }, at),
-      ...found.map((one) =>
-        make("span", { title: said(one) }, make("i", { class: "dot", style: `--colour: ${one.colour}` }), `${name(one)} `, make("b", {}, numberOn(facts, one.point.mean))),
-      ),
-    ],
+/** Let a reader move along a chart, by pointer or by the arrow keys; below it is what the models reach there. */
+function readable(svg, lines, names, x) {
+  const { unit, label, after } = svg.dataset;
+  const places = [...new Set(lines.flatMap(({ curve }) => curve.at))].sort((a, b) => a - b);
+  const number = (value) => (unit ? (value * unit).toFixed(1) : value < 1e9 ? value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 }) : value.toExponential(2));
+  const cursor = draw("path", { class: "cursor", d: "" });
+  svg.append(cursor);
+  const shown = make("p", { class: "readout" });
+  const said = `${label} ${lines.map(({ model }) => model).join(", ")}${after}`;
+  const box = make("div", { class: "plot", tabindex: 0, role: "slider", "aria-label": said, "aria-valuemin": places[0], "aria-valuemax": places.at(-1) }, svg);
+  let now = places.length - 1;
+  const move = (index, visible = true) => {
+    now = Math.max(0, Math.min(places.length - 1, index));
+    const place = places[now];
+    const found = lines.filter(({ curve }) => curve.at.includes(place)).map(({ model, colour, curve }) => {
+      const [mean, low, high] = [curve.mean, curve.low, curve.high].map((values) => number(values[curve.at.indexOf(place)]));
+      return { name: curve.dashed ? `${model} (not learned)` : model, colour, mean, ends: `${mean} (${low} … ${high})` };
+    });
+    cursor.setAttribute("d", visible ? `M${x(place)},12V${svg.height.baseVal.value - 34}` : "");
+    box.setAttribute("aria-valuenow", place);
+    box.setAttribute("aria-valuetext", `${names[place] ?? `length ${place}`}: ${found.map(({ name, ends }) => `${name} ${ends}`).join(", ")}`);
+    const parts = found.map(({ name, colour, mean, ends }) =>
+      make("span", { title: ends }, make("i", { class: "dot", style: `--colour:${colour}` }), `${name} `, make("b", {}, mean)),
+    );
+    shown.replaceChildren(make("span", { class: "at" }, names[place] ?? `at ${place}`), ...parts);
   };
+  const keys = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, Home: -Infinity, End: Infinity };
+  box.addEventListener("keydown", (event) => {
+    if (!(event.key in keys)) return;
+    event.preventDefault();
+    move(now + keys[event.key]);
+  });
+  box.addEventListener("pointermove", (event) => {
+    const drawnAt = svg.getBoundingClientRect();
+    const at = ((event.clientX - drawnAt.left) / drawnAt.width) * svg.viewBox.baseVal.width;
+    move(places.reduce((best, place, index) => (Math.abs(x(place) - at) < Math.abs(x(places[best]) - at) ? index : best), 0));
+  });
+  box.addEventListener("focus", () => move(now));
+  for (const left of ["blur", "pointerleave"]) box.addEventListener(left, () => move(places.length - 1, false));
+  move(now, false);
+  return [box, shown];
 }
 
-function described(task, facts, lines, chance) {
-  const names = lines.map((line) => line.model).join(", ") || "no model chosen";
-  if (isText(facts)) return `${measureTold(facts)}, on ${task}: ${names}`;
-  const [least, most] = [Math.min, Math.max].map((of) => of(...chance.map((point) => point.mean)).toFixed(1));
-  const level = chance.length ? `; chance is ${least === most ? least : `${least} to ${most}`} percent` : "";
-  return `Accuracy in percent against string length on ${task}: ${names}${level}`;
+/** Draw the charts of a part of a page, of the models that are chosen there. */
+function drawCurves(part) {
+  const boxes = [...part.querySelectorAll("fieldset input")];
+  const models = boxes.filter((box) => box.checked).map((box) => box.value);
+  for (const box of boxes) box.disabled = !box.checked && models.length >= MOST;
+  const note = part.querySelector("[aria-live]");
+  if (note) note.textContent = models.length >= MOST ? `${MOST} at a time: take one out to choose another.` : "";
+  for (const figure of part.querySelectorAll("figure.chart")) drawFigure(figure, models);
 }
 
-/** Return a chart with its caption; the title leads to the task. */
-function figure(board, task, lines, options = {}) {
-  const facts = own(board.facts, task);
-  const title = options.untitled ? "" : link("task", task);
-  const facing = lines.length ? curveChart({ task, facts, lines, ...options }) : [noCurve()];
-  return make("figure", { class: "chart" }, make("figcaption", {}, title), ...facing);
+/** Return a small drawing beside numbers: lines and dots from 0 to 1. */
+function glyph(parts, told) {
+  const said = told ? { role: "img", "aria-label": told } : { "aria-hidden": "true" };
+  return draw("svg", { class: "interval seeds", viewBox: "0 0 48 9", width: 48, height: 9, ...said }, mark("scale", 0, 1), ...parts);
 }
 
-const noCurve = () => make("p", { class: "quiet empty" }, "No curve. Choose a model that was tested on this task.");
+const spot = (share) => (3 + 42 * Math.min(1, Math.max(0, share))).toFixed(2);
+const mark = (kind, from, to = from, [y1, y2] = [4.5, 4.5]) => draw("line", { class: kind, x1: spot(from), x2: spot(to), y1, y2 });
+const dot = (share, hollow = false) => draw("circle", { class: hollow && "hollow", cx: spot(share), cy: 4.5, r: 2.25 });
+const numbersOf = (result, name, parts) => cellOf(result, name).textContent.replaceAll(",", "").split(parts).map(Number.parseFloat);
+const hollowOf = (result, name) => (cellOf(result, name).dataset.hollow ?? "").split(" ").filter(Boolean).map(Number);
 
-/** Return the lines of the chosen models on a task. */
-function chosenLines(board, task, choice) {
-  return board.rows
-    .filter((row) => choice.has(row.model))
-    .map((row) => lineOf(row, own(row.results, task)))
-    .filter((line) => line.curve);
+/** Return the seeds of a result: a dot for each, hollow if it did not learn, a bar for the interval, dashes at chance. */
+function seedsOf(result) {
+  const { chance } = cellOf(result, "seeds").dataset;
+  if (!chance) return null;
+  const hollow = hollowOf(result, "seeds");
+  const each = numbersOf(result, "each", " · ").map((share, seed) => ({ share, hollow: hollow.includes(seed) })).filter(({ share }) => !isNaN(share));
+  const told = each.map(({ share, hollow }) => share.toFixed(1) + (hollow ? " (not learned)" : "")).join(", ");
+  const [low, high] = numbersOf(result, "interval", " … ");
+  const bar = isNaN(low) ? [] : [mark("bar", low / 100, high / 100)];
+  const parts = [mark("chance", chance / 100, chance / 100, [0, 9]), ...bar, ...each.map(({ share, hollow }) => dot(share / 100, hollow))];
+  return glyph(parts, `seeds ${told}; 95 % interval of the mean ${cellOf(result, "interval").textContent}; chance ${chance}`);
 }
 
-/** Everything on the page that depends on which board is shown. */
-function boardChanged() {
-  const board = shownBoard();
-  if (!board) return;
-  const tasks = drawnTasks(board);
-  const choice = firstChoice(board, tasks);
-  const drawCurves = () => byId("charts").replaceChildren(...tasks.map((task) => figure(board, task, chosenLines(board, task, choice))));
-  byId("chooser").replaceChildren(chooser(drawnRows(board, tasks), choice, drawCurves));
-  drawCurves();
-  startCost();
+/** Return the steps of each seed out of the budget. */
+function stepsOf(result) {
+  const [budget] = numbersOf(result, "budget", " ");
+  const hollow = hollowOf(result, "steps");
+  return glyph(numbersOf(result, "steps", " · ").map((steps, seed) => dot(steps / budget, hollow.includes(seed))));
+}
+
+/** Return the figures of a board's tasks on which so many of some models or more have a curve. */
+function figuresOf(board, models, least = 1) {
+  const { rows } = DATA.boards[board];
+  const has = (task) => rows.filter((row) => models.includes(row.model) && DATA.curves[own(row.results, task)]).length >= least;
+  const figures = document.importNode(ARTICLES.get(`curves=${board}`), true).querySelectorAll("figure");
+  return [...figures].filter(({ dataset }) => has(dataset.task));
+}
+
+/** Put the models to choose from and the chart into a part of a task's view. */
+function fillChooser(part) {
+  const { board, task, choice } = part.dataset;
+  const { rows } = DATA.boards[board];
+  const models = rows.filter(({ results }) => DATA.curves[own(results, task)]).map((row) => row.model);
+  const chosen = choice.split(" ").map((row) => rows[row].model);
+  const set = document.importNode(ARTICLES.get(`curves=${board}`).querySelector("fieldset"), true);
+  for (const box of set.querySelectorAll("input")) {
+    box.checked = chosen.includes(box.value);
+    if (!models.includes(box.value)) box.parentNode.remove();
+  }
+  const figure = figuresOf(board, models).find(({ dataset }) => dataset.task === task);
+  figure.classList.add("large");
+  figure.firstElementChild.remove();
+  part.append(set, make("div", { class: "charts single" }, figure));
+}
+
+/** Fill a strip: a field per tested length, the darker the further above chance; every seed a dot, higher for more. */
+function drawStrip(svg) {
+  const { result, chart } = svg.dataset;
+  const [curve, chances] = [DATA.curves[result], DATA.chances[chart]];
+  const grey = cellOf(result, "checked").classList.contains("unlearned");
+  const wide = 240 / curve.length.length;
+  const at = [...new Set([0, curve.length.length >> 1, curve.length.length - 1])];
+  const told = at.map((index) => `${percent(curve.mean[index] / DATA.digits)} % at length ${curve.length[index]}`).join(", ");
+  const checked = cellOf(result, "checked").textContent;
+  const said = grey ? `not learned: validation ${checked} %` : `${told}; chance ${cellOf(result, "seeds").dataset.chance} %`;
+  filled(svg, { viewBox: "0 0 240 22", width: 240, height: 22, role: "img", "aria-label": said }, []);
+  curve.mean.forEach((share, index) => {
+    const chance = chances.chance[Math.max(0, chances.length.indexOf(curve.length[index]))] ?? DATA.digits;
+    const above = grey ? 0 : Math.max(0, (share - chance) / (DATA.digits - chance || 1)).toFixed(3);
+    svg.append(draw("rect", { class: grey ? "unlearned" : "field", style: `--share:${above}`, x: (index * wide).toFixed(2), y: 0, width: (wide + 0.3).toFixed(2), height: 22 }));
+  });
+  for (const shares of curve.seeds ?? [curve.mean])
+    shares.forEach((share, index) =>
+      svg.append(draw("circle", { cx: ((index + 0.5) * wide).toFixed(1), cy: (19 - (share / DATA.digits) * 16).toFixed(1), r: Math.min(1.6, wide / 3).toFixed(2) })),
+    );
 }

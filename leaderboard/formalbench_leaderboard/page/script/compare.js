@@ -1,209 +1,175 @@
-// The view of two or more models: their results on each task, the differences, and how their runs differ.
+// The comparison of two or more models: their results on each task, the differences, and how their runs differ.
 
-VIEWS.compare = compareView;
+const LETTERS = "ABCDEF"; // at most six models at a time
 
-const LETTERS = ["A", "B", "C", "D", "E", "F"]; // at most six models at a time
-
-function compareView(...asked) {
+function compareView(view, asked) {
   const names = asked.slice(0, LETTERS.length);
   const wanted = [...new Set(names.filter(Boolean))];
-  const here = (name) => DATA.boards.some((board) => rowOf(board, name));
-  const unknown = wanted.filter((name) => !here(name));
   const found = DATA.boards.map((board) => ({ board, rows: wanted.map((name) => rowOf(board, name)).filter(Boolean) }));
   const parts = found.filter(({ rows }) => rows.length > 1).map(({ board, rows }) => comparedOn(board, rows));
+  const unknown = wanted.filter((name) => !DATA.boards.some((board) => rowOf(board, name)));
   const said = unknown.map((name) => `There is no model called ${name} here.`);
   if (!said.length && wanted.length < 2) said.push("Choose two models.");
   else if (!said.length && !parts.length) said.push(`${listed(wanted)} cannot be compared: no protocol has results of both.`);
-  return [
+  view.replaceChildren(
     make("p", { class: "crumb" }, make("a", { href: "#board" }, "The board"), " / comparison"),
-    make("h1", { tabindex: -1 }, ...names.flatMap((name, index) => [index ? between(index, names.length) : "", ...breakable(name)])),
+    make("h1", { tabindex: -1 }, listed(names)),
     ...said.map((text) => make("p", { class: "lead" }, text)),
     compareForm(names),
     ...parts,
-  ];
-}
-
-const between = (index, count) => (index === count - 1 ? " and " : ", ");
-
-const listed = (names) => names.map((name, index) => (index ? between(index, names.length) : "") + name).join("");
-
-const rowOf = (board, name) => board.rows.find((row) => row.model === name);
-
-/** Return a form that leads to the comparison of two or more models. */
-function compareForm(chosen) {
-  const models = [...new Set(DATA.boards.flatMap((board) => board.rows.map((row) => row.model)))].sort();
-  const fields = () => [...form.querySelectorAll("select")];
-  const add = (name) => {
-    const letter = LETTERS[fields().length];
-    const options = models.map((model) => make("option", { value: model, selected: model === name }, model));
-    if (fields().length > 1) options.unshift(make("option", { value: "" }, "none"));
-    const field = make("label", { class: "field" }, `${letter} `, make("select", { "aria-label": letter }, ...options));
-    form.insertBefore(field, more);
-    more.hidden = fields().length === LETTERS.length;
-    return field;
-  };
-  const more = make("button", { type: "button", class: "action" }, "Add another");
-  const form = make("form", { class: "controls compare", "aria-label": "Compare models" }, make("span", { class: "quiet" }, "Compare models"), more, make("button", { type: "submit", class: "action" }, "Compare"));
-  more.addEventListener("click", () => add("").querySelector("select").focus());
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    location.hash = address("compare", ...fields().map((field) => field.value).filter(Boolean)).slice(1);
-  });
-  for (const name of chosen) add(name);
-  while (fields().length < 2) add(models[0]);
-  return form;
-}
-
-/** Return what two rows of a board have in common: [{ task, facts, a, b }], without texts. */
-function sharedTasks(board, a, b) {
-  return tasksOf(board)
-    .map((task) => ({ task, facts: own(board.facts, task), a: own(a.results, task), b: own(b.results, task) }))
-    .filter((on) => on.facts && on.a && on.b && !isText(on.facts));
-}
-
-/** Return { tasks: [{ …, apart }], mean: { a, b, apart, tasks } or null } of two rows of a board. */
-function compared(board, a, b) {
-  const shared = sharedTasks(board, a, b);
-  const key = (row, ...more) => [board.name, row.model, ...more];
-  const tasks = shared.map((on) => {
-    const draws = [a, b].map((row, side) => meanDraws([sampleOf(row, side ? on.b : on.a, on.facts)], key(row, on.task)));
-    return { ...on, apart: differenceOf(on.a.mean - on.b.mean, draws[0].map((value, n) => value - draws[1][n])) };
-  });
-  const scored = shared.filter(({ facts }) => facts.chance_length < 1);
-  if (!scored.length) return { tasks, mean: null };
-  const samples = [a, b].map((row, side) => scored.map((on) => sampleOf(row, side ? on.b : on.a, on.facts, true)));
-  const means = samples.map((part) => average(part.map(({ values }) => average(values))));
-  const draws = samples.map((part, side) => meanDraws(part, key(side ? b : a)));
-  const apart = differenceOf(means[0] - means[1], draws[0].map((value, n) => value - draws[1][n]));
-  return { tasks, mean: { a: means[0], b: means[1], apart, tasks: scored.length } };
-}
-
-function comparedOn(board, rows) {
-  const [a, b] = rows;
-  return make(
-    "section",
-    {},
-    make("h2", {}, `Protocol ${board.name}`),
-    ...(rows.length === 2 ? comparedPair(board, a, b) : comparedMany(board, rows)),
-    copyable(`formalbench compare ${rows.map((row) => shellQuoted(row.model)).join(" ")}`),
-    make("h3", {}, "What differs"),
-    differences(board, rows),
-    make("h3", {}, "Accuracy against length"),
-    make("p", { class: "quiet" }, ...rows.flatMap((row) => [make("i", { class: "key", style: `--colour: ${colourOf(row)}` }), `${row.model} `])),
-    make("div", { class: "charts" }, ...comparedCharts(board, rows)),
   );
 }
 
-/** Return a chart for each task on which two of the rows or more have a curve. */
-function comparedCharts(board, rows) {
-  const drawnOn = (task) => rows.filter((row) => own(row.results, task)?.curve);
-  const tasks = tasksOf(board).filter((task) => drawnOn(task).length > 1 && !isText(own(board.facts, task)));
-  return tasks.map((task) => figure(board, task, drawnOn(task).map((row) => lineOf(row, row.results[task]))));
+const listed = (names) => names.map((name, index) => (index ? (index === names.length - 1 ? " and " : ", ") : "") + name).join("");
+
+const rowOf = (board, name) => board.rows.find((row) => row.model === name);
+
+/** Offer the comparison of two models on the first screen. */
+function startComparison() {
+  if (!byId("comparison")) return;
+  byId("comparison").hidden = false;
+  choose(byId("comparison").firstElementChild, DATA.boards[0].rows.map((row) => row.model).slice(0, 2));
 }
 
-const INTERVALS =
-  "A − B is the difference of the test accuracies in points, whether or not the models learned. Its 95 % interval is over seeds and test strings; it is wide because an unseen seed may differ. [n]: the training lengths were not learned (n = validation accuracy, %). This page samples the intervals itself, so they differ a little from those of the command.";
-
-function comparedPair(board, a, b) {
-  const { tasks, mean } = compared(board, a, b);
-  const lacking = tasksOf(board).filter((task) => Boolean(own(a.results, task)) !== Boolean(own(b.results, task)));
-  return [
-    make("p", {}, comparisonVerdict(a, b, mean)),
-    comparedTable(a, b, tasks, mean),
-    make("p", { class: "quiet" }, INTERVALS),
-    lacking.length ? make("p", { class: "quiet" }, `Only one of them has: ${lacking.join(", ")}.`) : null,
-  ];
+/** Return a form that leads to the comparison of two or more models. */
+function compareForm(names) {
+  const form = byId("comparison")?.firstElementChild.cloneNode(true);
+  if (form) choose(form, names);
+  return form ?? "";
 }
 
-/** Return the results of three models or more on each task, and the differences of each pair. */
-function comparedMany(board, rows) {
-  const tasks = tasksOf(board).filter((task) => !isText(own(board.facts, task)) && rows.some((row) => own(row.results, task)));
-  const results = tasks.map((task) => [
-    { text: link("task", task), sort: task, left: true },
-    ...rows.map((row) => (own(row.results, task) ? seedCell(row.results[task], own(board.facts, task)) : { text: MISSING, sort: null })),
-  ]);
-  const pairs = rows.flatMap((a, one) => rows.slice(one + 1).map((b, next) => [a, b, `${LETTERS[one]} − ${LETTERS[one + 1 + next]}`]));
-  const leads = pairs.map(([a, b, name]) => [{ text: name, sort: name, left: true }, ...pairCells(a, b, compared(board, a, b).mean)]);
-  const heads = [{ text: "task", left: true, ascending: true }, ...rows.map((_, index) => ({ text: LETTERS[index] }))];
-  const pairHeads = [{ text: "pair", left: true, ascending: true }, { text: "tasks" }, { text: "difference" }, { text: "95 % interval", left: true }, { text: "significantly better", left: true }];
-  return [
-    table(`${named(rows)}; in percent`, heads, results),
-    table("Differences of the mean scaled accuracy over the tasks that both models have, in points", pairHeads, leads),
-    make("p", { class: "quiet" }, INTERVALS),
-  ];
+function choose(form, names) {
+  [...form.querySelectorAll("select")].forEach((select, index) => {
+    const other = index < 2 ? [...select.options].find(({ value }) => value !== names[0])?.value : "";
+    select.value = names[index] ?? other;
+    if (select.selectedIndex < 0) select.selectedIndex = 0;
+    select.parentNode.hidden = index >= Math.max(2, names.length);
+  });
 }
 
-const named = (rows) => rows.map((row, index) => `${LETTERS[index]} is ${row.model}`).join(", ");
-
-/** Return the cells of a pair: over how many tasks, the difference, and who is better on the board's tasks. */
-function pairCells(a, b, mean) {
-  const none = { text: MISSING, sort: null };
-  const [better] = [[a, b], [b, a]].filter(([one, other]) => one.better_than.includes(other.model));
-  const said = a.rank == null || b.rank == null ? MISSING : (better?.[0].model ?? "neither");
-  const cells = mean ? [{ text: `${mean.tasks}`, sort: mean.tasks }, ...apartCells(mean.apart)] : [none, none, none];
-  return [...cells, { text: said, left: true }];
+/** Show another list of models in a form. */
+function addModel(form) {
+  const [field, ...others] = form.querySelectorAll(".field[hidden]");
+  field.hidden = false;
+  field.querySelector("select").focus();
+  form.querySelector("[type=button]").hidden = !others.length;
 }
+
+function openComparison(form) {
+  location.hash = address("compare", ...[...form.querySelectorAll("select")].map(({ value }) => value).filter(Boolean));
+}
+
+/** Return { tasks: [{ task, apart }], mean: { a, b, apart, tasks } or null } of two rows; Python computed it. */
+function compared(board, a, b) {
+  const [one, other] = [a, b].map((row) => board.rows.indexOf(row)).sort((i, j) => i - j);
+  const place = (one * (2 * board.rows.length - one - 1)) / 2 + other - one - 1;
+  const [mean, ...each] = board.pairs?.[place] ?? [null];
+  const same = board.rows[one] === a;
+  const apart = ([value, ...ends]) => [value, ...(same ? ends : ends.reverse())].map((share) => ((same ? 1 : -1) * share) / DATA.digits);
+  const tasks = tasksOf(board).flatMap((task, index) => (each[index] ? [{ task, apart: apart(each[index]) }] : []));
+  if (!mean) return { tasks, mean: null };
+  const [count, first, second, scaled] = mean;
+  const [ours, theirs] = (same ? [first, second] : [second, first]).map((share) => share / DATA.digits);
+  return { tasks, mean: { a: ours, b: theirs, apart: apart(scaled), tasks: count } };
+}
+
+/** Return what two models or more have in common under a protocol. */
+function comparedOn(board, rows) {
+  const part = byId("compared").content.firstElementChild.cloneNode(true);
+  const fill = (name) => part.querySelector(`[data-fill=${name}]`);
+  const pair = rows.length === 2 && compared(board, ...rows);
+  const unless = (hidden, ...names) => names.forEach((name) => (fill(name).hidden = hidden));
+  fill("protocol").textContent = board.name;
+  fill("verdict").textContent = board.pairs ? (pair ? comparisonVerdict(...rows, pair.mean) : "") : TOO_MANY;
+  fillResults(fill("results"), board, rows, pair);
+  unless(pair || !board.pairs, "pairs");
+  unless(!board.pairs, "intervals");
+  if (!pair) fillPairs(fill("pairs"), board, rows);
+  const lacking = pair ? tasksOf(board).filter((task) => rows.filter((row) => task in row.results).length === 1) : [];
+  fill("lacking").textContent = lacking.length ? `Only one of them has: ${lacking.join(", ")}.` : "";
+  part.querySelector(".copyable code").textContent = `formalbench compare ${rows.map((row) => shellQuoted(row.model)).join(" ")}`;
+  const differ = fillSettings(fill("differs"), board, rows);
+  unless(differ, "same");
+  unless(!differ, "differs");
+  fill("keys").append(...rows.flatMap(({ model, colour }) => [make("i", { class: "key", style: `--colour:${colour}` }), `${model} `]));
+  const models = rows.map((row) => row.model);
+  const figures = figuresOf(DATA.boards.indexOf(board), models, 2).filter(({ dataset }) => !board.texts.includes(dataset.task));
+  for (const figure of figures) drawFigure(figure, models);
+  part.querySelector(".charts").append(...figures);
+  return part;
+}
+
+const TOO_MANY = "The board has too many models to keep the differences of each two on this page. The command computes them.";
+
+const head = (text, left) => make("th", { scope: "col", class: left ? "left" : null }, make("button", { type: "button" }, text));
+
+const cell = (text, left, sort) => make("td", { class: left ? "left" : null, "data-sort": sort }, ...[text].flat());
+
+/** Fill the results on each task; of two models with their differences, and the means below. */
+function fillResults(part, board, rows, pair) {
+  const said = `${rows.map(({ model }, index) => `${LETTERS[index]} is ${model}`).join(", ")}; in percent`;
+  part.firstElementChild.setAttribute("aria-label", said);
+  part.querySelector("caption").textContent = said;
+  const heads = [...rows.map((_, index) => head(LETTERS[index])), ...(pair ? [head("A − B"), head("95 % interval", true)] : [])];
+  part.querySelector("thead tr").append(...heads);
+  const apart = new Map(pair ? pair.tasks.map((on) => [on.task, on.apart]) : []);
+  const shared = (task) => (pair && board.pairs ? apart.has(task) : rows.some((row) => task in row.results));
+  const lines = tasksOf(board).filter((task) => shared(task) && !board.texts.includes(task)).map((task) => {
+    const results = rows.map(({ results }) => (task in results ? copyOf(results[task], "seeds") : cell(MISSING)));
+    const some = rows.find(({ results }) => task in results).results[task];
+    return make("tr", {}, copyOf(some, "task"), ...results, ...(pair ? apartCells(apart.get(task)) : []));
+  });
+  part.querySelector("tbody").append(...lines);
+  if (!pair?.mean) return;
+  const { a, b, apart: whole } = pair.mean;
+  part.querySelector("tfoot").append(make("tr", { class: "mean" }, make("th", { scope: "row" }, "mean, scaled"), cell(percent(a)), cell(percent(b)), ...apartCells(whole)));
+}
+
+/** Return a difference and its interval; a bar shows the interval from -100 to 100, a dot the difference. */
+function apartCells(apart) {
+  if (!apart) return [cell(MISSING), cell(MISSING, true)];
+  const [value, low, high] = apart;
+  const at = (lead) => (lead + 1) / 2;
+  const svg = glyph([mark("tick", 0.5, 0.5, [1, 8]), mark("bar", at(low), at(high)), dot(at(value))]);
+  return [cell(`${value > 0 ? "+" : ""}${percent(value)}`, false, value), cell([svg, `${percent(low)} … ${percent(high)}`], true, low)];
+}
+
+/** Fill the differences of each two of three models or more. */
+function fillPairs(part, board, rows) {
+  rows.forEach((a, one) =>
+    rows.slice(one + 1).forEach((b, next) => {
+      const { mean } = compared(board, a, b);
+      const better = a.ranked && b.ranked ? (betterOf(a, b)?.model ?? "neither") : MISSING;
+      const name = make("th", { scope: "row", class: "left" }, `${LETTERS[one]} − ${LETTERS[one + 1 + next]}`);
+      part.querySelector("tbody").append(make("tr", {}, name, cell(mean?.tasks ?? MISSING), ...apartCells(mean?.apart), cell(better, true)));
+    }),
+  );
+}
+
+/** Return which of two rows is significantly better on the board's tasks, if one is. */
+const betterOf = (a, b) => (a.better_than.includes(b.model) ? a : b.better_than.includes(a.model) ? b : null);
 
 function comparisonVerdict(a, b, mean) {
   if (!mean) return "None of these tasks counts in a score.";
   const over = mean.tasks === 1 ? "this task" : `these ${mean.tasks} tasks`;
-  const lead = `A − B over ${over}: ${interval(mean.apart.low, mean.apart.high)} points (95 % interval, which allows for an unseen seed).`;
-  if (a.rank == null || b.rank == null) return lead;
-  const [better] = [[a, b], [b, a]].filter(([one, other]) => one.better_than.includes(other.model));
-  return `On the board's tasks ${better ? `${better[0].model} is significantly better` : "neither is significantly better"}. ${lead}`;
+  const [low, high] = mean.apart.slice(1).map(percent);
+  const lead = `A − B over ${over}: ${low} … ${high} points (95 % interval, which allows for an unseen seed).`;
+  if (!a.ranked || !b.ranked) return lead;
+  const better = betterOf(a, b);
+  return `On the board's tasks ${better ? `${better.model} is significantly better` : "neither is significantly better"}. ${lead}`;
 }
 
-const COMPARED_HEADS = [
-  { text: "task", left: true, ascending: true },
-  { text: "A" },
-  { text: "B" },
-  { text: "A − B" },
-  { text: "95 % interval", left: true },
-];
-
-function comparedTable(a, b, tasks, mean) {
-  const rows = tasks.map((on) => [
-    { text: link("task", on.task), sort: on.task, left: true },
-    seedCell(on.a, on.facts),
-    seedCell(on.b, on.facts),
-    ...apartCells(on.apart),
-  ]);
-  const made = table(`A is ${a.model}, B is ${b.model}; in percent`, COMPARED_HEADS, rows);
-  if (mean) {
-    const cells = [{ text: percent(mean.a) }, { text: percent(mean.b) }, ...apartCells(mean.apart)];
-    const last = cells.map(({ text, left }) => make("td", { class: left ? "left" : null }, text));
-    made.firstChild.append(make("tfoot", {}, make("tr", { class: "mean" }, make("th", { scope: "row" }, "mean, scaled"), ...last)));
-  }
-  return made;
-}
-
-/** Return the accuracy of a model with its seeds as dots and its interval as a bar. */
-function seedCell(result, facts) {
-  const text = unlearned(result) ? `[${percent(result.validation)}]` : `${percent(result.mean)}${partly(result) ? "°" : ""}${result.weak ? "~" : ""}${result.marked ? " ⚠" : ""}`;
-  return { text: [seedDots(result, facts), make("span", { class: "number" }, text)], sort: result.mean };
-}
-
-function apartCells({ value, low, high }) {
-  return [
-    { text: `${value > 0 ? "+" : ""}${percent(value)}`, sort: value },
-    { text: [leadGlyph(value, low, high), interval(low, high)], sort: low, left: true },
-  ];
-}
-
-/** Return a table of settings that differ; an option that a model lacks is left out. */
-function differences(board, rows) {
-  const settings = rows.map((row) => own(own(DATA.details.settings ?? {}, board.name) ?? {}, row.model) ?? {});
-  const names = different(settings.flatMap((one) => Object.keys(one))).filter((name) => {
+/** Fill the settings that differ, and return whether any does; an option that a model lacks is left out. */
+function fillSettings(part, board, rows) {
+  const settings = rows.map((row) => own(own(DATA.settings, board.name), row.model) ?? {});
+  const names = [...new Set(settings.flatMap((one) => Object.keys(one)))].filter((name) => {
     const values = settings.map((one) => own(one, name));
-    return different(values).length > 1 && (!values.includes(undefined) || !name.startsWith("option "));
+    return new Set(values).size > 1 && (!values.includes(undefined) || !name.startsWith("option "));
   });
-  if (!names.length) return make("p", { class: "quiet" }, "Nothing that their records show.");
-  const lines = names.map((name) => [
-    { text: name, sort: name, left: true },
-    ...settings.map((one) => ({ text: own(one, name) ?? MISSING, left: true })),
-  ]);
-  const heads = [{ text: "what", left: true, ascending: true }, ...rows.map((_, index) => ({ text: LETTERS[index], left: true }))];
-  return table("What their runs differ in", heads, lines);
+  part.querySelector("thead tr").append(...rows.map((_, index) => head(LETTERS[index], true)));
+  const lines = names.map((name) => make("tr", {}, make("th", { scope: "row", class: "left" }, name), ...settings.map((one) => cell(own(one, name) ?? MISSING, true))));
+  part.querySelector("tbody").append(...lines);
+  return names.length > 0;
 }
 
 /** Return a word as a shell reads it. */

@@ -2,13 +2,6 @@
 
 const MOST_HITS = 6;
 
-const COMMANDS = {
-  model: (name) => `formalbench run --model ${name}`,
-  exact: (name) => `formalbench verify ${name}`,
-  task: (name) => `formalbench show task ${name}`,
-  suite: (name) => `formalbench show suite ${name}`,
-};
-
 const GROUPS = [
   ["Classes of languages", ["class"]],
   ["Models", ["model", "exact"]],
@@ -22,27 +15,13 @@ const plain = (text) => text.toLowerCase().replaceAll("-", " ");
 /** Return a name without what people leave out: rwkv-7 is rwkv7. */
 const joined = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
 
-const ENTRIES = entries();
+const ENTRIES = DATA.entries.map((entry) => ({
+  ...entry,
+  called: plain(entry.name),
+  joined: joined(entry.name),
+  words: plain(`${entry.name} ${entry.summary} ${entry.words}`),
+}));
 const VOCABULARY = [...new Set(ENTRIES.flatMap((entry) => entry.called.split(/[^\p{L}\p{N}]+/u)).filter((word) => word.length > 3))];
-
-/** Return what can be found: what is on the page, and what could be measured. */
-function entries() {
-  const listed = new Map(DATA.catalogue.map((found) => [`${found.kind} ${found.name}`, found]));
-  const seen = new Map();
-  const add = (kind, name, here) => {
-    const family = name.split(/[:[]/)[0];
-    const about = listed.get(`${kind} ${name}`) ?? listed.get(`${kind} ${family}`) ?? listed.get(`exact ${family}`);
-    const key = `${kind === "exact" ? "model" : kind} ${name}`;
-    if (!seen.has(key)) seen.set(key, { kind: about?.kind ?? kind, name, here, summary: about?.summary ?? "", called: plain(name), joined: joined(name), words: plain(`${name} ${about?.summary ?? ""} ${about?.words ?? ""}`) });
-  };
-  for (const board of DATA.boards) {
-    for (const row of board.rows) add("model", row.model, true);
-    for (const task of tasksOf(board)) add("task", task, true);
-  }
-  for (const { kind, name } of DATA.catalogue) add(kind, name, false);
-  for (const name of classesShown()) add("class", name, true);
-  return [...seen.values()];
-}
 
 /** Return how well an entry fits a word: 3 it is its name, 2 the name has it, 1 its text, 0 not at all. */
 function fit(entry, word) {
@@ -77,7 +56,7 @@ function found(kinds, query, among = ENTRIES) {
 }
 
 /** Return the class of languages of exactly this name, if there is one here. */
-const classNamed = (query) => classesShown().find((name) => joined(name) === joined(query));
+const classNamed = (query) => ENTRIES.find(({ kind, joined: name }) => kind === "class" && name === joined(query))?.name;
 
 /** Return a word, or the word of a name that is most like it, if no entry has it. */
 function spelled(word) {
@@ -104,7 +83,7 @@ function edits(one, other) {
 /** Return the two measured models that "A vs B" names, or null. */
 function versus(query) {
   const sides = /^(.+?)\s+(?:vs\.?|versus|against)\s+(.+)$/i.exec(query.trim())?.slice(1);
-  const models = sides?.map((side) => found(["model", "exact"], side, ENTRIES.filter((entry) => entry.here))[0]?.name);
+  const models = sides?.map((side) => found(["model", "exact"], side, ENTRIES.filter((entry) => !entry.command))[0]?.name);
   return models?.every(Boolean) ? models : null;
 }
 
@@ -149,23 +128,16 @@ function showHits() {
 }
 
 /** The one of exactly this name comes first, then what is on the page. */
-const byPresence = (hits, query) => [...hits].sort((a, b) => (b.joined === joined(query)) - (a.joined === joined(query)) || b.here - a.here);
+const byPresence = (hits, query) => [...hits].sort((a, b) => (b.joined === joined(query)) - (a.joined === joined(query)) || !b.command - !a.command);
 
-function hit({ kind, name, here, summary }) {
+function hit({ kind, name, command, summary }) {
   if (kind === "class") return make("li", {}, classLink(name), make("span", { class: "quiet" }, ": rank by its tasks on this board"));
-  const shown = here ? link(kind === "task" ? "task" : "model", name) : make("span", {}, name);
-  const more = here ? null : make("code", {}, COMMANDS[kind](name));
+  const shown = command ? make("span", {}, name) : make("a", { href: address(kind === "task" ? "task" : "model", name) }, name);
+  const more = command && make("code", {}, command);
   return make("li", {}, shown, summary ? make("span", { class: "quiet" }, ` ${summary}`) : null, more);
 }
 
-function classLink(name) {
-  const follow = (event) => {
-    event.preventDefault();
-    ask({ q: "", class: name });
-    location.hash = "#board";
-  };
-  return make("a", { href: `?class=${encodeURIComponent(name)}#board`, on: { click: follow } }, name);
-}
+const classLink = (name) => make("a", { href: `?class=${encodeURIComponent(name)}#board`, "data-class": name }, name);
 
 function startSearch() {
   const [form, query] = [byId("search"), byId("query")];
@@ -186,6 +158,12 @@ function startSearch() {
   });
   // A link in the list leads elsewhere: the list closes.
   byId("hits").addEventListener("click", (event) => {
-    if (event.target.closest("a")) document.activeElement.blur();
+    const link = event.target.closest("a");
+    if (!link) return;
+    document.activeElement.blur();
+    if (!link.dataset.class) return;
+    event.preventDefault();
+    ask({ q: "", class: link.dataset.class });
+    location.hash = "#board";
   });
 }

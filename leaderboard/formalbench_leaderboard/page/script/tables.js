@@ -1,91 +1,49 @@
 // The tables: sorted, filtered, and what the board's cells show.
 
-const MEASURES = {
-  mean: { text: "mean accuracy", value: (r) => r.mean, show: percent },
-  max: { text: "best seed", value: (r) => r.max, show: percent },
-  scaled: { text: "scaled accuracy", value: (r) => r.scaled, show: percent },
-  longest_99: { text: "≥ 99 % up to length", value: (r) => r.longest_99, show: (n) => n ?? MISSING },
-  longest_90: { text: "≥ 90 % up to length", value: (r) => r.longest_90, show: (n) => n ?? MISSING },
-};
-
-const measureKey = () => (Object.hasOwn(MEASURES, asked.show) ? asked.show : "mean");
-
 /** Return which board is shown, and its number. */
 const shownIndex = () => Math.max(0, DATA.boards.findIndex((board) => board.name === asked.protocol));
 const shownBoard = () => DATA.boards[shownIndex()];
 const shownSection = () => document.querySelectorAll(".measured")[shownIndex()];
 
 function startControls() {
-  const rows = DATA.boards.flatMap((board) => board.rows);
-  const kinds = different(rows.map((row) => row.kind)).sort();
-  const classes = classesShown();
-  const boards = DATA.boards.map((board) => board.name);
-  fill("measure", "show", Object.entries(MEASURES).map(([key, { text }]) => [key === "mean" ? "" : key, text]));
-  fill("kind", "kind", kinds.map((kind) => [kind, kind]), kinds.length > 1);
-  fill("class", "class", classes.map((name) => [name, name]), classes.length > 1);
-  fill("protocol", "protocol", boards.map((name, index) => [index ? name : "", name]), boards.length > 1);
-  byId("controls").addEventListener("submit", (event) => event.preventDefault());
+  for (const [id, key] of LISTS) byId(id).addEventListener("change", () => ask({ [key]: byId(id).value }));
   byId("controls").hidden = DATA.boards.length === 0;
   byId("clear").addEventListener("click", () => {
     ask({ q: "", kind: "", class: "", hide: "" });
     byId("query").focus();
   });
-  document.addEventListener("click", sortByClick);
 }
 
-/** Return the classes of the boards' tasks, the smallest first, then keywords that several tasks share. */
-const classesShown = () => DATA.classes.filter((name) => DATA.boards.some((board) => Object.hasOwn(board.by_class, name)));
-
-const different = (values) => [...new Set(values)];
-
-/** Give a list its choices, [value, text]; one without a choice is not shown. */
-function fill(id, key, choices, useful = true) {
-  byId(id).append(...choices.map(([value, text]) => make("option", { value }, text)));
-  byId(id).addEventListener("change", () => ask({ [key]: byId(id).value }));
-  byId(id).closest(".field").hidden = !useful;
-}
+/** The lists above the board, and what the address calls them. */
+const LISTS = [["measure", "show"], ["kind", "kind"], ["class", "class"], ["protocol", "protocol"]];
 
 let drawnBoard = null;
 
 /** Show the board as the address says. */
 function showAsked() {
-  for (const [id, key] of [["query", "q"], ["measure", "show"], ["kind", "kind"], ["class", "class"], ["protocol", "protocol"]])
+  for (const [id, key] of [["query", "q"], ...LISTS])
     if (byId(id).value !== asked[key]) byId(id).value = asked[key];
-  document.querySelectorAll(".measured").forEach((section, index) => {
-    section.hidden = index !== shownIndex();
-  });
-  if (!shownBoard()) return showHits();
-  showMeasure(shownSection(), shownBoard());
-  showClass(shownSection(), shownBoard());
-  showSorted(shownSection());
-  showColumns(shownSection());
+  document.querySelectorAll(".measured").forEach((section, index) => (section.hidden = index !== shownIndex()));
   showHits();
-  showFiltered(shownSection(), shownBoard());
-  if (drawnBoard !== shownBoard()) {
-    drawnBoard = shownBoard();
-    boardChanged();
-  }
+  const [section, board] = [shownSection(), shownBoard()];
+  if (!board) return;
+  for (const show of [showMeasure, showClass, showSorted, showColumns, showFiltered]) show(section, board);
+  if (drawnBoard === board) return;
+  drawnBoard = board;
+  for (const name of ["curves", "cost"]) showArticle(byId(`${name}-shown`), `${name}=${shownIndex()}`);
 }
 
 /** Return the headings of the columns that are hidden. */
 const hiddenColumns = () => namesIn(asked.hide).filter(Boolean);
 
-let offered = "";
-
-/** Show a check box for each column of the board but the model's name. */
+/** Check the box of each column that is shown. */
 function showColumns(section) {
-  const names = [...section.querySelectorAll(".board thead th:not(.name)")].map((head) => head.dataset.name);
-  if (offered !== names.join("\n")) {
-    offered = names.join("\n");
-    const boxes = names.map((name) => make("label", { class: "chip plain" }, make("input", { type: "checkbox", value: name, on: { change: hideColumns } }), make("span", {}, name)));
-    byId("columns").lastElementChild.replaceChildren(make("legend", {}, "Shown"), ...boxes);
-  }
-  byId("columns").hidden = false;
-  for (const box of byId("columns").querySelectorAll("input")) box.checked = !hiddenColumns().includes(box.value);
+  section.querySelector(".columns").hidden = false;
+  for (const box of section.querySelectorAll(".columns input")) box.checked = !hiddenColumns().includes(box.value);
 }
 
-function hideColumns() {
-  const left = [...byId("columns").querySelectorAll("input:not(:checked)")];
+function hideColumns(part) {
+  const left = [...part.querySelectorAll("input:not(:checked)")];
   ask({ hide: left.map((box) => encodeURIComponent(box.value)).join(",") });
 }
 
@@ -137,38 +95,49 @@ function showClass(section, board) {
   }
 }
 
+/** Show another measure in the cells of the board, by the name of a result's cell; without one, the mean as Python wrote it. */
 function showMeasure(section, board) {
-  const key = measureKey();
-  if ((section.dataset.shown ?? "mean") === key) return;
-  section.dataset.shown = key;
-  const measure = MEASURES[key];
-  const heads = [...section.querySelectorAll(".board thead th")];
-  for (const line of section.querySelectorAll(".board tbody tr")) {
-    heads.forEach(({ dataset }, column) => {
-      if (!board.tasks.includes(dataset.name)) return;
-      const result = own(board.rows[line.dataset.row].results, dataset.name);
-      if (result && result.shown == null) setCell(line.cells[column], measure.value(result), cellText(result, measure));
+  const name = byId("measure").value;
+  if ((section.dataset.shown ?? "") === name) return;
+  section.dataset.shown = name;
+  eachCell(section, board, (cell, result) => {
+    cell.mean ??= { text: cell.firstChild, sort: cell.dataset.sort };
+    const text = name && cellOf(result, name).textContent;
+    cell.firstChild.replaceWith(text || cell.mean.text);
+    cell.dataset.sort = name ? text.replace(MISSING, "") : cell.mean.sort;
+  });
+}
+
+/** Call a function with the cell of each result of accuracy in some rows of a board. */
+function eachCell(part, board, act) {
+  const names = [...part.closest(".measured").querySelectorAll(".board thead th")].map((head) => head.dataset.name);
+  for (const line of part.matches("tr") ? [part] : part.querySelectorAll(".board tbody tr"))
+    names.forEach((name, column) => {
+      const result = board.tasks.includes(name) && !board.texts.includes(name) ? own(board.rows[line.dataset.row].results, name) : undefined;
+      if (result !== undefined) act(line.cells[column], result);
     });
-  }
 }
 
-/** Return the text of a cell: of a mean that was not learned, the validation accuracy. */
-function cellText(result, measure) {
-  if (measure !== MEASURES.mean) return measure.show(measure.value(result));
-  if (unlearned(result)) return `[${percent(result.validation)}]`;
-  return percent(result.mean) + (partly(result) ? "°" : "") + (result.weak ? "~" : "");
-}
-
-function setCell(cell, value, text) {
-  cell.firstChild.textContent = text;
-  cell.dataset.sort = value ?? "";
+/** Add the seeds of each result behind its number, when the row comes into sight. */
+function startCells() {
+  const sections = [...document.querySelectorAll(".measured")];
+  const drawCells = (line) => {
+    seen.unobserve(line);
+    eachCell(line, DATA.boards[sections.indexOf(line.closest(".measured"))], (cell, result) => {
+      const seeds = cell.querySelector(".seeds") ? null : seedsOf(result);
+      if (!seeds) return;
+      cell.title = seeds.getAttribute("aria-label");
+      cell.append(seeds);
+    });
+  };
+  const seen = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) => drawCells(target)), { rootMargin: "50% 0px" });
+  const lines = [...document.querySelectorAll(".board tbody tr")];
+  for (const line of lines) seen.observe(line);
+  addEventListener("beforeprint", () => lines.forEach(drawCells));
 }
 
 /** Sort by the head that was clicked: the board by the address, any other table at once. */
-function sortByClick(event) {
-  const button = event.target.closest("thead button");
-  if (!button) return;
-  const head = button.closest("th");
+function sortByClick(head) {
   const other = { ascending: "descending", descending: "ascending" };
   const direction = other[head.getAttribute("aria-sort")] ?? head.dataset.first ?? "descending";
   if (!head.closest(".board")) return sortTable(head, direction);
@@ -199,4 +168,10 @@ function sortTable(head, direction) {
   head.setAttribute("aria-sort", direction);
 }
 
-const keyOf = ({ dataset, textContent }) => (dataset.sort === undefined ? textContent : dataset.sort === "" || isNaN(dataset.sort) ? dataset.sort : Number(dataset.sort));
+/** Return what a cell is sorted by: its own key, or else the number that it begins with, or its text. */
+function keyOf({ dataset, textContent, tagName }) {
+  const text = (dataset.sort ?? textContent).trim();
+  if (tagName === "TH" || text === "") return text;
+  const number = Number.parseFloat(text.replaceAll(",", "").replace("−", "-"));
+  return text === MISSING ? "" : isNaN(number) ? text : number;
+}
