@@ -404,6 +404,7 @@ def faces() -> Section:
     )
     page = build_page(runs, view, exact)
     found = {name: renderer(name)(page) for name in FORMATS}
+    found["json"] = digest(found["json"])
     extents = {"all": Extent(), "screen": Extent(False, "yours", other_tasks=True, lines=40)}
     for width in (60, 80, 130):
         for name, extent in extents.items():

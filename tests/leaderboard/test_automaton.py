@@ -17,37 +17,6 @@ def texts(svg, kind):
     return sorted(text.text for text in found if text.get("class") == kind)
 
 
-def test_a_drawing_has_every_state_and_every_edge():
-    svg = drawing(EVEN, ("a", "b"), 2, "even-b")
-    assert texts(svg, "symbol") == ["a", "a", "b", "b"]
-    assert texts(svg, None) == ["0", "1"]
-    root = ElementTree.fromstring(svg)
-    assert root.find(f"{SVG}title").text == "The minimal automaton of even-b"
-    assert root.find(f"{SVG}desc").text == "2 states, state 0 first; accepting: 0"
-    states = [one for one in root.iter(f"{SVG}g") if "state" in one.get("class").split()]
-    assert [len(one.findall(f"{SVG}circle")) for one in states] == [2, 1]
-
-
-def test_everything_lies_within_the_drawing():
-    root = ElementTree.fromstring(drawing(EVEN, ("a", "b"), 2, "even-b"))
-    left, top, width, height = map(float, root.get("viewBox").split())
-    places = [text for text in root.iter(f"{SVG}text") if text.get("x")]
-    assert len(places) == 4
-    for text in places:
-        assert left <= float(text.get("x")) <= left + width
-        assert top <= float(text.get("y")) <= top + height
-
-
-def test_symbols_between_two_states_share_an_edge():
-    machine = DrawnAutomaton(((1, 1, 0, 0, 0), (1, 1, 1, 1, 1)), (0, 1), 0)
-    assert texts(drawing(machine, tuple("abcde"), 2, "x"), "symbol") == ["a, b", "any", "c, d, e"]
-
-
-def test_of_several_classes_each_state_shows_its_own():
-    machine = DrawnAutomaton(((1,), (2,), (0,)), (0, 2, 1), 0)
-    assert texts(drawing(machine, ("a",), 3, "x"), None) == ["0", "1", "2"]
-
-
 @pytest.mark.parametrize(
     "symbol", ["<b>", "<<TABLE>>", "\\N", "a\nb", '"', "&lt;", "]]>", "x" * 10_000]
 )

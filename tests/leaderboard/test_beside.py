@@ -8,7 +8,7 @@ from formalbench.host import PluginHost
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import protocol_key
 from formalbench.store import Store
-from formalbench_leaderboard.board.paper_comparison import Premises, beside, beside_summary, is_ours
+from formalbench_leaderboard.board.paper_comparison import Premises, beside, is_ours
 from formalbench_leaderboard.board.predictions import expected
 from formalbench_leaderboard.renderers.evidence_pages import kept_records, papers_page
 from pydantic import ValidationError
@@ -138,25 +138,6 @@ def test_the_page_escapes_and_says_what_it_shows(three):
     assert "<b>" not in page
     assert "width: 256, here 128" in page
     assert "a note" in page
-
-
-def test_the_page_sums_up_what_is_said_of_a_model(three):
-    """A line for a model of the paper, one of ours and a protocol, for any number of tasks."""
-    columns = {**TABLE, "columns": {"twin": {"task": "parity"}}}
-    results = {"parity": {"mean": 40.0}, "twin": {"mean": 99.0}}
-    columns["rows"] = [{**TABLE["rows"][0], "results": results}]
-    numbers = found(three, columns)
-    (line,) = beside_summary(numbers).texts
-    furthest = max(numbers, key=lambda one: abs(one.difference))
-    mean = 50 * sum(one.difference for one in numbers)
-    assert line[3:] == [
-        "2",
-        str(sum(abs(one.difference) <= 0.05 for one in numbers)),
-        f"{mean:+.1f}",
-        f"{100 * furthest.difference:+.1f} on {furthest.column}",
-    ]
-    page = papers_page(numbers)
-    assert page.count("width: 256, here 128") == 1
 
 
 def test_the_command(cli, own_place, tmp_path, make_record, protocol):

@@ -113,28 +113,6 @@ def test_options_are_rows_of_their_own(make_record):
     assert {row.model for row in board.rows} == {"regulargpt", "regulargpt[chunk=3]"}
 
 
-def test_a_task_where_chance_is_always_right_is_not_scored(make_record):
-    records = [make_record(accuracy=0.75), make_record(task="first:classify", chance=1.0)]
-    (board,) = build_page(records, VIEW).boards
-    assert board.rows[0].score == pytest.approx(0.5)
-    assert "first is not in the score, because chance is always right." in board.notes
-
-
-def test_failed_runs_are_visible_in_every_face(make_record):
-    records = [make_record(accuracy=0.9), make_record(status="diverged", seed=1)]
-    page = build_page(records, View("test", ("parity",)))
-    for name, sign in {
-        "table": "70.0!",
-        "markdown": "70.0 (90.0) ⚠",
-        "latex": r"70.0}$^{\dagger}$",
-        "csv": ",2,1,",
-        "json": '"diverged",',
-    }.items():
-        assert sign in renderer(name)(page), name
-    for name in ("table", "markdown", "latex", "json"):
-        assert "1 of 2 finished (1 diverged)" in " ".join(renderer(name)(page).split()), name
-
-
 def test_runs_tested_on_other_strings_are_told(make_record):
     records = [make_record("a"), make_record("b", fingerprint="0" * 64)]
     (board,) = build_page(records, VIEW).boards

@@ -9,34 +9,10 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from built_maps import HOSTILE, KNOWN, SVG, large, mapped
+from built_maps import HOSTILE, SVG, large, mapped
 from built_records import write_all
-from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
-from formalbench_leaderboard.charts.language_map import language_map, sentences
-from formalbench_leaderboard.page.descriptions import definitions
 from formalbench_leaderboard.page.page import map_section
-from formalbench_leaderboard.page.page import render_page as render_html
-from markupsafe import escape
-
-
-def test_the_page_shows_it_to_every_reader(many_records, host):
-    page = build_page(many_records, View("test", ("parity", "first", "tomita-3")))
-    shown = language_map(page, KNOWN)
-    figure = map_section(shown)
-    index = render_html(page, definitions(host, many_records), figure)["index.html"]
-    for sentence in sentences(shown):
-        assert f"<li>{escape(sentence)}</li>" in index
-    assert index.count('<svg xmlns="http://www.w3.org/2000/svg" class="map"') == 2
-    ids = re.findall(r' id="([^"]+)"', index)
-    assert len(ids) == len(set(ids))
-    assert '<a href="#task=tomita-3">' in figure  # from the drawing, by keyboard, too
-    assert '<a href="#model=rnn">' in figure
-    table = figure[figure.index("<table>") : figure.index("</table>")]
-    assert table.count("<td>[60]</td>") == 2  # what the transformer did not learn
-    assert "<td>not run</td>" in table
-    missing = re.search("<code[^>]*>(.*)</code>", figure)[1]
-    assert missing.startswith("formalbench run --model transformer --task first --protocol quick")
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -98,10 +98,6 @@ def test_a_theorem_and_an_experiment_are_counted_apart(make_record):
     }
 
 
-def test_exact_models_are_not_asked(make_record):
-    assert cells([make_record(rate=None, kind="exact")], (CAN,)) == []
-
-
 def test_contradictions_are_named_with_their_conditions(make_record):
     page = predictions_page(Evidence(cells([make_record("lstm", **SOLVED)], (CANNOT,))))
     told = page.split("## Results that contradict a prediction")[1].split("## Expressible, but")[0]
@@ -155,16 +151,6 @@ def test_a_run_whose_test_is_not_finite_has_learned_what_it_mastered(make_record
     told = {row[1]: row[-4:] for row in shown.texts}
     assert told["rnn"] == ["not beyond", "3 of 3", "100.0", "3 diverged"]
     assert told["lstm"] == ["as predicted", "3 of 3", "100.0", "100.0 (100.0)"]
-
-
-def test_agreement_is_counted_protocol_by_protocol(make_record, protocol):
-    own = {**protocol, "name": "own"}
-    records = [make_record("rnn", **SOLVED), make_record("lstm", protocol=own, **LEARNED)]
-    found = counts(cells(records, (CAN,)))
-    assert {(one.board.protocol, one.kind): dict(one.times) for one in found} == {
-        ("quick", "can"): {"as predicted": 1},
-        ("own", "can"): {"not beyond": 1},
-    }
 
 
 def test_the_page_sums_up_and_stays_short(make_record):

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from dataclasses import replace
 
 import pytest
 from formalbench.statistics.board import Profile, profile_of
 from formalbench.statistics.build import View, build_page
-from formalbench_leaderboard.page.descriptions import Definitions
-from formalbench_leaderboard.page.page import render_page as render_html
-from formalbench_leaderboard.renderers import renderer
 
 TASKS = ("parity", "first", "d2")
 
@@ -75,16 +69,3 @@ def test_a_part_of_a_test_that_fails_at_the_same_length_counts(make_record):
     assert found == Profile(0, 1, 0, 0.0, 1.0, 61)
 
 
-def test_every_face_has_it(page):
-    for name in ("table", "markdown"):
-        text = renderer(name)(page)
-        assert "1/1/1 (33 " in text, name
-        assert "3/0/0 (100 " in text, name
-    rows = {row["model"]: row for row in csv.DictReader(io.StringIO(renderer("csv")(page)))}
-    names = ("languages_solved", "languages_learned", "languages_unlearned", "seeds_learned")
-    assert [rows["rnn"][name] for name in names] == ["1", "1", "1", "0.666667"]
-    (board,) = json.loads(renderer("json")(page))["measured"]
-    told = next(row for row in board["rows"] if row["model"] == "rnn")
-    assert (told["profile"]["solved"], told["profile"]["solved_seeds"]) == (1, 0.333333)
-    html = render_html(page, Definitions({}, {}))["index.html"]
-    assert "1/1/1 (33 %)" in html

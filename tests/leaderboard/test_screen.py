@@ -41,11 +41,6 @@ def shown(page, extent, height=24, width=80, *, terminal=True):
     return target.getvalue().splitlines()
 
 
-def words_of(runs):
-    lines = shown(build_page(runs, View("test", ("parity",))), SCREEN)
-    return {word for line in lines for word in line.split()}
-
-
 @pytest.mark.parametrize(
     ("width", "height", "tables"),
     [(80, 36, 2), (80, 50, 2), (130, 24, 1), (130, 30, 1), (130, 50, 1)],
@@ -146,12 +141,3 @@ def test_of_two_boards_that_which_learned_most_is_nearest_to_the_prompt(make_rec
     assert [head.split()[2] for head in heads] == ["quick", "more"]
 
 
-def test_marks_are_explained_where_they_stand(make_record):
-    runs = [make_record("lstm"), make_record("rnn", accuracy=0.9)]
-    assert not {"°:", "[n]:", "!:"} & words_of(runs)
-    marked = [
-        *(make_record("lstm", seed=seed, validation=share) for seed, share in ((0, 1.0), (1, 0.5))),
-        make_record("rnn", validation=0.5),
-        make_record("gru", status="diverged"),
-    ]
-    assert {"°:", "[n]:", "!:"} <= words_of(marked)

@@ -11,7 +11,6 @@ import pytest
 from built_records import write_all
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Training
-from formalbench.contracts.verification import parse_any
 from formalbench.store import Store
 from formalbench.store.record_file import written
 from formalbench_leaderboard.board import sources
@@ -144,5 +143,3 @@ def test_the_command_shows_it_outside_a_clone(own, tmp_path):
         assert "rnn" in {row["model"] for row in board["rows"]}
 
 
-def test_parsed_reads_both_kinds(varied):
-    assert [parse_any(one.to_json(), "it") for one in varied] == varied

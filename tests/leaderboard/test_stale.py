@@ -163,17 +163,3 @@ def test_publishing_says_which_rows_are_new_and_which_ranks_moved(
     assert "quick:" not in invoke("publish", "--results", own.path).output
 
 
-def test_publishing_says_which_ranks_moved(publish, invoke, make_runs, tmp_path):
-    tasks = [f"{name}:classify" for name in ("parity", "first", "tomita-3")]
-
-    def runs(model, accuracy):
-        return [run for task in tasks for run in make_runs(model, task=task, accuracy=accuracy)]
-
-    publish([*runs("rnn", 0.7), *runs("lstm", 0.7)])
-    own = Store(tmp_path / "more")
-    for run in runs("regulargpt", 0.99):
-        own.write(run)
-    lines = invoke("publish", "--results", own.path).output.splitlines()
-    assert "quick: new row regulargpt, rank 1" in lines
-    assert "quick: rnn, rank 1 -> 2" in lines
-    assert "quick: lstm, rank 1 -> 2" in lines

@@ -45,11 +45,6 @@ def test_what_is_printed_is_no_template(render, form):
     assert "y" in told
 
 
-@pytest.mark.parametrize("form", ESCAPED)
-def test_a_very_long_name_is_printed_whole_on_one_line(render, form):
-    assert render(form, "a {{ x }} b", x="n" * 10_000).strip() == f"a {'n' * 10_000} b"
-
-
 @pytest.mark.parametrize(
     ("form", "kind"), [(".md", Markdown), (".tex", Latex), (".html", Markup), (".svg", Markup)]
 )
@@ -89,6 +84,3 @@ def test_blank_lines_in_a_row_are_one(render):
     )
 
 
-def test_numbers_are_written_as_in_tables(render):
-    text = "{{ 0.5 | percent }} {{ 2 | plural('run') }} {{ 4096 | grouped }}"
-    assert render(".md", text) == "50.0 2 runs 4,096\n"

@@ -16,7 +16,6 @@ from formalbench.store import Store
 from formalbench_leaderboard.charts import board_charts, length_charts
 from formalbench_leaderboard.page import page as page_page
 from formalbench_leaderboard.page.descriptions import Definitions
-from formalbench_leaderboard.page.page_data import contents
 from formalbench_leaderboard.renderers import renderer
 
 NOTHING = Definitions({}, {})
@@ -133,14 +132,6 @@ def test_a_trained_text_is_drawn_at_the_lengths_that_it_was_tested_at(tmp_path, 
     assert list(panel.xticks) == [32, 64, 128, 256, 512]
 
 
-@pytest.mark.parametrize(
-    ("lengths", "factors"),
-    [((32, 64, 128), True), ((41, 51, 61), False), ((1, 2), False), ((0, 1, 2), False)],
-)
-def test_lengths_that_grow_by_factors_are_known(lengths, factors):
-    assert length_charts.grows_by_factors(lengths) == factors
-
-
 def test_a_test_of_one_place_has_no_figure(make_text, make_pairs):
     shown = board([make_text("rnn", (8,)), make_pairs("rnn", (60,), parts=("all",))], "words")
     assert length_charts.measures(shown) == []
@@ -173,22 +164,3 @@ def test_perplexities_that_nobody_measures_break_no_face(make_text, value):
         assert not re.search(r"\d{30}", renderer(name)(shown)), name
 
 
-def test_the_page_draws_from_the_measure_and_not_from_accuracies(make_text, make_pairs):
-    records = [make_text("rnn", (8, 9, 10, 12)), make_text("rnn", (10, 9, 12, 16), seed=1)]
-    shown = page([*records, make_pairs("rnn", (60, 20))], "words", "pairs")
-    (row,) = contents(shown, NOTHING)["boards"][0]["rows"]
-    words, pairs = row["results"]["words"], row["results"]["pairs"]
-    assert words["curve"] is pairs["curve"] is None
-    assert words["places"]["mean"] == [9, 9, 11, 14]
-    assert words["places"]["seeds"] == [[8, 9, 10, 12], [10, 9, 12, 16]]
-    assert "names" not in words["places"]
-    assert pairs["places"]["names"] == ["up-to-9", "over-9"]
-    assert pairs["places"]["mean"] == [0.6, 0.2]
-    text = page_page.render_page(shown, NOTHING)["index.html"]
-    assert "Texts have their own metric" in text
-    assert 'class="cell unlearned"' not in text  # no accuracy says whether a text was learned
-
-
-def test_an_accuracy_has_no_places(make_record):
-    (row,) = contents(page([make_record()], "parity"), NOTHING)["boards"][0]["rows"]
-    assert row["results"]["parity"]["places"] is None

@@ -1,6 +1,5 @@
 """What theory says on a board: of each task its class, and of a model whether it can at all."""
 
-import json
 import sys
 from types import ModuleType
 
@@ -12,9 +11,6 @@ from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
 from formalbench_leaderboard.board.sources import Held, in_class, suite_view
 from formalbench_leaderboard.board.theory import Predictions, theory_here
-from formalbench_leaderboard.page.descriptions import definitions
-from formalbench_leaderboard.page.page import render_page as render_html
-from formalbench_leaderboard.page.page_data import contents
 from formalbench_leaderboard.renderers import renderer
 
 TASKS = ("parity:classify", "first:classify", "no-such-task:classify")
@@ -43,23 +39,6 @@ def test_each_task_has_its_class(records, view):
         "first": "r-trivial",
         "no-such-task": None,
     }
-
-
-def test_every_face_shows_it(records, view, real):
-    page = build_page(records, view)
-    assert renderer("markdown")(page).count("Language class: ") == 2
-    told = json.loads(renderer("json")(page))["measured"][0]["facts"]
-    assert [facts["language_class"] for facts in told] == ["solvable", "r-trivial", None]
-    known = definitions(real, records)
-    assert "<td>r-trivial</td>" in render_html(page, known)["index.html"]
-    facts = contents(page, known)["boards"][0]["facts"]
-    assert facts["parity"]["language_class"] == "solvable"
-
-
-def test_nothing_is_said_where_nothing_is_known(records):
-    page = build_page(records, View("test", ("parity",)))
-    assert "Language class: " not in renderer("markdown")(page)
-    assert "r-trivial" not in renderer("json")(page)
 
 
 def test_a_class_is_escaped(records, monkeypatch):

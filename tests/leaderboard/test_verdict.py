@@ -35,12 +35,6 @@ def test_what_was_learned_and_how_far_it_goes(make_record):
     )
 
 
-def test_what_did_not_finish_is_not_called_unlearned(make_record):
-    records = [make_record(status="diverged"), make_record("rnn")]
-    assert "No run finished on parity." in said(records)["regulargpt"]
-    assert "Not learned" not in said(records)["regulargpt"]
-
-
 def test_what_failed_in_its_test_was_learned_and_takes_no_part_in_the_reach(make_record):
     failed = {"status": "diverged", "training": TO_ITS_END}
     records = [make_record(), make_record(seed=1, **failed)]
@@ -54,12 +48,6 @@ def test_what_failed_in_its_test_was_learned_and_takes_no_part_in_the_reach(make
         "Learned 2 of 2 tasks with every seed, within 2,000 steps. "
         "No run finished on first. Not all runs finished: parity (1 of 2)."
     )
-
-
-def test_weights_by_hand_have_nothing_to_learn(make_record):
-    told = said([make_record("by-hand", kind="exact", rate=None)])["by-hand"]
-    assert told.startswith("Its weights are set by hand, without training.")
-    assert "up to the longest tested length on parity" in told
 
 
 def test_many_tasks_are_counted_and_what_is_not_scored_is_left_out(make_record):

@@ -156,23 +156,3 @@ def test_what_takes_long_is_not_done_unasked(command, apart, results, monkeypatc
     assert "trained again" in out
 
 
-def test_what_training_again_costs(run, results):
-    (file, gru), (other, second) = run("gru", 0), run("gru", 1)
-    assert audit.seconds_of({file: gru, other: second}) == (2, second.training.seconds)
-    (alone, rnn) = run("transformer", 0)
-    seconds = second.training.seconds + rnn.training.seconds
-    assert audit.seconds_of({file: gru, other: second, alone: rnn}) == (3, seconds)
-    failed = replace_training(rnn)
-    assert audit.seconds_of({alone: failed}) == (1, 0.0)
-    for times, seconds, words in [
-        (1, 0.1, "1 run to train again: about 1 second by its record"),
-        (3, 100, "3 runs to train again: about 100 seconds by their records"),
-        (1, 600, "1 run to train again: about 10 minutes by its record"),
-        (1, 36000, "1 run to train again: about 10 hours by its record"),
-    ]:
-        assert audit.sentence(times, seconds) == words
-
-
-def replace_training(record):
-    """Return a run that failed before it had trained."""
-    return record.model_copy(update={"status": "error", "training": None, "test": None})
