@@ -517,7 +517,8 @@ def runs() -> Section:
 
 
 SECTIONS: dict[str, Callable[[], Section]] = {
-    section.__name__: section for section in (weights, records, tasks, runs, board, faces, commands, shown)
+    section.__name__: section
+    for section in (weights, records, tasks, runs, board, faces, commands, shown)
 }
 
 

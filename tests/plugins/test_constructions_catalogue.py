@@ -6,36 +6,13 @@ import pytest
 from exact_helpers import get_host, make
 from formalbench.checks.plugins import check_spec
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.network import traits_of
-from formalbench.host.options import option_facts
 from formalbench_models.catalogue.constructions import CONSTRUCTIONS
 
 every_spec = pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spec.name)
 
-FOR_AUTOMATA = ("exact-regulargpt", "exact-deltaproduct", "exact-crasp")
-"""Those for any automaton, or any of a class."""
-
-
 def example(spec):
     """Return a name that fits a spec, and its task's."""
     return (text.format(k=2, D=3) for text in (spec.name, spec.task))
-
-
-@every_spec
-def test_each_says_what_it_is(spec):
-    network, _ = make(*example(spec))
-    assert spec.kind == "exact"
-    assert spec.reference
-    assert all(option["help"] for option in option_facts(spec).values())
-    traits = traits_of(network)
-    assert traits.lengths[0] >= 0
-    assert all(isinstance(value, float) for value in traits.constants.values())
-    assert traits.width > 0
-    assert (traits.depth(40) if callable(traits.depth) else traits.depth) > 0
-    assert list(traits.notes) == ["heads", "hidden", "precision"]
-    assert traits.notes["precision"]
-    # What sees the whole string must not be asked after a prefix.
-    assert traits.causal == (spec.name in FOR_AUTOMATA or "generate" in spec.objectives)
 
 
 @every_spec

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
@@ -17,14 +14,7 @@ from formalbench_models.constructions.construction import (
     HiddenUnit,
     Layer,
     Position,
-    alternating,
-    constant,
-    cosine,
     fraction,
-    is_first_symbol,
-    is_position,
-    rounded,
-    sine,
 )
 from formalbench_models.constructions.network import HandWritten
 from formalbench_models.layers.feed_forward import LayerNorm, layer_norm
@@ -111,20 +101,6 @@ def test_layer_norm_keeps_decisions_and_every_mean_at_zero(epsilon):
     assert (trace["layer.1.feed_forward.2[difference]"] == 0).all()
 
 
-def test_the_input_as_printed_would_be_recentred():
-    # The paper prints (x, 0) for (x, -x). Then what should be 0 is not, after layer norm.
-    normed = transforms.with_layer_norm(MAJORITY, 1e-5)
-    printed = {
-        symbol: {name: factor for name, factor in form.items() if not name.startswith("-")}
-        for symbol, form in normed.symbols.items()
-    }
-    wrong = replace(normed, symbols=printed)
-    balanced = torch.tensor([[0, 1, 1, 0]])
-    for construction, is_zero in ((normed, True), (wrong, False)):
-        trace = HandWritten(construction, "ab").trace(Batch(balanced))
-        assert (trace["layer.1.attention[difference]"][0, -1] == 0) == is_zero
-
-
 @pytest.mark.parametrize("eta", [1e-6, 0.001, 0.5])
 def test_the_layer_of_proposition_2_reaches_the_wanted_cross_entropy(eta):
     x = strings()
@@ -147,20 +123,6 @@ def test_one_entry_changes_one_number_and_nothing_else():
     gap = after[differing[0]] - before[differing[0]]
     assert gap.count_nonzero() == 1
     assert gap.sum() == 0.25
-
-
-def test_position_codes_are_exact():
-    i = torch.arange(7)
-    assert fraction(i, 7).tolist() == [k / 7 for k in range(7)]
-    assert alternating(i, 7).tolist() == [1, -1, 1, -1, 1, -1, 1]
-    assert is_first_symbol(i, 7).tolist() == [0, 1, 0, 0, 0, 0, 0]
-    assert is_position(3)(i, 7).tolist() == [0, 0, 0, 1, 0, 0, 0]
-    assert constant(2.5)(i, 7).tolist() == [2.5] * 7
-    assert rounded(fraction, 2)(i, 7).tolist() == [0, 0.25, 0.25, 0.5, 0.5, 0.75, 0.75]
-    assert cosine(fraction)(i, 7)[2].item() == pytest.approx(math.cos(4 * math.pi / 7))
-    assert sine(fraction)(i, 7)[2].item() == pytest.approx(math.sin(4 * math.pi / 7))
-    for code in (fraction, alternating, is_first_symbol, constant(1.0)):
-        assert code(i, 7).dtype == torch.float64
 
 
 def test_lengths_out_of_range_are_one_line():

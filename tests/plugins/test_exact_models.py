@@ -124,17 +124,3 @@ def test_rumelharts_network_is_right_at_its_length_and_refuses_others(n, dtype):
             network(Batch(every_string(length)))
 
 
-def test_the_steps_of_the_parity_network_are_those_of_the_paper():
-    network, _ = make("exact-parity", "parity")
-    string = torch.tensor([[1, 0, 1, 1, 0]])
-    trace = {name: tensor[0].tolist() for name, tensor in network.trace(Batch(string)).items()}
-    sixth = 1 / 6
-    assert trace["input[is 1]"] == [0, 1, 0, 1, 1, 0]
-    assert trace["input[i/n]"] == [i / 6 for i in range(6)]
-    assert trace["layer.1.attention[k/n]"] == [0.5] * 6
-    assert trace["layer.1.attention[1/n]"] == [sixth] * 6
-    hat = trace["layer.1.feed_forward.1[[i=k]/n]"]
-    assert hat == pytest.approx([0, 0, 0, sixth, 0, 0], abs=1e-15)
-    odd = trace["layer.2.head.odd.attention"][0]
-    assert odd[1] / odd[0] == pytest.approx(math.exp(2), rel=1e-12)
-    assert sum(odd) == pytest.approx(1, rel=1e-12)

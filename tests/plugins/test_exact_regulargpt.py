@@ -200,49 +200,6 @@ def test_the_feed_forward_network_multiplies_any_functions(n, chunk, clamp):
     torch.testing.assert_close(new_BD, want_BQQ.flatten(1).repeat(1, chunk), rtol=0, atol=1e-12)
 
 
-def printed_weights(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return W⁽¹⁾ (2n², n³) and W⁽²⁾ (n³, n²) by eq. 3 and the Kronecker product of appendix C."""
-    first, square = np.zeros((2 * n * n, n**3)), n * n
-    for i, j, k in itertools.product(range(n), repeat=3):
-        first[[i * n + k, square + k * n + j], i * square + j * n + k] = 1
-    return first, np.kron(np.eye(square), np.ones((n, 1)))
-
-
-def by_lemma_1(flat_BX: np.ndarray, n: int) -> np.ndarray:
-    """Return the printed network's answer to [Flat(A), Flat(B)]."""
-    first, second = printed_weights(n)
-    return np.maximum(flat_BX @ first - 1, 0) @ second
-
-
-def test_the_worked_example_of_appendix_d():
-    first, second = printed_weights(2)
-    assert first.tolist() == [
-        [1, 0, 1, 0, 0, 0, 0, 0],
-        [0, 1, 0, 1, 0, 0, 0, 0],
-        [0, 0, 0, 0, 1, 0, 1, 0],
-        [0, 0, 0, 0, 0, 1, 0, 1],
-        [1, 0, 0, 0, 1, 0, 0, 0],
-        [0, 0, 1, 0, 0, 0, 1, 0],
-        [0, 1, 0, 0, 0, 1, 0, 0],
-        [0, 0, 0, 1, 0, 0, 0, 1],
-    ]
-    assert second.T.tolist() == [
-        [1, 1, 0, 0, 0, 0, 0, 0],
-        [0, 0, 1, 1, 0, 0, 0, 0],
-        [0, 0, 0, 0, 1, 1, 0, 0],
-        [0, 0, 0, 0, 0, 0, 1, 1],
-    ]
-    left, right = [1, 0, 1, 0], [0, 1, 1, 0]
-    x = np.array([*left, *right])
-    assert (x @ first).tolist() == [1, 1, 2, 0, 1, 1, 2, 0]
-    assert by_lemma_1(x, 2).tolist() == [0, 1, 0, 1]
-
-    task = task_of(Walk([[1], [0]], [0, 0], 0))
-    feed_forward = build(task, clamp=False).blocks[0].feed_forward
-    slots = torch.tensor([*right, *left], dtype=torch.float64)  # the oldest is in the last slot
-    assert (slots + feed_forward(slots)).tolist() == [0, 1, 0, 1] * 2
-
-
 def test_one_state():
     language = Walk([[0, 0]], [1], 0)
     for dtype in DTYPES:
@@ -301,10 +258,3 @@ def test_what_is_too_large_is_refused_before_anything_is_made(states, chunk):
     assert not exact_regulargpt.Sizes(states, int(largest) + 1, clamp=True).fits
 
 
-def test_the_sizes_that_are_told_are_those_of_the_network():
-    for states, chunk, clamp in itertools.product((1, 2, 5), (2, 3), (True, False)):
-        sizes = exact_regulargpt.Sizes(states, chunk, clamp)
-        cycle = Walk([[(q + 1) % states] for q in range(states)], [0] * states, 0)
-        network = build(task_of(cycle), chunk=chunk, clamp=clamp)
-        up = network.blocks[0].feed_forward.up
-        assert (up.in_features, up.out_features) == (sizes.width, sizes.hidden)

@@ -7,8 +7,7 @@ import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.host import PluginHost
-from formalbench.host.host import load
-from formalbench.probes import attention_entropy, attention_on_first, count_series, read_probe
+from formalbench.probes import attention_entropy, attention_on_first, read_probe
 from model_helpers import strings
 from torch import nn
 
@@ -22,12 +21,6 @@ def transformer(task="parity", **options):
 
 def read(name, network, batch):
     return read_probe(name, PROBES[name], network, batch)
-
-
-def test_the_host_knows_the_probes():
-    probes = PluginHost.load().probes
-    for name, read in PROBES.items():
-        assert load(probes.get(name)[0].spec.factory) is read
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -60,14 +53,6 @@ def test_entropy_of_even_attention():
         network.blocks[0].attention.query.bias.zero_()
     (entropy_B,) = read("attention-entropy", network, Batch(strings(2, 7, symbols=2))).values()
     torch.testing.assert_close(entropy_B, torch.full((2,), 3.0).double())
-
-
-def test_series_are_counted_on_one_string():
-    host = PluginHost.load()
-    task = host.task("parity")
-    network = host.network("transformer", task, {"heads": 2, "layers": 3})
-    assert count_series(PROBES, network, task, 5) == 2 * 2 * 3
-    assert count_series({}, network, task, 5) == 0
 
 
 def test_no_single_answer_is_one_line():

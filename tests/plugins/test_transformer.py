@@ -7,29 +7,13 @@ import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.contracts.specs import Splits
-from formalbench.host.options import make_config
-from formalbench_models.families.transformer import Transformer
 from formalbench_models.layers.attention import Span
 from formalbench_models.layers.positions import sinusoids
 from formalbench_models.layers.relative_positions import (
     AlibiAttention,
 )
-from formalbench_models.plugin import formalbench_models
 from model_helpers import fake_task, padded, shaken, strings, transformer
 from torch import nn
-
-
-def test_logn_is_the_transformer_with_one_option():
-    plain = transformer(fake_task(), log_length=True, positions="rope").double()
-    (spec,) = (spec for spec in formalbench_models() if spec.name == "transformer-logn")
-    config = make_config(spec, {"positions": "rope"})
-    logn = Transformer(fake_task(), config).double()
-    logn.load_state_dict(plain.state_dict())
-    off = transformer(fake_task(), positions="rope").double()
-    off.load_state_dict(plain.state_dict())
-    batch = Batch(strings(3, 20))
-    torch.testing.assert_close(plain(batch), logn(batch))
-    assert not torch.allclose(plain(batch), off(batch))
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -169,22 +153,6 @@ def test_the_trace_ends_in_the_answer(causal):
     torch.testing.assert_close(network.readout(network.norm(read)), network(batch))
     above = torch.ones(11, 11).triu(1).bool()
     assert (trace["block.0.attention"][..., above].abs().max() == 0) == causal
-
-
-@pytest.mark.parametrize("positions", ["first", "parity"])
-def test_fixed_position_codes_stand_in_the_last_dimensions(positions):
-    network = transformer(fake_task(), positions=positions, norm="none").double()
-    symbols = strings(2, 5)
-    state = network.trace(Batch(symbols))["state.0"]
-    code = state - network.embedding.symbol(network.alphabet.prepend(symbols, "begin"))
-    want = torch.zeros_like(code)
-    if positions == "first":
-        want[:, 1, -1] = 1
-    else:
-        want[..., -2] = torch.arange(6).double() / 6
-        want[..., -1] = torch.tensor([1.0, -1.0] * 3)
-        assert network.embedding.scale_P.tolist() == [1, 1]
-    torch.testing.assert_close(code, want, rtol=0, atol=1e-12)
 
 
 def test_layer_norm_can_be_left_out_or_have_any_epsilon():

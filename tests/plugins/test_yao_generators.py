@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 import pytest
 import torch
@@ -93,15 +92,6 @@ def test_any_depth_needs_the_precision_that_it_states():
     ]
     assert right == [False, False]
     assert torch.equal(legal_sets(generator("soft_unbounded", 2, None, n=82), strings), want)
-
-
-@pytest.mark.parametrize("D", [1, 2, 3, 10, 100])
-def test_angles_are_apart_as_equation_7_says(D):
-    angles = [math.atan2(d, D + 2 - d) for d in range(D + 2)]
-    products = [math.cos(a - b) for a in angles for b in angles if a != b]
-    assert max(products) < 1 - 1 / (10 * D * D)
-    sines = [math.sin(a) for a in angles]
-    assert min(b - a for a, b in pairwise(sines)) > 1.5 / (D + 2) ** 2
 
 
 def test_refused_tasks():

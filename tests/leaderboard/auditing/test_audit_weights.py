@@ -8,7 +8,6 @@ import os
 import shutil
 
 import pytest
-from formalbench.cli.main import run_command_line
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.store import Store, weights_path
 from formalbench.store.archive import WeightLookup
@@ -103,19 +102,6 @@ def test_an_archive_that_lies_about_its_contents_is_refused(auditor, apart, run)
     assert "has SHA-256" in found.reasons[0]
 
 
-@pytest.fixture
-def command(plugins, capsys):
-    """Run ``formalbench leaderboard audit …``."""
-    loaded = [word for path in plugins for word in ("--plugin", str(path))]
-
-    def call(*arguments):
-        words = ["leaderboard", "audit", *map(str, arguments), *loaded]
-        capsys.readouterr()
-        return run_command_line(words), *capsys.readouterr()
-
-    return call
-
-
 def test_the_command_takes_an_archive(command, apart, results):
     code, out, err = command(results, "--weights", apart["archive"])
     assert code == 0, out
@@ -154,5 +140,3 @@ def test_what_takes_long_is_not_done_unasked(command, apart, results, monkeypatc
     assert "7 of 8 records not audited" in out
     code, out, _ = command(results, "--seed", 3, "--yes")
     assert "trained again" in out
-
-

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import BrokenExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -89,31 +88,11 @@ def hang(path):
     time.sleep(600)
 
 
-@dataclass(frozen=True)
-class Unit:
-    store: Path
-
-
-def test_a_store_that_a_worker_does_not_see_is_one_line(executor, tmp_path):
-    assert executor.submit(lambda unit: 3, Unit(tmp_path)).result(60) == 3
-    with pytest.raises(RequestError, match=r"cannot see the folder .*/nowhere$"):
-        executor.submit(lambda unit: 3, Unit(tmp_path / "nowhere")).result(60)
-
-
 def test_a_store_that_workers_do_not_see_is_refused_before_anything_is_submitted(cluster, tmp_path):
     config = DaskConfig(address=cluster.scheduler_address)
     dask.make(Workplace(store=tmp_path), config).shutdown()
     with pytest.raises(RequestError, match=r"cannot see the folder .*/nowhere$"):
         dask.make(Workplace(store=tmp_path / "nowhere"), config)
-
-
-def test_what_is_shut_down_takes_nothing_more(cluster):
-    made = dask.make(Workplace(), DaskConfig(address=cluster.scheduler_address))
-    assert made.submit(pow, 2, 5).result(60) == 32
-    made.shutdown()
-    made.shutdown()
-    with pytest.raises(RuntimeError, match="shut down"):
-        made.submit(pow, 2, 5)
 
 
 @pytest.fixture

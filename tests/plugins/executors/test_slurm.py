@@ -131,14 +131,6 @@ def test_a_job_has_its_protocols_time_and_an_hour(make, cluster):
     assert SlurmConfig(minutes=7).minutes_of(Piece(("a",), limit=600.0)) == 7
 
 
-def test_what_a_job_raises_is_raised(make, cluster):
-    future = make().submit(len, Piece(("a",)))
-    until(lambda: cluster.queue)
-    cluster.finish("1_0", answer=(False, RequestError("its plugin changed")))
-    with pytest.raises(RequestError, match="its plugin changed"):
-        future.result(PATIENCE)
-
-
 def test_what_a_job_does_is_an_answer_and_a_warning_of_its_end_is_none():
     def refuse(unit):
         raise RequestError(unit)
@@ -185,12 +177,6 @@ def test_a_result_may_come_late(make, cluster):
     assert not future.done()
     cluster.finish("1_0")
     assert future.result(PATIENCE) == "done"
-
-
-def test_what_the_cluster_refuses_is_said(make, cluster):
-    cluster.refusal = "executor slurm: Invalid account"
-    with pytest.raises(RequestError, match="Invalid account"):
-        make().submit(len, Piece(("a",))).result(PATIENCE)
 
 
 def test_the_next_session_finds_what_is_alive_and_submits_only_the_rest(make, cluster):
@@ -305,12 +291,6 @@ def test_the_folder_of_jobs_is_the_users_own(tmp_path):
 )
 def test_time_limits_are_read(told, minutes):
     assert slurm_queue._minutes(told) == minutes
-
-
-def test_where_jobs_compute():
-    assert slurm.workplace(SlurmConfig()).devices == ("cpu",)
-    there = slurm.workplace(SlurmConfig(gpus=1))
-    assert (there.devices, there.jobs) == (("cuda",), slurm.MOST_JOBS)
 
 
 def test_of_a_cluster_of_this_machine_alone_any_folder_will_do(pretend, tmp_path):

@@ -6,7 +6,6 @@ import pytest
 from formalbench import RequestError
 from formalbench.checks.models import model_promises
 from formalbench.checks.promises import keep
-from formalbench.contracts.errors import MissingPackageError
 from formalbench.contracts.network import traits_of
 from formalbench.host import PluginHost
 
@@ -103,10 +102,3 @@ def test_a_run_says_which_version_it_was(library, own_place, all_here, cli, tiny
     assert record["environment"]["versions"]["transformers"] == library.__version__
 
 
-def test_without_the_extra_it_says_what_to_install(host, cli, own_place, monkeypatch):
-    monkeypatch.setattr("formalbench.contracts.errors.find_spec", lambda name: None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'formalbench\[hf\]'"):
-        built(host, "width=16")
-    done = cli("check", "hf")
-    assert done.code == 2
-    assert "needs the package transformers" in done.err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from family_helpers import SPECS, at_first, build
+from family_helpers import at_first, build
 from formalbench.contracts.errors import RequestError
 from formalbench.host.options import make_config, option_facts
 from formalbench.theory.theorems import about
@@ -58,13 +58,6 @@ def test_they_are_refused(name, options, message):
     with pytest.raises(RequestError, match=message) as error:
         make_config(EVERY[name], options)
     assert "\n" not in str(error.value)
-
-
-def test_the_range_of_eigenvalues_is_that_of_each_factor():
-    """A product of reflections turns: its own eigenvalues are not within [-1, 1], nor real."""
-    spec = SPECS["deltaproduct"]
-    assert "of each in [-1, 1]" in spec.summary
-    assert "of each factor" in option_facts(spec)["eigenvalues"]["help"]
 
 
 @pytest.mark.parametrize("modulus", [0.001, 0.9999])

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import pytest
 from formalbench.contracts.published import PublishedResult
-from formalbench.host import PluginHost
-from formalbench.statistics.intervals import Measured
 from formalbench_papers.chi import table1 as chi_table1
 from formalbench_papers.chi import table2 as chi_table2
 from formalbench_papers.framework import scores as framework_scores
@@ -56,39 +54,6 @@ def test_the_rule_for_a_cell(paper, ours, holds):
     published = PublishedResult(max=paper[0], mean=paper[1])
     assert agrees(published, ours) == holds
     assert cell("parity", "RNN", published, ours).holds == holds
-
-
-def test_a_cell_reads():
-    shown = cell("parity", "RNN", PARITY, score(0.97, best=1.0, low=0.9, high=1.0))
-    assert (shown.paper, shown.ours) == ("100.0 / 98.9", "100.0 / 97.0 (90.0–100.0; 3 seeds)")
-    average = cell("parity", "RNN", PublishedResult(mean=98.9), score(0.97, low=0.9, high=1.0))
-    assert (average.paper, average.ours) == ("98.9", "97.0 (90.0–100.0; 3 seeds)")
-    nothing = cell("parity", "RNN", PARITY, None)
-    assert (nothing.ours, nothing.verdict) == ("", "not run at this scale")
-
-
-def test_scores_come_from_records(make_record):
-    wanted = Wanted("parity", "RNN", "rnn", "parity", "quick")
-    runs = [
-        make_record("rnn", rate=rate, seed=seed, accuracy=accuracy, validation=validation)
-        for rate, accuracy, validation in ((0.001, 0.9, 0.99), (0.0003, 1.0, 0.5))
-        for seed in range(3)
-    ]
-    got = Got(wanted, runs)
-    test, validation = Score.of_test(got), Score.of_validation(got)
-    assert test.mean == pytest.approx(0.9)  # the rate that validation chose, not the better one
-    assert test.low < 0.9 < test.high
-    assert test.outcome == "3 seeds"
-    assert (validation.mean, validation.best) == (pytest.approx(0.99, abs=1e-3),) * 2
-
-
-def test_the_interval_is_that_of_the_mean():
-    runs = [Measured(accuracy, 1000) for accuracy in (0.5, 1.0) * 3]
-    found = framework_scores.score_of(runs, "6", 0.5, ("a",))
-    assert (found.mean, found.outcome) == (0.75, "6 seeds")
-    assert 0.5 < found.low < 0.6
-    assert 0.9 < found.high < 1.0
-    assert found.worst == 0.5
 
 
 def test_a_run_that_did_not_finish_is_said(make_record):
@@ -206,14 +171,6 @@ def test_seeds_that_learned_their_lengths_are_told_from_the_others(make_record):
     assert Got(wanted, runs[1:2]).learned is None
 
 
-def test_half_a_table_is_claimed_of_what_was_run():
-    some = {key: value for key, value in PAPER.items() if key[0] in ("parity", "d2")}
-    found = claims_1(some | {("parity", "Transformer"): AT_CHANCE["parity", "Transformer"]})
-    assert "of 2 tasks" in found[17].ours
-    assert (found[0].verdict, found[1].verdict) == ("holds", "not run at this scale")
-    assert found[20].verdict == "not run at this scale"
-
-
 def scores_2():
     scores = {
         (setting, model, p): score(1.0)
@@ -276,29 +233,3 @@ def test_what_learned_no_training_lengths_does_not_refute_table_2():
     assert all(one.claim.startswith("the Transformer, ") for one in unsure)
 
 
-def test_table_2_counts_apart_the_cells_that_can_tell():
-    scores = {key: one for key, one in scores_2().items() if key[1] != "Transformer"}
-    differing = {
-        (setting, "Transformer", p): score(0.6, low=0.55, high=0.7)
-        for setting in chi_table2.SETTINGS
-        for p in chi_table2.PROBABILITIES
-    }
-    similar = {("same length", "Transformer", 0.9): score(0.77)}
-    every = scores | differing | similar
-    found = chi_table2.findings({}, every, every)
-    assert len(found.cells) == 60
-    assert "Of the 10 cells with another number" in found.remarks[0]
-    assert found.remarks[0].endswith("1 holds, 9 differ.")
-
-
-def test_table_2_is_published():
-    table = PluginHost.load().table("chi-2023-table-2")
-    rows = {
-        (row.model, setting): [row.results[f"{setting}, p={p}"].mean for p in ps]
-        for row in table.rows
-        for setting in ("same length", "extrapolation")
-        if (ps := ("0.1", "0.3", "0.5", "0.7", "0.9"))
-    }
-    assert rows.pop(("Transformer", "same length")) == [98.4, 99.8, 99.6, 97.8, 77.2]
-    assert rows.pop(("Transformer", "extrapolation")) == [50.1, 49.7, 50.3, 49.9, 50.0]
-    assert list(rows.values()) == [[100.0] * 5] * 4

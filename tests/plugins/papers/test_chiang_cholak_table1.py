@@ -77,18 +77,6 @@ def test_what_was_not_run_is_not_judged():
     assert len(found.cells) == len(found.rows) == 4
 
 
-def test_models_and_protocols_are_as_small_and_as_large_as_said(host):
-    for scale, width, steps in (("quick", 128, 2500), ("paper", 512, 70_000)):
-        bench = Bench(host, scale, lambda line: None)
-        wanted = table1._wanted("scaled", LONG, "tiny-pairs:translate", bench)
-        protocol = host.protocol(wanted.protocol)
-        task = protocol.apply(host.task(wanted.task, dict(wanted.task_options)))
-        network = host.network(wanted.model, task, dict(wanted.model_options))
-        assert network.traits.width == width
-        assert (protocol.steps, protocol.label_smoothing, protocol.test.beam) == (steps, 0.1, 4)
-        assert task.objective.smoothing == 0.1
-
-
 def test_the_papers_scale_is_that_of_its_code(host):
     wanted = table1._wanted("baseline", ALL, "tiny-pairs:translate", Bench(host, "paper", print))
     protocol = host.protocol(wanted.protocol)

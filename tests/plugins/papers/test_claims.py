@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import formalbench_papers
 import pytest
 from formalbench_papers import Score, is_at_chance, reaches, stays_below
 from formalbench_papers.framework import claims
@@ -126,6 +125,3 @@ def test_the_interval_of_a_difference_is_welchs():
     assert claims._welch(ones, others) == pytest.approx((known.low, known.high))
 
 
-@pytest.mark.parametrize("name", formalbench_papers.__all__)
-def test_every_name_for_authors_is_there(name):
-    assert getattr(formalbench_papers, name).__name__ == name

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from formalbench.host import PluginHost
 from formalbench.host.options import make_config
@@ -96,33 +94,6 @@ def test_claims_of_slice_are_about_averages():
     scores["cycle-navigation", "sLSTM"] = score(0.9)
     scores["cycle-navigation", "SLiCE, diagonal"] = score(0.9)
     assert list(verdicts(table2.claims(scores)).values()) == [True, True, False, True, False]
-
-
-def test_claims_about_recurrences_cannot_tell_where_seeds_disagree_or_did_not_finish():
-    ahead = {
-        ("cycle-navigation", "SLiCE, block-diagonal"): score(0.8, best=1.0, worst=0.5),
-        ("cycle-navigation", "SLiCE, diagonal"): score(0.5, best=0.6, worst=0.4),
-        ("cycle-navigation", "sLSTM"): Score(None, None, None, None, 0.2, "0 of 3 finished"),
-    }
-    told = verdicts(table2.claims(ahead))
-    assert [holds for holds in told.values() if holds is not None] == ["cannot tell"] * 2
-    arithmetic = {title: score(0.3) for title in table3.LINEAR}
-    arithmetic["DeltaNet [0, 1]"] = score(0.6, best=0.9, worst=0.4)
-    arithmetic["DeltaNet [-1, 1]"] = score(0.7, best=0.97, worst=0.5)
-    told = verdicts(table3.claims({("modular-arithmetic", k): v for k, v in arithmetic.items()}))
-    assert [holds for holds in told.values() if holds is not None] == ["cannot tell"] * 2
-
-
-def test_recurrences_that_learned_no_training_lengths_refute_nothing():
-    def unlearned(mean):
-        return replace(score(mean), learned=False)
-
-    arithmetic = {("modular-arithmetic", title): unlearned(0.3) for title in table3.LINEAR}
-    told = verdicts(table3.claims(arithmetic)).values()
-    assert [holds for holds in told if holds is not None] == ["cannot tell"] * 2
-    names = ("SLiCE, block-diagonal", "SLiCE, diagonal", "sLSTM", "LSTM")
-    told = verdicts(table2.claims({("cycle-navigation", name): unlearned(0.3) for name in names}))
-    assert [holds for holds in told.values() if holds is not None] == ["cannot tell"] * 3
 
 
 def test_claims_of_path_are_about_sparse_strings():

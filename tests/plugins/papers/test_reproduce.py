@@ -38,23 +38,6 @@ def run(capsys, *arguments):
     return code, captured.out, captured.err
 
 
-def test_without_a_name_all_are_listed(capsys):
-    code, out, _ = run(capsys, "reproduce")
-    assert code == 0
-    for name in SPECS:
-        assert name in out.splitlines()
-
-
-@pytest.mark.parametrize("name", SPECS)
-def test_each_goes_by_its_name_and_says_what_quick_reduces(name):
-    one = SPECS[name]
-    assert one.name == name
-    assert one.reduced.endswith(".")
-    quick, paper = one.core_hours
-    assert quick
-    assert paper is None or paper >= quick
-
-
 def test_the_list_is_data_too(capsys):
     code, out, _ = run(capsys, "reproduce", "--json")
     listed = json.loads(out)
@@ -213,15 +196,6 @@ def test_figure_3_is_carried_out_and_goes_on(host, monkeypatch, tmp_path):
     assert b"</svg>" in picture(findings.draw(), "svg")
     monkeypatch.setattr(chiang_cholak_fig3, "_train", None)  # nothing is trained twice
     assert chiang_cholak_fig3.carry_out(bench).rows == findings.rows
-
-
-@pytest.mark.parametrize("name", sorted({file.stem for file in PUBLISHED.glob("*.json")}))
-def test_what_is_published_is_complete(name):
-    page = (PUBLISHED / f"{name}.md").read_text(encoding="utf-8")
-    assert f"formalbench reproduce {name}" in page
-    kinds = ("csv", "json", "png", "svg") if SPECS[name].figure else ("csv", "json")
-    assert all((PUBLISHED / f"{name}.{kind}").stat().st_size for kind in kinds)
-    assert (PUBLISHED / f"{name}.csv").read_text(encoding="utf-8").count("\n") > 1
 
 
 def test_a_published_figure_is_measured_again_alike(bench):

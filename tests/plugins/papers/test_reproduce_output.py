@@ -82,17 +82,6 @@ def test_the_same_data_draw_the_same_figure(capsys, tmp_path, announce):
         assert first.read_bytes() == second.read_bytes()
 
 
-def test_the_page_escapes_and_says_how_to_do_it_again():
-    one = toy(True)
-    page = as_markdown(document(one, one.factory(None), HOW))
-    assert "x &#124; y" in page
-    assert "&lt;b&gt;" in page
-    assert "`formalbench reproduce toy --scale quick`" in page
-    assert "2026-11-20; 12 s" in page
-    assert "cpu, a machine" in page
-    assert "- a note" in page
-
-
 HOSTILE = "=x|</td><script>[a](http://b) **c**\n\x1b[31m\u202e"
 
 
@@ -168,14 +157,6 @@ def test_without_what_draws_there_is_all_but_the_figure(capsys, tmp_path, monkey
     assert "![" not in (tmp_path / "toy.md").read_text()
 
 
-@pytest.mark.parametrize(("scale", "says"), [("quick", True), ("paper", False)])
-def test_what_quick_reduces_is_said_at_quick_alone(scale, says):
-    how = replace(HOW, scale=scale)
-    page = as_markdown(document(toy(True), hostile(), how))
-    assert f"Scale: {scale}." in page
-    assert ("a toy is small" in page) is says
-
-
 @pytest.mark.parametrize(
     ("claims", "holds", "code"),
     [
@@ -194,16 +175,6 @@ def test_a_page_holds_if_a_claim_does_and_none_differs(
     assert json.loads((tmp_path / "toy.json").read_text())["holds"] is holds
 
 
-def test_the_cost_of_both_scales_is_said(capsys, tmp_path, announce):
-    announce(replace(toy(True), core_hours=(0.25, 1234.5)))
-    _, out, _ = run(capsys, "reproduce", "toy", "--output", tmp_path)
-    said = "CPU core hours: about 0.25 at quick, about 1,234 at paper."
-    assert said in " ".join(out.split())
-    assert said in (tmp_path / "toy.md").read_text()
-    _, listed, _ = run(capsys, "reproduce")
-    assert said in listed
-
-
 def test_a_page_of_nothing_is_written(capsys, tmp_path, announce):
     empty = Findings([], [Claim("c", "p", "", None)], draw)
     announce(replace(toy(), factory=lambda bench: empty))
@@ -212,11 +183,3 @@ def test_a_page_of_nothing_is_written(capsys, tmp_path, announce):
     assert sorted(file.suffix for file in tmp_path.iterdir()) == [".csv", ".json", ".md"]
 
 
-def test_the_environment_is_that_of_the_records(make_record):
-    records = [make_record(seed=seed, hardware="a board | of mine") for seed in range(2)]
-    trained = replace(hostile(), records=records)
-    page = as_markdown(document(toy(True), trained, HOW))
-    assert "a board &#124; of mine" in page
-    assert "(2 records)" in page
-    assert "2 runs, trained and tested in 0 min in all" in page
-    assert "a machine" not in page

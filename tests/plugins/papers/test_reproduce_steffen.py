@@ -18,10 +18,8 @@ from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.scores import score_of
 from formalbench_papers.steffen import learnability
 from formalbench_papers.steffen.dyck import (
-    _REMARKS,
     LANGUAGES,
     LENGTHS,
-    QUICK_LENGTHS,
     DyckPoint,
     cells,
     claims,
@@ -33,38 +31,6 @@ from formalbench_papers.steffen.dyck import (
 @pytest.fixture(scope="module")
 def built_in():
     return PluginHost.load()
-
-
-@pytest.mark.parametrize(("lengths", "suffix"), [(QUICK_LENGTHS, "-quick"), (LENGTHS, "")])
-def test_every_run_is_trained_and_tested_at_its_length(built_in, lengths, suffix):
-    runs = {}
-    for one in wanted(lengths, suffix):
-        plan = make_plan(built_in, one.request())
-        length = int(one.column.removeprefix("n = "))
-        for run in plan.runs:
-            assert run.protocol.splits.train == run.protocol.splits.test == (length, length)
-            assert run.task.options == {"outside": "changed", "split": "by-string"}
-            assert ("attention" in run.model.options) == one.row.endswith("hard")
-            assert run.model.options["heads"] == 2
-            runs[run.test_id] = run
-    many = {"-quick": 0, "": 6}[suffix]
-    assert len(runs) == {"-quick": 10, "": 19}[suffix] * 2 * 3 + many * 7
-
-
-def test_lengths_that_training_would_see_all_members_of_are_left_out():
-    lengths = {
-        task: {int(w.column[4:]) for w in wanted(LENGTHS, "") if w.task == task}
-        for task in LANGUAGES
-    }
-    assert {task: min(some) for task, some in lengths.items()} == {
-        "dyck-1": 26,
-        "dyck-1-2": 26,
-        "dyck-2": 10,
-    }
-    remark = next(line for line in _REMARKS if "left out" in line)
-    assert "Dyck-1 at n = 10 (42)" in remark
-    assert "Dyck-2 at n = 6 (40)" in remark
-    assert "Dyck-2 at n = 10" not in remark
 
 
 @pytest.mark.parametrize("task", LANGUAGES)
@@ -137,18 +103,6 @@ def test_without_all_seeds_it_cannot_be_told_whether_longer_strings_are_harder(f
     found = {("dyck-1", "soft"): [point(26, 1.0, 0.0), last]}
     (told,) = [c for c in claims(found) if "Dyck-1: accuracy and cross-entropy" in c.claim]
     assert told.verdict == "cannot tell"
-
-
-def test_seeds_that_disagree_cannot_tell():
-    split = (1.0, 1.0, 0.5)
-    found = {claim.claim[:40]: claim for claim in claims(curves(soft=(split, split, split)))}
-    assert {claim.verdict for text, claim in found.items() if "Dyck-1: " in text} == {"cannot tell"}
-    assert "83.3 % (" in next(iter(found.values())).ours
-
-
-def test_without_records_nothing_is_claimed():
-    assert {claim.verdict for claim in claims({})} == {"not run at this scale"}
-    assert {cell.verdict for cell in cells({})} == {"not run at this scale"}
 
 
 @pytest.mark.parametrize(

@@ -77,5 +77,3 @@ def test_the_claims_can_fail():
     assert verdicts(found, broken(0, 1000, at_last=True))[3] is False
 
 
-def test_a_break_before_anything_was_right_is_at_length_0():
-    assert Break(4, (MeasuredAt(2, 1, 0.5, 1.0, 1.0),)).length == 0

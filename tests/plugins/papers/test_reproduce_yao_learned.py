@@ -12,7 +12,6 @@ from formalbench.contracts.metric import Measure
 from formalbench.contracts.record import parse_record
 from formalbench.host import PluginHost
 from formalbench.metrics.close_brackets import MACRO, MICRO
-from formalbench.running.plan import make_plan
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.runs import Got
 from formalbench_papers.yao import figure4a as yao_fig4a
@@ -178,19 +177,6 @@ def test_each_claim_can_fail_or_stay_open(canned, name, accuracy, expected):
     assert {place: found[place] for place in expected} == expected
 
 
-def test_trials_on_both_sides_of_a_limit_cannot_tell(make_record):
-    class Split(Canned):
-        def got(self, one):
-            shares = ((0.9999, 0.99), (0.9999, 0.9))
-            runs = [record_of(self.make_record, one, i, *pair) for i, pair in enumerate(shares)]
-            return Got(one, runs)
-
-    for name, claim in (("yao-fig4a", 2), ("yao-fig4bc", 3), ("yao-fig5", 1)):
-        findings = carry_out(name, Split(make_record, None))
-        assert findings.claims[claim].verdict == "cannot tell"
-        assert "94.5" in findings.claims[claim].ours
-
-
 @pytest.mark.parametrize(
     ("lstm", "alike"), [((0.1, 0.2), True), ((0.6, 0.7), False), ((0.1, 0.9), "cannot tell")]
 )
@@ -230,42 +216,6 @@ def test_the_width_is_chosen_by_validation_alone(canned):
     assert {cell.column for cell in ran} == {f"k = {k}, D = {d}" for k in (2, 8) for d in (3, 5)}
     assert all(cell.ours.endswith("d = 30") for cell in ran)
     assert {cell.verdict for cell in cells} == {"differs", "not run at this scale"}
-
-
-def test_a_trial_that_failed_counts_as_nothing(make_record):
-    class Failing(Canned):
-        def train(self, wanted, now=None):
-            got = super().train(wanted, now)
-            failed = make_record(wanted[0].model, seed=0, status="diverged")
-            got[6] = Got(got[6].wanted, [failed, got[6].records[1]])  # one layer
-            return got
-
-    findings = carry_out("yao-fig4a", Failing(make_record, as_in_the_paper))
-    first, second = findings.rows[6:8]
-    assert (first["status"], first["test_micro"]) == ("diverged", "")
-    assert second["test_micro"] == 0.6
-    assert any("1 trials did not finish" in line for line in findings.remarks)
-
-
-@pytest.mark.parametrize(
-    ("name", "scale", "settings", "runs"),
-    [
-        ("yao-fig4a", "quick", 2 * 3, 2 * 3 * 2),
-        ("yao-fig4a", "paper", 6 * 3, 6 * 3 * 2 * 3),
-        ("yao-fig4bc", "quick", 3 * 2, 3 * 2 * (1 + 2)),
-        ("yao-fig4bc", "paper", 10 * 2, 10 * 2 * 2 * 3),
-        ("yao-fig5", "quick", 4 * (3 + 3 + 1), 4 * (6 * 2 + 1)),
-        ("yao-fig5", "paper", 16 * 9, 16 * 9 * 2 * 2),
-    ],
-)
-def test_the_runs_of_each_scale(host, canned, name, scale, settings, runs):
-    bench = canned(as_in_the_paper, scale)
-    findings = carry_out(name, bench)
-    assert len(bench.asked) == settings
-    planned = [run for one in bench.asked for run in make_plan(host, one.request()).runs]
-    assert len({run.test_id for run in planned}) == runs
-    assert {run.protocol.needs_process for run in planned} == {True}
-    assert any("Reduced" in line for line in findings.remarks) == (scale == "quick")
 
 
 def shared(validation):

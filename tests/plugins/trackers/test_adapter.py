@@ -8,9 +8,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
-from built_records import build_record
 from formalbench import Progress, RunInfo
-from formalbench.contracts.cells import Sums
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.session import asked_trackers
@@ -128,11 +126,6 @@ def test_named_parts_of_a_test_are_curves_of_their_own():
     assert list(tracker.by_length(SimpleNamespace(test=None))) == []
 
 
-def test_names_fit_every_library():
-    assert tracker.plain("own/<b>&é:x") == "own/_b____x"
-    assert len(tracker.plain("x" * 1000)) == tracker.LONGEST
-
-
 def test_each_tracker_has_options_of_its_own():
     host = PluginHost.load()
     names = ["wandb[project=mine]", "tensorboard[folder=events]"]
@@ -157,19 +150,6 @@ def test_each_tracker_has_options_of_its_own():
 def test_options_that_cannot_be_are_one_line(refused, tiny, arguments, said):
     words = ("run", "--model", "gru", "--task", "first", "--plugin", tiny, "--protocol", "tiny")
     assert refused(*words, "--device", "cpu", "--tracker", *arguments) == f"formalbench: {said}"
-
-
-def test_metrics_of_the_test_are_final_values():
-    cells = build_record().test.cells
-    perplexity = {"total": [800.0, 200.0], "count": [200, 200]}
-    cells = cells.model_copy(
-        update={"metrics": {**cells.metrics, "perplexity": Sums.model_validate(perplexity)}}
-    )
-    record = build_record()
-    record = record.model_copy(update={"test": record.test.model_copy(update={"cells": cells})})
-    found = tracker.results_of(record)
-    assert found["final/perplexity"] == 2.5
-    assert found["final/cross-entropy"] == record.test.cells.bits
 
 
 @pytest.mark.parametrize("name", ["tensorboard", "wandb", "mlflow"])
