@@ -334,5 +334,3 @@ def test_quiet_session_prints_nothing(repository, many_records, capsys):
     session = Session(repository.parent / "own", quiet=True)
     plugin.formalbench_session_finished(session=session, records=many_records)
     assert capsys.readouterr().out == ""
-
-

@@ -70,5 +70,3 @@ def test_what_reproductions_found_on_a_task_is_told_with_its_verdict(
     (one,) = found["parity"]
     assert one["cells"] == [["RNN", "100.0", "99.0", "holds"], ["RNN", "50.0", "99.0", "differs"]]
     assert one["verdicts"] == {"holds": 1, "differs": 1}
-
-

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from urllib.parse import unquote
 
 import pytest
-from built_records import build_document, build_record, write_all
+from built_records import build_document, write_all
 from formalbench.documents.reproduction import TableCell
 from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
@@ -64,20 +64,6 @@ def test_the_first_page_ranks_by_what_taught_most_and_says_where_the_rest_is(man
         "## Protocol thorough (version 1)",
         "## Protocol quick (version 1)",
     ]
-
-
-def test_a_model_page_begins_with_its_verdict(many_records, host, protocol):
-    other = {**protocol, "name": "slow"}
-    records = [*many_records, build_record("rnn", protocol=other)]
-    found = pages(records, host)
-    page = found[MODELS / "rnn.md"]
-    head = page[: page.index("## Ranks")].splitlines()
-    assert [line.partition(": ")[0] for line in head if line.startswith("Protocol")] == [
-        "Protocol quick (version 1)",
-        "Protocol slow (version 1)",
-    ]
-    assert "Learned 0 of 3 tasks with every seed, within 2,000 steps." in head[4]
-    assert "\nLearned 3 of 3 tasks" in found[MODELS / "regulargpt.md"]  # of its one protocol
 
 
 @pytest.mark.parametrize("name", ["<script>x</script>", "a|b", "x](http://e.org)", "a\n# b", "`"])

@@ -170,5 +170,3 @@ def test_a_run_keeps_it_and_training_again_compares_it(
     forged = kept.test.model_copy(update={"pooled": {"f1": half}})
     told = retrained(kept.model_copy(update={"test": forged}), kept).mismatch
     assert told == "trained again on the same kind of machine, it gives another f1"
-
-

@@ -1,18 +1,26 @@
+"""Formats, templates and drawings: text that stays text."""
+
 from __future__ import annotations
 
 import csv
 import io
 import json
 import re
+import sys
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 from formalbench.contracts.published import PublishedTable
+from formalbench.documents.templates import Latex, Markdown, Templates
 from formalbench.documents.text import count, grouped, harmless, percent
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import repeating
 from formalbench.statistics.selection import Current
+from formalbench_leaderboard.page.automaton import MOST_STATES, DrawnAutomaton, drawing
 from formalbench_leaderboard.renderers import FORMATS, renderer
 from formalbench_leaderboard.renderers.terminal import print_page
+from jinja2 import UndefinedError
+from markupsafe import Markup
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -168,3 +176,110 @@ def test_a_command_is_made_of_the_parts_of_its_record(make_record, stored, more)
         assert "curl" not in renderer(name)(build_page([record], View("test", ("parity",))))
 
 
+SIGNS = "<b>|`_*&#x7c;{}\\input{x}%$\n# head\u202e\x1b[0m"
+
+
+@pytest.fixture
+def render(tmp_path):
+    """Render a text as a template of some format."""
+
+    def render(form, text, **fields):
+        (tmp_path / f"it{form}.j2").write_text(text, encoding="utf-8")
+        return Templates(tmp_path).render(f"it{form}.j2", **fields)
+
+    return render
+
+
+ESCAPED = {
+    ".md": "&lt;b&gt;&#124;&#96;&#95;&#42;&amp;&#35;x7c;{}&#92;input{x}%&#36; "
+    "&#35; head��&#91;0m\n",
+    ".tex": r"\ensuremath{<}b\ensuremath{>}\textbar{}\textasciigrave{}\_*\&\#x7c;"
+    r"\{\}\textbackslash{}input\{x\}\%\$ \# head��[0m" + "\n",
+    ".html": "&lt;b&gt;|`_*&amp;#x7c;{}\\input{x}%$ # head��[0m",
+}
+ESCAPED[".svg"] = ESCAPED[".html"]
+
+
+@pytest.mark.parametrize("form", ESCAPED)
+@pytest.mark.parametrize("way", ["{{ x }}", "{% for y in [x] %}{{ y }}{% endfor %}"])
+def test_what_is_printed_is_text(render, form, way):
+    assert render(form, way, x=SIGNS) == ESCAPED[form]
+
+
+@pytest.mark.parametrize("form", ESCAPED)
+def test_what_is_printed_is_no_template(render, form):
+    told = render(form, "{{ x }}", x="{{ 7 * 7 }}{% include 'it.md.j2' %}{# y #}")
+    assert "49" not in told
+    assert "include" in told
+    assert "y" in told
+
+
+@pytest.mark.parametrize(
+    ("form", "kind"), [(".md", Markdown), (".tex", Latex), (".html", Markup), (".svg", Markup)]
+)
+def test_what_is_written_in_the_format_already_stays(render, form, kind):
+    assert render(form, "{{ x }}", x=kind("<b>_|")).strip() == "<b>_|"
+
+
+@pytest.mark.parametrize("form", ESCAPED)
+@pytest.mark.parametrize("kind", [Markdown, Latex])
+def test_what_is_written_in_another_format_is_text(render, form, kind):
+    if (form, kind) not in {(".md", Markdown), (".tex", Latex)}:
+        assert render(form, "{{ x }}", x=kind(SIGNS)) == ESCAPED[form]
+
+
+@pytest.mark.parametrize("form", ESCAPED)
+def test_put_together_it_is_text_again(render, form):
+    ways = "{{ [x, ''] | join }}", "{{ x ~ '' }}", "{{ x + '' }}"
+    for way in ways:
+        assert render(form, way, x=SIGNS) == ESCAPED[form]
+
+
+@pytest.mark.parametrize("form", ESCAPED)
+def test_a_field_that_is_not_given_is_an_error(render, form):
+    with pytest.raises(UndefinedError, match="'x' is undefined"):
+        render(form, "{{ x }}")
+    with pytest.raises(UndefinedError, match="y"):
+        render(form, "{{ x.y }}", x={})
+    assert render(form, "a{{ x }}b", x=None).strip() == "ab"
+
+
+def test_blank_lines_in_a_row_are_one(render):
+    airy = "\n\na\n\n\n{% if x %}\nb\n{% endif %}\n\n \n\nc\n\n"
+    assert render(".md", airy, x=False) == "a\n\nc\n"
+    assert render(".md", airy, x=True) == "a\n\nb\n\nc\n"
+    assert render(".html", airy, x=True) == airy.replace("{% if x %}\n", "").replace(
+        "{% endif %}\n", ""
+    )
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+EVEN = DrawnAutomaton(((0, 1), (1, 0)), (1, 0), 0)
+
+
+def texts(svg, kind):
+    found = ElementTree.fromstring(svg).iter(f"{SVG}text")
+    return sorted(text.text for text in found if text.get("class") == kind)
+
+
+@pytest.mark.parametrize(
+    "symbol", ["<b>", "<<TABLE>>", "\\N", "a\nb", '"', "&lt;", "]]>", "x" * 10_000]
+)
+def test_a_symbol_is_text_and_nothing_else(symbol):
+    from formalbench.documents.text import harmless
+
+    svg = drawing(EVEN, (symbol, "b"), 2, symbol)
+    assert harmless(symbol) in texts(svg, "symbol")
+    tags = {element.tag.removeprefix(SVG) for element in ElementTree.fromstring(svg).iter()}
+    assert tags == {"svg", "title", "desc", "path", "polygon", "text", "g", "circle"}
+
+
+def test_what_nobody_could_read_is_not_drawn():
+    count = MOST_STATES + 1
+    ring = DrawnAutomaton(tuple(((n + 1) % count,) for n in range(count)), (0,) * count, 0)
+    assert drawing(ring, ("a",), 2, "ring") == ""
+
+
+def test_without_graphviz_there_is_no_drawing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pygraphviz", None)
+    assert drawing(EVEN, ("a", "b"), 2, "even-b") == ""

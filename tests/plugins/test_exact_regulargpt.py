@@ -21,7 +21,6 @@ from model_helpers import padded
 
 FORMS = ("classify", "tag", "next-symbols")
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
-dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: str(dtype)[6:])
 HOST = PluginHost.load()
 
 
@@ -161,24 +160,6 @@ def test_layer_norm_is_undone_for_any_eps(eps):
         assert margin(network, task, every_string(length, 2)) == pytest.approx(16, abs=1e-12)
 
 
-@dtypes
-@pytest.mark.parametrize("chunk", [2, 3, 5])
-def test_each_head_sees_one_distance_and_states_are_matrices(chunk, dtype):
-    task = HOST.task("tomita-4")
-    network = build(task, chunk=chunk).to(dtype)
-    symbols = torch.from_numpy(task.sample(Stream("look"), 40, 3).inputs)
-    trace = network.trace(Batch(symbols))
-    for name, tensor in trace.items():
-        if name.endswith("attention"):
-            want = torch.eye(chunk, dtype=dtype).flip(0).expand(tensor.shape)
-            assert torch.equal(tensor, want)
-        if name.endswith("state"):
-            assert (tensor - tensor.round()).abs().max() < 0.02
-            matrices = tensor.double().round().unflatten(-1, (chunk, 4, 4))
-            assert (matrices.sum(-1) == 1).all(), "every state leads to one state"
-            assert (matrices == matrices[..., :1, :, :]).all(), "every slot has the same"
-
-
 @pytest.mark.parametrize("n", [1, 2, 3])
 @pytest.mark.parametrize("chunk", [2, 3, 4])
 @pytest.mark.parametrize("clamp", [True, False])
@@ -256,5 +237,3 @@ def test_what_is_too_large_is_refused_before_anything_is_made(states, chunk):
         return
     assert exact_regulargpt.Sizes(states, int(largest), clamp=True).fits
     assert not exact_regulargpt.Sizes(states, int(largest) + 1, clamp=True).fits
-
-

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from formalbench.contracts.task import Task
+from formalbench.store import Store
 
 FOLDER = Path(__file__).parents[2] / "speed"
 
@@ -107,3 +108,46 @@ def test_products_written_by_us_are_counted(monkeypatch):
     limits.check_count("lstm", counter.get_total_flops())
     with pytest.raises(AssertionError):
         limits.check_count("lstm", counter.get_total_flops() / 3)
+
+
+SPEED = Path(__file__).parents[2] / "speed"
+
+
+@pytest.fixture
+def checking(monkeypatch):
+    monkeypatch.syspath_prepend(str(SPEED))
+    yield importlib.import_module("checking")
+    del sys.modules["checking"]
+
+
+@pytest.mark.slow
+def test_every_published_cell_of_quick_makes_records(checking, monkeypatch, tmp_path):
+    monkeypatch.setattr(checking, "RECORDS", 150)
+    size, groups = checking.make(tmp_path)
+    found = Store(tmp_path).files()
+    assert len(found) == 150
+    assert size == sum(path.stat().st_size for path in found)
+    assert groups == len(
+        {(r.model.name, str(r.model.options), r.task.name) for r in found.values()}
+    )
+    assert all(record.status == "finished" for record in found.values())
+
+
+@pytest.fixture
+def many_units(own_place, monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    monkeypatch.setattr("formalbench_executors.slurm.TICK", 0.01)
+    monkeypatch.setattr("formalbench_executors.slurm.QUIET", 0.05)
+    yield importlib.import_module("many_units")
+    del sys.modules["many_units"]
+
+
+@pytest.mark.slow
+def test_every_unit_is_done_once_or_recorded_as_failed(many_units, tmp_path):
+    done = many_units.simulate(120, 16, 0.3, tmp_path / "place")
+    many_units.check(done)
+    failed = [record for record in done.records if record.status != "finished"]
+    assert len(done.records) == 120
+    assert 0 < len(failed) < 20  # 2 in a hundred are lost before they write anything, twice
+    assert 120 < done.cluster.tried <= 120 + 40 + len(failed)
+    assert len(done.cluster.store.records()) == 120

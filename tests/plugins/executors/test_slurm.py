@@ -156,19 +156,6 @@ def test_a_job_that_fails_before_its_unit_is_lost(make, cluster, outcome):
         future.result(PATIENCE)
 
 
-def test_a_job_that_leaves_the_queue_without_a_result_is_lost_and_no_other(make, cluster):
-    executor = make()
-    lost, other = (executor.submit(len, Piece((name,))) for name in "ab")
-    until(lambda: cluster.queue)
-    cluster.queue.discard("1_0")
-    with pytest.raises(JobLostError, match="job 1_0 left the queue") as caught:
-        lost.result(PATIENCE)
-    assert str(caught.value).endswith(f"nor a log: do the nodes see {cluster.folder.parent}?")
-    assert not other.done()
-    assert executor.holder("a") is None  # so it is submitted again
-    assert executor.holder("b") == "1_1"
-
-
 def test_a_result_may_come_late(make, cluster):
     future = make(grace=600.0).submit(len, Piece(("a",)))
     until(lambda: cluster.queue)

@@ -70,5 +70,3 @@ def test_a_string_can_be_read_in_pieces(host):
 def test_what_is_no_pattern_is_refused(host, options, says):
     with pytest.raises(RequestError, match=says):
         host.network(f"hybrid[{options}]", host.task("parity"))
-
-

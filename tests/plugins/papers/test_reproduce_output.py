@@ -181,5 +181,3 @@ def test_a_page_of_nothing_is_written(capsys, tmp_path, announce):
     code, _, err = run(capsys, "reproduce", "toy", "--output", tmp_path)
     assert code == 0, err
     assert sorted(file.suffix for file in tmp_path.iterdir()) == [".csv", ".json", ".md"]
-
-

@@ -235,5 +235,3 @@ def test_a_field_is_local_if_it_is_no_longer_than_a_window_of_the_training(reach
     curve = np.linspace(1, 0, 8)
     fields = [Field("RegularGPT", curve, curve, one, 0.0, None, 0.5, 0) for one in reach]
     assert verdicts(figure4_text.claims(fields)) == [verdict]
-
-
