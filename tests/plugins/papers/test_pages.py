@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 from announced import SPECS
+from built_records import with_test
 from formalbench.checks import check_plugin
 from formalbench.cli.main import run_command_line
+from formalbench.documents.reproduction import read_document
 from formalbench.host import PluginHost
 from formalbench.store.records import REPRODUCTIONS
 from formalbench_papers import index
-from formalbench_papers.framework.checks import reproductions_problems
+from formalbench_papers.framework.checks import Kept, found_again, reproductions_problems
 from formalbench_papers.framework.report import RESULTS, overview
 
 TABLE = """
@@ -285,3 +288,31 @@ def test_what_is_of_no_reproduction_is_named(copied):
         "evil.md",
         f"{FIGURE}.json",
     ]
+
+
+VERDICTS = {
+    "chi-table1": (f"hhhhhh{6 * 'n'}c{6 * 'n'}cn", f"dddddd{6 * 'n'}c{6 * 'n'}cn"),
+    "grazzi-table3": ("ddhhcn", "hhddcn"),
+    "huang-crasp": ("hchccc", "dcdccc"),
+    "slice-table2": ("hdddd", "ddddh"),
+    "steffen-dyck": ("hhcddddccc", "ddcccchccc"),
+}
+"""Of each claim where every answer of the published tests is right, and where all are at chance."""
+
+
+def answering(record, share):
+    cells = record.test.cells
+    right = tuple(round(share(record.test) * n) for n in cells.answers or cells.strings)
+    return with_test(record, correct=right)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VERDICTS)
+def test_claims_follow_the_answers_of_the_published_records(name):
+    host, kept = PluginHost.load(), Kept.beside(PUBLISHED, name)
+    scale = read_document(PUBLISHED / f"{name}.json").scale
+    shares = (lambda test: 1.0, lambda test: test.chance_constant)
+    for share, verdicts in zip(shares, VERDICTS[name], strict=True):
+        records = [answering(one, share) if one.test else one for one in kept.records]
+        found = found_again(SPECS[name], scale, replace(kept, records=records), host)
+        assert "".join(claim.verdict[0] for claim in found.claims) == verdicts

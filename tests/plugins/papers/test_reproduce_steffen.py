@@ -22,7 +22,6 @@ from formalbench_papers.steffen.dyck import (
     LENGTHS,
     DyckPoint,
     cells,
-    claims,
     members,
     wanted,
 )
@@ -60,65 +59,6 @@ def test_no_test_string_is_trained_on(built_in, task, length):
 
 def strings_of(batches):
     return {tuple(string) for batch in batches for string in batch.tolist()}
-
-
-def point(length, accuracy, bits):
-    accuracies = accuracy if isinstance(accuracy, tuple) else (accuracy,) * 3
-    runs = [Measured(one, 1000) for one in accuracies]
-    score = score_of(runs, str(len(runs)), 0.5, ("test", length))
-    return DyckPoint(length, score, accuracies, (bits,) * len(accuracies))
-
-
-def curves(soft=(1.0, 1.0, 0.5), hard=(0.5, 0.5, 0.5), bits=(0.0, 0.1, 1.0)):
-    return {
-        (task, attention): [
-            point(n, a, b) for n, a, b in zip((10, 26, 100), values, bits, strict=True)
-        ]
-        for task in LANGUAGES
-        for attention, values in (("soft", soft), ("hard", hard))
-    }
-
-
-@pytest.mark.parametrize(
-    ("changed", "fails"),
-    [
-        ({}, ()),
-        ({"soft": (0.9, 0.9, 0.5)}, ("short sequences", "fails at shorter")),
-        ({"soft": (1.0, 1.0, 0.7)}, ("deteriorate",)),
-        ({"bits": (1.0, 1.0, 0.9)}, ("deteriorate",)),
-        ({"hard": (0.7, 0.5, 0.5)}, ("stays at chance",)),
-        ({"hard": (1.0, 1.0, 0.5)}, ("stays at chance", "fails at shorter")),
-    ],
-)
-def test_the_claims_can_fail(changed, fails):
-    for claim in claims(curves(**changed)):
-        assert claim.holds is not any(words in claim.claim for words in fails), claim
-
-
-@pytest.mark.parametrize(("finished", "missing"), [(0, 0), (0, 3), (2, 1)])
-def test_without_all_seeds_it_cannot_be_told_whether_longer_strings_are_harder(finished, missing):
-    runs = [Measured(0.5, 1000)] * finished
-    score = score_of(runs, str(finished), 0.5, ("test", 100), missing=missing)
-    last = DyckPoint(100, score, (0.5,) * finished, (1.0,) * finished)
-    found = {("dyck-1", "soft"): [point(26, 1.0, 0.0), last]}
-    (told,) = [c for c in claims(found) if "Dyck-1: accuracy and cross-entropy" in c.claim]
-    assert told.verdict == "cannot tell"
-
-
-@pytest.mark.parametrize(
-    ("ours", "verdict"),
-    [
-        ((0.525, 0.5, 0.55), "holds"),  # theirs are 52.5 %
-        ((0.7, 0.7, 0.7), "differs"),
-        ((1.0, 0.6, 0.5), "cannot tell"),
-        ((0.55, 0.55, 0.56), "holds"),  # their interval reaches to 55.6
-        ((0.57, 0.565, 0.56), "cannot tell"),
-    ],
-)
-def test_a_cell_is_judged_by_both_intervals(ours, verdict):
-    one = {("dyck-1", "soft"): [point(50, ours, 1.0)]}
-    (cell,) = [cell for cell in cells(one) if cell.ours]
-    assert (cell.row, cell.column, cell.verdict) == ("Dyck-1, soft", "n = 50", verdict)
 
 
 def curves_of(plain, normed, task="dyck-1"):
