@@ -133,11 +133,6 @@ def test_an_older_version_does_not_count_and_that_is_said():
     assert rows_of(build_verification(strings_version=0)) == ()
 
 
-def test_options_make_rows_of_their_own():
-    rows = rows_of(build_verification(), build_verification(options={"c": 2.0}))
-    assert [row.model for row in rows] == ["by-hand", "by-hand[c=2.0]"]
-
-
 def test_a_hostile_name_does_no_harm():
     record = build_verification(options={"c": "=1|<b>\x1b[31m"}, command="formalbench|x`<i>")
     for name in FORMATS:

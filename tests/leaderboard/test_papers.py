@@ -15,7 +15,6 @@ from formalbench.store import Store
 from formalbench_leaderboard.board.paper_comparison import Premises, beside, is_ours
 from formalbench_leaderboard.board.predictions import expected
 from formalbench_leaderboard.board.sources import suite_view
-from formalbench_leaderboard.renderers import renderer
 from formalbench_leaderboard.renderers.evidence_pages import kept_records, papers_page
 from pydantic import ValidationError
 
@@ -68,19 +67,6 @@ def test_deletang():
     assert cell("deletang-2023", "LSTM", "cycle-navigation") == (None, 90.0)
     assert cell("deletang-2023", "Stack-RNN", "cycle-navigation") == (None, 96.8)
     assert cell("deletang-2023", "Tape-RNN", "odds-first") == (100.0, None)
-
-
-def test_the_always_reject_level_is_told():
-    assert any("75 %" in note for note in published_tables()[0].notes)
-
-
-def test_published_rows_are_never_among_measured_ones(make_record):
-    page = build_page([make_record("rnn")], View("test", ("parity",), published=published_tables()))
-    assert [row.model for row in page.boards[0].rows] == ["rnn"]
-    origins = {line.split(",")[0].strip('"')[:9] for line in renderer("csv")(page).splitlines()[1:]}
-    assert origins == {"measured", "published"}
-    table = renderer("table")(page)
-    assert table.index("published: Chi") < table.index("rnn")  # the board comes last
 
 
 def test_a_wrong_file_is_refused():
@@ -153,15 +139,6 @@ def test_ours_is_of_the_papers_lengths_and_of_all_seeds(three):
     assert (far.max, far.mean) == (0.7, pytest.approx(0.6))
     assert (near.by, near.difference) == ("mean", pytest.approx(2.5 / 3 - 0.8))
     assert (far.by, far.difference) == ("max", pytest.approx(0.2))
-
-
-def test_what_differs_is_told_of_records_and_of_the_paper(three):
-    told = found(three)[0].differs
-    assert "steps: 7, here " in " ".join(told)
-    assert "seeds: 5, here 3" in told
-    assert "rates and seeds selected on the test, here on validation" in told
-    assert "width: 256, here 128" in told
-    assert told[-1] == "it is theirs"
 
 
 def test_what_did_not_finish_is_told_first_and_is_at_chance(make_record):

@@ -11,7 +11,6 @@ from dataclasses import replace
 import pytest
 from built_records import write_all
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.published import PublishedTable
 from formalbench.statistics.build import View, build_page
 from formalbench.store import Store, default_results
 from formalbench_leaderboard.renderers.terminal import Extent, print_page
@@ -329,23 +328,3 @@ def test_no_name_is_broken(make_record):
             text = "\n".join(lines)
             assert text.count("positions=relative") == text.count(name)
             assert all(task in text.split() for task in TASKS)
-
-
-def test_the_board_comes_last_whatever_stands_beside_it(page):
-    row = {"model": "RNN", "results": {"parity": {"max": 100.0, "mean": 50.0}}}
-    keys = {"key": "a-paper", "source": "A paper", "citation": "A. Paper", "arxiv": "2305.03796"}
-    paper = PublishedTable(**keys, rows=(row,), notes=())
-    text = "\n".join(shown(replace(page, published=(paper,)), Extent()))
-    assert 0 <= text.find("published: A paper") < text.find("test, protocol quick")
-    few = "\n".join(shown(replace(page, published=(paper,)), SCREEN))
-    assert "A paper" not in few
-    assert "--all also prints: " in few
-
-
-def test_of_two_boards_that_which_learned_most_is_nearest_to_the_prompt(make_record, protocol):
-    more = {**protocol, "name": "more"}
-    runs = [make_record(validation=0.5), make_record("rnn", protocol=more)]
-    page = build_page(runs, View("test", ("parity",)))
-    assert [board.protocol for board in page.boards] == ["more", "quick"]
-    heads = [line for line in shown(page, SCREEN) if line.startswith("test, protocol")]
-    assert [head.split()[2] for head in heads] == ["quick", "more"]

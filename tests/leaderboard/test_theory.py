@@ -45,15 +45,6 @@ def view(real):
     return View("test", titles, theory=lambda task: theory_here(real, task))
 
 
-def test_each_task_has_its_class(records, view):
-    [board] = build_page(records, view).boards
-    assert {facts.title: facts.language_class for facts in board.facts} == {
-        "parity": "solvable",
-        "first": "r-trivial",
-        "no-such-task": None,
-    }
-
-
 def test_a_class_is_escaped(records, monkeypatch):
     monkeypatch.setattr(Theory, "finest", "<script>|x|")
     page = build_page(records, View("test", ("parity",), theory=lambda task: Theory("regular")))
@@ -223,14 +214,6 @@ def test_a_theorem_and_an_experiment_are_counted_apart(make_record):
         "can": {"as predicted": 1, "not beyond": 1},
         "does not extrapolate": {"as predicted": 1, "against": 1},
     }
-
-
-def test_contradictions_are_named_with_their_conditions(make_record):
-    page = predictions_page(Evidence(cells([make_record("lstm", **SOLVED)], (CANNOT,))))
-    told = page.split("## Results that contradict a prediction")[1].split("## Expressible, but")[0]
-    assert told.strip().startswith("- lstm on parity (quick (version 1)): predicted “cannot”")
-    assert "finite precision, as many layers as it takes" in page.split("## Sources")[1]
-    assert "The expressive capacity of state space models" in page
 
 
 def test_what_was_to_be_learned_is_counted_by_protocol_and_named_if_it_was_not(

@@ -29,7 +29,7 @@ from formalbench_models.constructions.crasp import (
     program_of,
 )
 from formalbench_models.constructions.exact_crasp import network_of
-from formalbench_models.constructions.exact_delta_product import MAX_STATES, transpositions
+from formalbench_models.constructions.exact_delta_product import MAX_STATES
 from formalbench_models.constructions.network import HandWritten
 
 BITS_PER_NAT = 1 / math.log(2)
@@ -273,14 +273,6 @@ def test_the_symbol_before_a_string_is_a_line_too():
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_states_are_whole_numbers_in_every_precision(dtype):
-    network, task = make("exact-deltaproduct", "group-s3:tag")
-    trace = network.to(dtype).trace(Batch(torch.randint(len(task.alphabet), (4, 700))))
-    states = trace["automaton.state"].double()
-    assert torch.equal(states, states.round())
-
-
 def test_a_reset_forgets_what_was_before(tmp_path):
     file = tmp_path / "flip.yaml"
     file.write_text(
@@ -293,20 +285,6 @@ def test_a_reset_forgets_what_was_before(tmp_path):
     network = host.network("exact-deltaproduct", task, {})
     for length in range(1, 7):
         assert least_margin(network, task, every_string(length, 3)) > 0
-
-
-@pytest.mark.parametrize("states", [1, 2, 5, 6])
-def test_transpositions_make_the_permutation(states):
-    for _ in range(20):
-        targets = torch.randperm(states).tolist()
-        steps = transpositions(targets)
-        assert len(steps) <= max(0, states - 1)
-        for start in range(states):
-            state = start
-            for key, _value in steps:
-                one, other = key
-                state = {one: other, other: one}.get(state, state)
-            assert state == targets[start]
 
 
 def test_its_transitions_have_the_eigenvalues_it_tells():

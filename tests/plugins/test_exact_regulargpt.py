@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 import math
 from types import SimpleNamespace
 
@@ -20,7 +19,6 @@ from formalbench_models.families import regulargpt
 from model_helpers import padded
 
 FORMS = ("classify", "tag", "next-symbols")
-DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 HOST = PluginHost.load()
 
 
@@ -144,51 +142,6 @@ def test_the_weights_load_into_the_class_that_is_trained(form, chunk, clamp):
     batch = Batch(torch.from_numpy(task.sample(Stream("load"), 40, 8).inputs))
     assert learned(batch).dtype is torch.float32
     assert torch.equal(learned(batch), exact.float()(batch))
-
-
-@pytest.mark.parametrize("eps", [0.0, 1e-5, 1.0])
-def test_layer_norm_is_undone_for_any_eps(eps):
-    task = HOST.task("tomita-7")
-    network = build(task)
-    for norm in (network.blocks[0].norm_attention, network.blocks[0].norm_feed_forward):
-        norm.eps = eps
-    machine = exact_regulargpt.machine_of(task)
-    sizes = exact_regulargpt.Sizes(machine.states, 2, clamp=True)
-    answers = exact_regulargpt.answers(task, machine, 16.0)
-    exact_regulargpt.write(network, machine, sizes, answers)
-    for length in range(10):
-        assert margin(network, task, every_string(length, 2)) == pytest.approx(16, abs=1e-12)
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-@pytest.mark.parametrize("chunk", [2, 3, 4])
-@pytest.mark.parametrize("clamp", [True, False])
-def test_the_feed_forward_network_multiplies_any_functions(n, chunk, clamp):
-    # Lemma 1, on all C-tuples of functions of n states, with noise if it is clamped.
-    language = Walk([[(q + 1) % n] for q in range(n)], [0] * n, 0)
-    network = build(task_of(language), chunk=chunk, clamp=clamp)
-    functions = list(itertools.product(range(n), repeat=n))
-    every = list(itertools.product(functions, repeat=chunk))
-    slots_BCQ = torch.tensor(every[:: 1 + len(every) // 1000])
-    one_BCQQ = torch.nn.functional.one_hot(slots_BCQ, n).double()
-    want_BQQ = one_BCQQ[:, -1]  # the oldest is in the last slot
-    for slot in reversed(range(chunk - 1)):
-        want_BQQ = want_BQQ @ one_BCQQ[:, slot]
-    old_BD = one_BCQQ.flatten(1)
-    if clamp:
-        old_BD = old_BD + (torch.rand_like(old_BD) - 0.5) * (2 * 0.25 / chunk)
-    new_BD = old_BD + network.blocks[0].feed_forward(old_BD)
-    torch.testing.assert_close(new_BD, want_BQQ.flatten(1).repeat(1, chunk), rtol=0, atol=1e-12)
-
-
-def test_one_state():
-    language = Walk([[0, 0]], [1], 0)
-    for dtype in DTYPES:
-        for form in ("classify", "tag"):
-            task = task_of(language, form)
-            network = build(task).to(dtype)
-            symbols = every_string(5, 2)
-            assert margin(network, task, symbols) > 15.9
 
 
 @pytest.mark.parametrize("form", FORMS)

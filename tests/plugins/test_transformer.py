@@ -200,24 +200,6 @@ def test_a_network_may_begin_as_the_librarys():
     assert plain.blocks[0].attention.query.weight.abs().max() <= 0.25
 
 
-@pytest.mark.parametrize("positions", ["learned", "scalar-6000"])
-def test_a_network_may_begin_as_gpt2(positions):
-    torch.manual_seed(7)
-    network = transformer(
-        fake_task(), width=64, heads=2, layers=3, positions=positions, causal=True, init="gpt2"
-    )
-    for module in network.modules():
-        if isinstance(module, torch.nn.Linear):
-            assert not module.bias.any()
-            if module.weight.numel() > 1000:
-                assert 0.018 < module.weight.std() < 0.022
-                assert module.weight.abs().max() > 0.05  # a normal distribution's tail
-    scale = network.get_submodule(network.traits.symbol_embedding).weight.std()
-    assert 0.5 < scale < 2 if positions == "scalar-6000" else 0.015 < scale < 0.025
-    if positions == "learned":
-        assert 0.018 < network.embedding.position.weight.std() < 0.022
-
-
 @pytest.mark.parametrize(
     "kind", [{}, {"norm": "post"}, {"attention": "hard"}, {"attention": "stick-breaking"}]
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -186,23 +185,6 @@ def test_the_fewest_positions_are_enough_for_every_string_of_theirs():
     assert wrong(network, every_string(2, 6), 2) == []
 
 
-def test_hard_attention_is_softened_by_its_temperature():
-    network = recogniser("hard_as_soft", 2, 2, sharpness=3.0)
-    member = walk(2, 2, 40, 0)
-    hard, soft = (
-        recogniser(name, 2, 2).trace(batch([member]))["layer.1.head.left.attention"]
-        for name in ("hard", "hard_as_soft")
-    )
-    assert (hard == hard.round()).all()
-    assert 0 < (hard - soft).abs().max() < 1e-3
-    assert accepts(network, [member]) == [True]
-    warm = recogniser("hard_as_soft", 2, 2)
-    for layer in warm.layers:
-        for head in layer.heads:
-            head.head = replace(head.head, scale=1.0)
-    assert wrong(warm, every_string(2, 4), 2)
-
-
 def test_refused_tasks():
     with pytest.raises(RequestError, match="yao-hard-2-3 recognises dyck-2-3, not dyck-2-2"):
         builders.hard(task(2, 2), YaoHardConfig(), k=2, D=3)
@@ -257,18 +239,6 @@ def test_definition_3_1(name):
         least = log_p.gather(-1, targets[..., None]).squeeze(-1).amin(-1)
         for one, value in zip(strings, least.tolist(), strict=True):
             assert (value >= math.log(epsilon)) == is_member(one, D), one
-
-
-@pytest.mark.parametrize("name", ["soft", "hard_generate"])
-def test_logits_are_relative_to_epsilon_by_at_least_the_margin(name):
-    strings = [walk(2, 3, 40, seed) for seed in range(5)]
-    for margin in (1.0, 4.0):
-        network = generator(name, 2, 3, margin=margin)
-        with torch.no_grad():
-            logits = network(batch(strings))
-            log_p = generator(name, 2, 3, "generate", margin=margin)(batch(strings))
-        torch.testing.assert_close(logits, log_p - math.log(network.traits.constants["epsilon"]))
-        assert logits.abs().min() > margin - 1e-3
 
 
 def test_any_depth_needs_the_precision_that_it_states():

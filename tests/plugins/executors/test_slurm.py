@@ -3,7 +3,6 @@
 import os
 import pickle
 import signal
-import socket
 import threading
 import time
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from formalbench import RequestError, Workplace
+from formalbench import RequestError
 from formalbench_executors import slurm, slurm_queue
 from formalbench_executors.slurm import JobLostError, SlurmConfig, SlurmExecutor
 
@@ -166,25 +165,6 @@ def test_a_result_may_come_late(make, cluster):
     assert future.result(PATIENCE) == "done"
 
 
-def test_the_next_session_finds_what_is_alive_and_submits_only_the_rest(make, cluster):
-    first = make()
-    first.submit(len, Piece(("a", "b", "c"), first.progress_file(("a", "b", "c"))))
-    first.submit(len, Piece(("d",)))
-    until(lambda: len(cluster.queue) == 2)
-    assert first.detach() == 2
-    cluster.queue.discard("1_1")
-    second = make()
-    assert [second.holder(run) for run in "abcd"] == ["1_0"] * 3 + [None]
-    assert second.progress_file(("b",)) == first.progress_file(("a", "b", "c"))
-    found = second.submit(len, Piece(("b",)))
-    second.submit(len, Piece(("d",)))
-    until(lambda: len(cluster.arrays) == 2)
-    assert cluster.arrays[1] == [("d",)]
-    cluster.finish("1_0")
-    assert found.result(PATIENCE) == "done"
-    assert cluster.cancelled == []
-
-
 def test_what_dead_jobs_left_goes_but_for_what_they_printed(make, cluster, tmp_path):
     first = make()
     first.submit(len, Piece(("a",)))
@@ -278,11 +258,6 @@ def test_the_folder_of_jobs_is_the_users_own(tmp_path):
 )
 def test_time_limits_are_read(told, minutes):
     assert slurm_queue._minutes(told) == minutes
-
-
-def test_of_a_cluster_of_this_machine_alone_any_folder_will_do(pretend, tmp_path):
-    pretend(socket.gethostname().partition(".")[0])
-    slurm.make(Workplace(store=tmp_path / "runs"), SlurmConfig()).shutdown(wait=False)
 
 
 def test_what_is_asked_of_slurm(pretend, tmp_path):

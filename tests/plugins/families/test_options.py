@@ -85,24 +85,6 @@ def test_what_theory_says_of_each(spec):
         assert "non-negative-gates" not in signed
 
 
-def test_symbols_can_begin_smaller():
-    plain, small = at_first("mamba-2"), at_first("mamba-2", embedding_scale=0.02)
-    torch.testing.assert_close(small.embedding.weight, 0.02 * plain.embedding.weight)
-    assert torch.equal(small.blocks[1].mixer.merge.weight, plain.blocks[1].mixer.merge.weight)
-
-
-def test_deltanet_can_begin_small():
-    network = at_first("deltanet", initial="small")
-    assert 0.6 < network.embedding.weight.std() < 1.4
-    for block in network.blocks:
-        for layer in (block.mixer.project, block.mixer.convolution, block.feed_forward.up):
-            assert 0.018 < layer.weight.std() < 0.022
-            assert layer.bias is None or not layer.bias.any()
-        for layer in (block.mixer.merge, block.feed_forward.down):  # one of four branches
-            assert 0.009 < layer.weight.std() < 0.011
-        assert not block.mixer.rate.bias.any()
-
-
 def mixer_at_first(**options):
     return at_first("minlstm", width=8, **options).blocks[0].mixer.double()
 
