@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from built_records import build_document
-from formalbench.documents.reproduction import TableCell
 from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
 from formalbench_leaderboard.page.descriptions import MOST_LINKED, details
@@ -50,23 +46,3 @@ def test_a_record_that_lies_where_it_belongs_has_an_address(
     monkeypatch.setattr("formalbench_leaderboard.page.descriptions.MOST_LINKED", 1)
     assert told([mine, published], [tmp_path / "mine"], output)["records"] == {}
     assert MOST_LINKED > 1
-
-
-def test_what_reproductions_found_on_a_task_is_told_with_its_verdict(
-    make_record, told, repository: Path
-):
-    cells = [
-        TableCell(row="parity, long", column="RNN", paper="100.0", ours="99.0", verdict="holds"),
-        TableCell(row="RNN", column="parity", paper="50.0", ours="99.0", verdict="differs"),
-        TableCell(row="parity-like", column="first", paper="1", ours="2", verdict="differs"),
-    ]
-    document = build_document(cells, reproduction="table", title="A table", source="A paper")
-    folder = repository / "leaderboard" / "reproductions"
-    folder.mkdir(parents=True)
-    (folder / "table.json").write_text(document.model_dump_json())
-    (folder / "damaged.json").write_text("{")
-    found = told([make_record()])["reproduced"]
-    assert list(found) == ["parity"]
-    (one,) = found["parity"]
-    assert one["cells"] == [["RNN", "100.0", "99.0", "holds"], ["RNN", "50.0", "99.0", "differs"]]
-    assert one["verdicts"] == {"holds": 1, "differs": 1}

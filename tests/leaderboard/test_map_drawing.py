@@ -15,17 +15,9 @@ from built_records import write_all
 from formalbench.documents.text import harmless
 from formalbench.store import Store
 from formalbench_leaderboard.charts.language_map import NOTHING
-from formalbench_leaderboard.charts.map_chart import render, render_compact
+from formalbench_leaderboard.charts.map_chart import render_compact
 from formalbench_leaderboard.charts.map_drawing import NARROW, WIDE, Addresses, bands
 from formalbench_leaderboard.page.page import map_section
-
-
-@pytest.mark.parametrize("theme", ["light", "dark", "page"])
-def test_themes_have_the_same_shapes(many_records, theme):
-    shown = mapped(many_records, "parity", "first", "tomita-3")
-    paths = [path.get("d") for path in drawn(shown, theme)[1].iter(f"{SVG}path")]
-    assert paths == [path.get("d") for path in drawn(shown)[1].iter(f"{SVG}path")]
-    assert ("light-dark(" in render(shown, theme)) == (theme == "page")
 
 
 def test_nothing_is_drawn_as_a_sentence():

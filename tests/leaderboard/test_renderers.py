@@ -244,15 +244,6 @@ def test_a_field_that_is_not_given_is_an_error(render, form):
     assert render(form, "a{{ x }}b", x=None).strip() == "ab"
 
 
-def test_blank_lines_in_a_row_are_one(render):
-    airy = "\n\na\n\n\n{% if x %}\nb\n{% endif %}\n\n \n\nc\n\n"
-    assert render(".md", airy, x=False) == "a\n\nc\n"
-    assert render(".md", airy, x=True) == "a\n\nb\n\nc\n"
-    assert render(".html", airy, x=True) == airy.replace("{% if x %}\n", "").replace(
-        "{% endif %}\n", ""
-    )
-
-
 SVG = "{http://www.w3.org/2000/svg}"
 EVEN = DrawnAutomaton(((0, 1), (1, 0)), (1, 0), 0)
 

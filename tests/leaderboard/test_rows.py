@@ -39,9 +39,11 @@ def result_of(runs):
     return aggregate(runs, facts_of(runs), ["key"]).result
 
 
-@pytest.mark.parametrize(("share", "learned"), [(1.0, 1), (0.99, 1), (0.98, 0)])
-def test_a_run_learned_from_99_percent_of_validation(make_record, share, learned):
-    found = result_of([make_record(validation=share)])
+@pytest.mark.parametrize(("right", "learned"), [(100, 1), (99, 1), (98, 0)])
+def test_a_run_learned_from_99_percent_of_validation(make_record, right, learned):
+    record = make_record()
+    held = record.selected.model_copy(update={"strings": 100, "correct": right})
+    found = result_of([record.model_copy(update={"selected": held})])
     assert (found.learned, found.unlearned) == (learned, not learned)
     assert found.budget == 2000
 
