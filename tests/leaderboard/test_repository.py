@@ -31,24 +31,24 @@ RESULTS = REPOSITORY / "leaderboard" / "results"
 
 
 @pytest.fixture(scope="module")
-def host() -> PluginHost:
+def installed() -> PluginHost:
     return PluginHost.load()
 
 
 @pytest.mark.slow
-def test_what_is_published_is_in_order(host):
+def test_what_is_published_is_in_order(installed):
     """Planned again and drawn again, each in its place."""
-    found = check_published(REPOSITORY, host)
+    found = check_published(REPOSITORY, installed)
     assert found.problems == []
 
 
 @pytest.mark.slow
-def test_what_is_published_can_be_rendered(host, tmp_path):
+def test_what_is_published_can_be_rendered(installed, tmp_path):
     """The main branch renders it; a pull request has records that no page shows yet."""
     for part in ("results", "reproductions"):
         shutil.copytree(RESULTS.with_name(part), tmp_path / "leaderboard" / part)
-    render(tmp_path, host)
-    assert stale_files(tmp_path, host) == []
+    render(tmp_path, installed)
+    assert stale_files(tmp_path, installed) == []
 
 
 def test_no_weights_are_in_git():
@@ -70,17 +70,17 @@ def with_weights():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file", with_weights().values(), ids=with_weights())
-def test_published_weights_give_the_published_numbers(host, file):
+def test_published_weights_give_the_published_numbers(installed, file):
     archive = os.environ.get("FORMALBENCH_WEIGHTS")
     if archive is None:
         pytest.skip("FORMALBENCH_WEIGHTS names no archive of published weights")
-    auditor = Auditor(host, seed=0, device="cpu", weights=WeightLookup([Path(archive)]))
+    auditor = Auditor(installed, seed=0, device="cpu", weights=WeightLookup([Path(archive)]))
     found = auditor.audit(file)
     assert (found.verdict, found.reasons) == ("ok", [])
 
 
-def test_every_learned_model_covers_the_default_suite_with_three_seeds(host):
-    tasks = {f"{name}:classify" for name in host.suite("default").tasks}
+def test_every_learned_model_covers_the_default_suite_with_three_seeds(installed):
+    tasks = {f"{name}:classify" for name in installed.suite("default").tasks}
     runs = {
         (record.model.name, record.task.name, record.seed)
         for record in Store(RESULTS).records()
@@ -88,7 +88,7 @@ def test_every_learned_model_covers_the_default_suite_with_three_seeds(host):
     }
     learned = [
         entry.spec
-        for entry in host.models.all()
+        for entry in installed.models.all()
         if entry.spec.kind == "learned" and not entry.spec.by_name
     ]
     assert {(m.name, t, s) for m in learned for t in tasks for s in (0, 1, 2)} <= runs
