@@ -449,7 +449,7 @@ def test_what_was_found_in_networks_outlives_their_weights(toy):
     # Without what was found, the records are of no use: the networks must be trained again.
     (toy.folder / "toy.measured.jsonl").unlink()
     _, _, err = toy("--no-training", spec=LOOKING, results="another")
-    assert "beside the page" not in err
+    assert "copied from the page's folder" not in err
 
 
 def test_what_a_killed_command_left_in_the_folder_goes(toy, spawn):
