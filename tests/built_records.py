@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
+from formalbench.contracts.cells import Sums
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.protocol import Protocol
@@ -229,6 +230,33 @@ def true_fingerprint(task: str) -> str:
     language = task.partition(":")[0]
     built = Task(language, 1, FirstSymbol(), Classify(), SPLITS)
     return draw_test_set(built, Protocol.model_validate(PROTOCOL)).fingerprint
+
+
+def with_test(record: Record, metric: str = "", **cells: Any) -> Record:
+    """Return a record with other parts of its test's cells, or another metric."""
+    assert record.test is not None
+    update = {"cells": record.test.cells.model_copy(update=cells)}
+    update |= {"metric": metric} if metric else {}
+    return record.model_copy(update={"test": record.test.model_copy(update=update)})
+
+
+def with_sums(
+    record: Record,
+    extra: dict[str, int] | None = None,
+    **sums: tuple[Sequence[float], Sequence[int]],
+) -> Record:
+    """Return a record with further metrics of its test: by name, totals and counts.
+
+    Of those of plugins `extra` has the versions.
+    """
+    assert record.test is not None
+    more = {
+        name.replace("_", "-"): Sums(total=tuple(total), count=tuple(count))
+        for name, (total, count) in sums.items()
+    }
+    test = record.test.model_copy(update={"extra_metrics": extra or record.test.extra_metrics})
+    metrics = {**record.test.cells.metrics, **more}
+    return with_test(record.model_copy(update={"test": test}), metrics=metrics)
 
 
 def weights_of(record: Record) -> bytes:

@@ -1,15 +1,18 @@
-"""README says what the published records say, and is short."""
+"""README, on GitHub and on a package index, and what people are asked to cite."""
 
 from __future__ import annotations
 
 import json
 import re
+import runpy
 import sys
+import tomllib
 from pathlib import Path
 from xml.etree import ElementTree
 
 import formalbench
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -18,6 +21,7 @@ FINDINGS = re.findall(r"^- (\*\*.*?)(?=\n- |\n\n)", README.partition("<a href")[
 
 sys.path.insert(0, str(ROOT / "docs"))
 
+import address  # noqa: E402
 import terminal  # noqa: E402
 
 
@@ -115,3 +119,74 @@ def test_it_is_told_from_a_benchmark_of_nearly_the_same_name():
     for file in ("README.md", "CITATION.cff"):
         text = " ".join((ROOT / file).read_text("utf-8").split())
         assert "not FormalBench (ACL 2025)" in text, file
+
+
+TARGET = re.compile(r"\]\(([^)]+)\)|\b(?:href|src|srcset)=\"([^\"]+)\"")
+
+
+@pytest.fixture(scope="module")
+def readme_for_index():
+    return runpy.run_path(str(ROOT / "hatch_build.py"))["readme_for_index"]
+
+
+def targets(text: str) -> list[str]:
+    return [one or other for one, other in TARGET.findall(text)]
+
+
+def test_with_an_address_every_link_is_absolute_and_names_a_file(readme_for_index):
+    address = "https://example.org/us/formalbench"
+    shown = readme_for_index(README, address, "v1.2.3")
+    found = targets(shown)
+    assert len(found) == len(targets(README)) > 20
+    for target in found:
+        assert target.startswith("https://")
+        if target.startswith(address):
+            kind, tag, place = target.removeprefix(f"{address}/").split("/", 2)
+            assert (kind, tag) == ("raw" if place.endswith(".svg") else "blob", "v1.2.3")
+            assert (ROOT / place.partition("#")[0]).exists()
+
+
+def test_without_an_address_there_is_no_link_to_a_file(readme_for_index):
+    shown = readme_for_index(README, "", "v1.2.3")
+    assert all(target.startswith("https://") for target in targets(shown))
+    assert "![" not in shown
+    assert "<picture>" not in shown
+    assert "leaderboard](" not in shown
+    assert "Every number on its leaderboard has its seeds" in shown
+    assert "What `make demo` prints:" not in shown
+    assert "This is a part of" not in shown
+    words = len(re.findall(r"[A-Za-z]{4,}", shown))
+    assert words > 0.7 * len(re.findall(r"[A-Za-z]{4,}", re.sub(r"\([^)]*\)|<.*?>", "", README)))
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+CITED = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+
+
+def test_it_says_what_the_package_says():
+    assert CITED["version"] == PROJECT["version"]
+    assert CITED["authors"] == PROJECT["authors"]
+    assert CITED["license"] == PROJECT["license"]
+    assert CITED["keywords"] == PROJECT["keywords"]
+
+
+def test_the_readme_says_the_same():
+    entry = re.search(r"```bibtex\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)[1]
+    fields = dict(re.findall(r"(\w+) += \{+([^{}]*)\}+", entry))
+    assert fields["version"] == CITED["version"]
+    assert fields["title"] == CITED["title"]
+    assert fields["author"] == CITED["authors"][0]["name"]
+
+
+def test_the_date_is_that_of_the_release():
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert f"\n## {CITED['version']} ({CITED['date-released'].isoformat()})\n" in text
+
+
+@pytest.mark.parametrize("file", address.PLACES)
+def test_the_address_is_the_projects_or_absent(file):
+    text = (ROOT / file).read_text("utf-8")
+    assert address.rendered(file, address.address()) == text
+    named = address.rendered(file, "https://example.org/formalbench")
+    assert named.count("https://example.org/formalbench") == 1
+    assert "https://" not in text.replace(address.address() or "\0", "")

@@ -56,12 +56,6 @@ def test_each_command_is_there_with_its_options(page, cli):
         assert [option for option in options if f"{option}" not in told] == []
 
 
-def test_examples_of_commands_keep_their_lines(page):
-    told = section(page("commands"), "## formalbench run")
-    lines = ("formalbench run --model regulargpt", "formalbench run --model regulargpt --protocol")
-    assert "\n```console\n{}\n{} standard\n".format(*lines) in told
-
-
 def test_each_key_of_a_protocol_is_there(page):
     text = page("protocols").partition("\n## Suite\n")[0]
     told = rows(text)

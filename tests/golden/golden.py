@@ -340,6 +340,87 @@ def board() -> Section:
         return found | {name: one for name, one in after.items() if name not in before}
 
 
+def faces() -> Section:
+    """Every face of made-up boards that have what published ones lack, as text.
+
+    Runs that failed, diverged at some lengths, were capped or learned by some seeds; weak evidence;
+    a task that chance solves; texts by perplexity and BLEU; a plugin's metric; two protocols; rows
+    of one's own, without a rank, of a class of tasks, and exact models.
+    """
+    sys.path.insert(0, str(ROOT / "tests"))
+    from built_records import PROTOCOL, TO_ITS_END, build_record, with_sums, with_test
+    from formalbench import Theory
+    from formalbench.statistics.build import View, build_page
+    from formalbench.statistics.comparison import Standing, compare
+    from formalbench.statistics.result import Prediction
+    from formalbench.store import Store
+    from formalbench_leaderboard.board.comparison import print_comparison
+    from formalbench_leaderboard.board.predictions import compared
+    from formalbench_leaderboard.board.summary import verdict_of
+    from formalbench_leaderboard.renderers import FORMATS, renderer
+    from formalbench_leaderboard.renderers.evidence_pages import Evidence, predictions_page
+    from formalbench_leaderboard.renderers.terminal import Extent, print_page
+    from rich.console import Console
+
+    capped = {**TO_ITS_END, "ended": "capped"}
+    kinds: dict[str, tuple[dict[str, Any], ...]] = {
+        "lstm": ({}, {}, {"accuracy": [100, 99, 98, 100]}),
+        "rnn": ({"accuracy": 0.7, "validation": 0.831},) * 3,
+        "gru": ({}, {"validation": 0.8, "training": capped}, {"validation": 0.9}),
+        "slow": ({"validation": 0.8, "training": capped},) * 2,
+        "broken": ({}, {"status": "diverged"}, {"status": "timeout", "training": TO_ITS_END}),
+        "partly": ({"not_finite": [2, 3]}, {"accuracy": 0.9}),
+        "failed": ({"status": "error"},),
+    }
+    runs = [
+        build_record(model, f"{task}:classify", seed=seed, **keys)
+        for model, seeds in kinds.items()
+        for task in ("parity", "first")
+        for seed, keys in enumerate(seeds)
+    ]
+    runs += [
+        build_record(options={"chunk": 3}, rate=rate, seed=seed, accuracy=0.97 - seed / 100)
+        for rate in (0.001, 0.0003)
+        for seed in range(3)
+    ]
+    runs.append(build_record("by-hand", rate=None, kind="exact"))
+    runs.append(build_record("by-hand", "solved:classify", rate=None, kind="exact", chance=1.0))
+    runs.append(build_record("lstm", protocol={**PROTOCOL, "name": "slow", "steps": 4000}))
+    fingerprint = {"fingerprint": "0" * 64}
+    for model, perplexities in {"lstm": (8, 9, 10, 12), "gru": (7, 8, 9, 1200)}.items():
+        text = build_record(model, "words:classify", accuracy=[75] * 4, **fingerprint)
+        runs.append(with_sums(text, perplexity=([100.0 * one for one in perplexities], [100] * 4)))
+        pairs = build_record(model, "pairs:classify", accuracy=[60, 20], **fingerprint)
+        runs.append(with_test(pairs, "bleu", group=("up-to-9", "over-9"), window=1))
+    runs.append(with_sums(build_record("metric"), {"f1": 1}, f1=([25] * 4, [100] * 4)))
+    exact = [*Store(RESULTS / "exact" / "exact-parity").all()]
+    view = View(
+        "made up",
+        ("parity", "first", "solved", "words", "pairs"),
+        new={runs[0].test_id},
+        shortcut=lambda task: 0.951 if task == "first" else None,
+        theory=lambda task: Theory.least("solvable") if task == "parity:classify" else None,
+        predicted=lambda model, task: (Prediction("can", "lstm-saturated", "theorem"),),
+    )
+    page = build_page(runs, view, exact)
+    found = {name: renderer(name)(page) for name in FORMATS}
+    found["json"] = digest(found["json"])
+    extents = {"all": Extent(), "screen": Extent(False, "yours", other_tasks=True, lines=40)}
+    for width in (60, 80, 130):
+        for name, extent in extents.items():
+            target = io.StringIO()
+            console = Console(file=target, width=width, color_system=None, legacy_windows=False)
+            print_page(page, console, extent)
+            found[f"terminal {name} {width}"] = target.getvalue()
+    board = page.boards[0]
+    found["verdicts"] = "\n".join(f"{row.model}: {verdict_of(board, row)}" for row in board.rows)
+    found["predictions"] = predictions_page(Evidence(compared(page)))
+    target = io.StringIO()
+    one, other = (Standing(board, row) for row in board.rows if row.model in ("gru", "lstm"))
+    print_comparison(compare(one, other), [], Console(file=target, width=80, color_system=None))
+    return found | {"comparison": target.getvalue()}
+
+
 def of_files(folder: Path, name: str) -> Section:
     """Return the digest of every file below a folder, but of figures.
 
@@ -436,7 +517,8 @@ def runs() -> Section:
 
 
 SECTIONS: dict[str, Callable[[], Section]] = {
-    section.__name__: section for section in (weights, records, tasks, runs, board, commands, shown)
+    section.__name__: section
+    for section in (weights, records, tasks, runs, board, faces, commands, shown)
 }
 
 

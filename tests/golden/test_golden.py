@@ -4,11 +4,18 @@ import pytest
 from golden import golden
 
 
+def changes(name):
+    return golden.differences(name, golden.read(name), golden.SECTIONS[name]())
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", golden.SECTIONS)
+@pytest.mark.parametrize("name", sorted(golden.SECTIONS.keys() - {"faces"}))
 def test_nothing_changed(name):
-    found = golden.SECTIONS[name]()
-    assert golden.differences(name, golden.read(name), found) == []
+    assert changes(name) == []
+
+
+def test_no_face_changed():
+    assert changes("faces") == []
 
 
 def test_a_difference_names_what_differs():

@@ -13,7 +13,6 @@ from formalbench.contracts.identity import ids_of
 from formalbench.contracts.metric import Metric
 from formalbench.contracts.record import CohortMember, parse_record
 from formalbench.contracts.specs import MetricSpec, ProtocolSpec
-from formalbench.evaluation import cells as evaluation_cells
 from formalbench.host import Plugin, PluginHost
 from formalbench.metrics.close_brackets import MACRO, MICRO
 from formalbench.running.plan import RunOptions, RunRequest, make_plan
@@ -244,16 +243,6 @@ def test_the_weights_of_seed_0_are_not_left_out(host, make_record, monkeypatch):
     Admission(host).check(make_record(status="error", parameters=0))
     monkeypatch.setitem(made, "LARGE", 1 << 26)
     refused(Admission(host), make_record(parameters=1 << 26), "larger than weights can be")
-
-
-def test_a_test_set_is_drawn_once(host, make_runs, monkeypatch):
-    drawn, real = [], evaluation_cells.test_set
-    count = lambda task, protocol: drawn.append(task) or real(task, protocol)  # noqa: E731
-    monkeypatch.setattr(evaluation_cells, "test_set", count)
-    admission = Admission(host)
-    for record in make_runs() + make_runs("rnn"):
-        admission.check(record)
-    assert len(drawn) == 1
 
 
 def missing(host, records, held=()):

@@ -95,15 +95,6 @@ def test_an_exact_model_has_the_interval_of_its_strings(make_record, share):
     assert result.low < result.high
 
 
-def test_each_run_keeps_its_cells(make_record):
-    runs = [make_record(accuracy=[100, 50, 0, 100], seed=1), make_record(status="error", seed=0)]
-    failed, run = result_of(runs).runs
-    assert (failed.seed, failed.status, failed.accuracy, failed.cells) == (0, "error", None, None)
-    assert (run.seed, run.status, run.accuracy) == (1, "finished", 0.625)
-    assert run.cells.correct == (100, 50, 0, 100)
-    assert run.cells.length == (41, 51, 61, 71)
-
-
 def test_where_chance_is_always_right_there_is_an_interval_but_no_scaled_one(make_record):
     runs = [make_record(chance=1.0, accuracy=0.75)]
     found = aggregate(runs, facts_of(runs), ["key"])
@@ -133,10 +124,6 @@ def test_a_failed_run_counts_as_chance_at_every_length(make_record):
     found = result_of([*runs, make_record(status="diverged", seed=4)])
     assert (found.longest_99, found.longest_90) == (None, 71)  # 9 of 10 right on average
     assert result_of([make_record(status="diverged")]).longest_90 is None
-
-
-def test_each_cell_counts_the_same(make_record):
-    assert result_of([make_record(accuracy=[100, 0, 0, 0])]).mean == 0.25
 
 
 def test_a_failed_run_is_told_and_counts_as_chance(make_record):
@@ -216,15 +203,6 @@ def test_without_any_finished_run_the_score_is_zero_and_the_rest_unknown(make_re
     result = result_of(runs)
     assert (result.mean, result.max, result.low, result.scaled) == (None, None, None, 0.0)
     assert result.outcome == "0 of 2 finished (1 error, 1 timeout)"
-
-
-def test_an_exact_model_has_no_rate(make_record):
-    assert result_of([make_record(rate=None, kind="exact")]).learning_rate is None
-
-
-def test_the_command_repeats_all_seeds(make_record):
-    runs = [make_record(seed=seed, command="sh") for seed in (1, 2, 0)]
-    assert result_of(runs).command.endswith(" --seeds 3")
 
 
 def test_where_every_answer_counts_a_string_is_one_trial(make_record):

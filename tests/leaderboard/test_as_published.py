@@ -18,7 +18,7 @@ import pytest
 from formalbench.cli.main import run_command_line
 from formalbench.documents.charts import GREY, colour_of
 from formalbench.documents.figures import Figure, Panel, picture
-from formalbench.documents.text import percent, ranks
+from formalbench.documents.text import ranks
 from formalbench.host import PluginHost
 from formalbench.statistics.board import Page
 from formalbench.store import Store
@@ -182,18 +182,6 @@ def drawn(panel: Panel) -> list[str]:
     return [one.color for one in panel.lines if len(one.x) and one.color != GREY]
 
 
-def test_no_panel_is_empty(published):
-    for name, figure in published.figures.items():
-        assert figure.panels, name
-        assert [panel.title for panel in figure.panels if not drawn(panel)] == [], name
-
-
-def test_a_panel_has_at_most_eight_lines(published):
-    for name, figure in published.figures.items():
-        if name.endswith("-length"):
-            assert max(len(drawn(panel)) for panel in figure.panels) <= 8, name
-
-
 def test_a_model_has_one_colour(published):
     found: dict[str, set[str]] = {}
     for name, figure in published.figures.items():
@@ -281,22 +269,3 @@ def test_no_name_is_broken_at_80_columns(published):
             assert line.count("[") == line.count("]"), line
     assert all(task in first.split() for task in page.boards[0].tasks)
     assert len(options) > 5
-
-
-def test_a_figure_names_the_ranks_of_the_board(published):
-    suite = next(suite for suite in published.site.suites if suite.name == "default")
-    named = {
-        one.label
-        for name, figure in published.figures.items()
-        if name.startswith("default-") and name.endswith("-length")
-        for one in figure.panels[0].lines
-        if "(" in one.label
-    }
-    ranked = [row for board in suite.board.boards for row in board.rows if row.rank is not None]
-    assert any(row.rank_low != row.rank_high for row in ranked)
-    told = {
-        f"{row.model} ({ranks(row.rank_low, row.rank_high)}, {percent(row.score)})"
-        for row in ranked
-    }
-    assert len(named) >= 8
-    assert named <= told

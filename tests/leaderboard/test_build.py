@@ -1,9 +1,18 @@
+"""Boards from records: rows, ranks, and which records count."""
+
 from __future__ import annotations
 
+import itertools
+import json
 import random
+from dataclasses import replace
 
 import pytest
+from formalbench.contracts.identity import ids_of
+from formalbench.contracts.record import parse_record
 from formalbench.statistics.build import View, build_page
+from formalbench.statistics.records import counts_of
+from formalbench.statistics.selection import Current, checkable, counted, distinct
 from formalbench_leaderboard.board.sources import suite_view
 from formalbench_leaderboard.renderers import FORMATS, renderer
 
@@ -113,28 +122,6 @@ def test_options_are_rows_of_their_own(make_record):
     assert {row.model for row in board.rows} == {"regulargpt", "regulargpt[chunk=3]"}
 
 
-def test_a_task_where_chance_is_always_right_is_not_scored(make_record):
-    records = [make_record(accuracy=0.75), make_record(task="first:classify", chance=1.0)]
-    (board,) = build_page(records, VIEW).boards
-    assert board.rows[0].score == pytest.approx(0.5)
-    assert "first is not in the score, because chance is always right." in board.notes
-
-
-def test_failed_runs_are_visible_in_every_face(make_record):
-    records = [make_record(accuracy=0.9), make_record(status="diverged", seed=1)]
-    page = build_page(records, View("test", ("parity",)))
-    for name, sign in {
-        "table": "70.0!",
-        "markdown": "70.0 (90.0) ⚠",
-        "latex": r"70.0}$^{\dagger}$",
-        "csv": ",2,1,",
-        "json": '"diverged",',
-    }.items():
-        assert sign in renderer(name)(page), name
-    for name in ("table", "markdown", "latex", "json"):
-        assert "1 of 2 finished (1 diverged)" in " ".join(renderer(name)(page).split()), name
-
-
 def test_runs_tested_on_other_strings_are_told(make_record):
     records = [make_record("a"), make_record("b", fingerprint="0" * 64)]
     (board,) = build_page(records, VIEW).boards
@@ -147,3 +134,155 @@ def test_no_records_give_a_page_too(host):
     assert "No results yet" in renderer("table")(page)
     for name in FORMATS:
         assert renderer(name)(page).endswith("\n")
+
+
+OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+
+
+def kept(records, current=None):
+    """Return the records that count and the notes, of all boards."""
+    parts = counted(records, current or Current())
+    return [r for part in parts for r in part.records], [n for part in parts for n in part.notes]
+
+
+def with_extra_metric(record):
+    """Return a record in which a plugin's metric was measured besides."""
+    data = json.loads(record.to_json())
+    data["test"]["extra_metrics"] = {"calibration": 1}
+    data["code"] = {"metric calibration": "somebodys-metrics"}
+    data["test"]["cells"]["metrics"]["calibration"] = {"total": [1, 2, 3, 4], "count": [100] * 4}
+    changed = parse_record(json.dumps(data), "it")
+    return changed.model_copy(update={"test_id": ids_of(changed)[1]})
+
+
+OTHER_TASK = "1 run of {} not counted, because the task has a new version."
+
+
+def test_two_contents_of_a_local_language_are_not_pooled(make_record):
+    file = {"task_file": "mine.yaml", "task": "mine:classify"}
+    old = make_record(accuracy=1.0, task_sha256="b" * 64, date=OLD, **file)
+    new = make_record(accuracy=0.6, task_sha256="a" * 64, date=NEW, seed=1, **file)
+    other = make_record("rnn", accuracy=0.7, task_sha256="b" * 64, date=OLD, **file)
+    for records in itertools.permutations([old, new, other]):
+        (board,) = build_page(records, View("test", ("mine",))).boards
+        assert [(row.model, row.results[0].mean) for row in board.rows] == [("regulargpt", 0.6)]
+        assert "2 runs of mine:classify not counted, " in " ".join(board.notes)
+
+
+def test_a_language_of_the_same_name_from_elsewhere_is_another(make_record):
+    ours = make_record(accuracy=1.0, date=OLD)
+    theirs = make_record(accuracy=0.6, date=NEW, seed=1, task_file="theirs")
+    assert kept([ours, theirs])[0] == [theirs]
+
+
+def test_a_task_is_the_same_on_every_board(make_record, protocol):
+    file = {"task_file": "mine.yaml", "task": "mine:classify"}
+    old = make_record(task_sha256="b" * 64, date=OLD, **file)
+    new = make_record(task_sha256="a" * 64, date=NEW, protocol=protocol | {"name": "other"}, **file)
+    first, second = counted([old, new], Current())
+    assert (first.key, first.records) == (("other", 1), [new])
+    assert (second.key, second.records) == (("quick", 1), [])
+    assert second.notes == [OTHER_TASK.format("mine:classify")]
+
+
+def test_two_contents_of_a_protocol_are_not_pooled(make_record, protocol):
+    old = make_record(accuracy=1.0, date=OLD, protocol=protocol | {"name": "mine"})
+    changed = protocol | {"name": "mine", "steps": 900, "decay": {"steps": 300}}
+    new = make_record(accuracy=0.6, date=NEW, seed=1, protocol=changed)
+    note = "1 run not counted, because this protocol has other contents now."
+    for records in ([old, new], [new, old]):
+        assert kept(records) == ([new], [note])
+
+
+def test_what_is_registered_counts_whatever_the_dates_say(make_record, protocol, host):
+    file = {"task_file": "parity.yaml", "task_sha256": "a" * 64}
+    ours = make_record(date=OLD)
+    other_task = make_record(date=NEW, seed=1, **file)
+    other_protocol = make_record(date=NEW, seed=2, protocol=protocol | {"batch": 64})
+    records = [ours, other_task, other_protocol]
+    assert kept(records, suite_view(host, "default").current)[0] == [ours]
+    assert kept(records, Current.of([ours]))[0] == [ours]
+    assert kept(records)[0] != [ours]
+
+
+def test_what_failed_hides_no_chance_level(make_record, host):
+    """A session's run that failed leaves the published rows their scores."""
+    published = [make_record("rnn", seed=seed, accuracy=0.9) for seed in range(2)]
+    failed = make_record("exact", status="error")
+    view = replace(suite_view(host, "default"), current=Current.of([failed]))
+    (board,) = build_page([*published, failed], view).boards
+    (facts,) = board.facts
+    assert facts.chances
+    assert checkable([*published, failed], view.current) == published
+    assert checkable([failed], view.current) == [failed]
+
+
+def test_the_number_of_seeds_and_the_summary_are_no_other_protocol(make_record, protocol):
+    more = make_record(seed=1, protocol=protocol | {"seeds": 5, "summary": "five"})
+    assert len(kept([make_record(), more])[0]) == 2
+
+
+def test_one_run_under_two_numbers_of_seeds_is_no_second_seed(make_record, protocol):
+    once = make_record(date=OLD)
+    again = make_record(date=NEW, protocol=protocol | {"seeds": 5})
+    assert once.test_id == again.test_id
+    assert distinct([again, once]) == [once]
+
+
+def test_what_else_was_measured_is_no_second_seed(make_record):
+    once = make_record(date=OLD)
+    again = with_extra_metric(make_record(date=NEW))
+    assert once.test_id != again.test_id
+    assert distinct([again, once]) == [once]
+    assert counts_of(again) == counts_of(once)
+
+
+def test_a_run_that_two_protocols_make_counts_on_both_boards(make_record, protocol):
+    changed = {"changed": {"seeds": 5}, "draws": ["quick", 1], "seeds": 5}
+    once, again = make_record(), make_record(protocol=protocol | changed)
+    assert once.test_id == again.test_id
+    assert {board.protocol for board in build_page([once, again], VIEW).boards} == {
+        "quick",
+        "quick[seeds=5]",
+    }
+
+
+def test_a_forged_identity_is_no_second_seed(make_record):
+    once = make_record(date=OLD)
+    assert distinct([once, make_record(date=NEW, test_id="f" * 16)]) == [once]
+
+
+@pytest.mark.parametrize("name", ["parity:classify", "mystery:classify", "parity:", ""])
+def test_current_contents_are_those_of_the_host(host, name):
+    found = suite_view(host, "default").current.task(name)
+    assert found == ((1, "formalbench") if name == "parity:classify" else None)
+
+
+def test_one_name_from_two_sources_is_two_rows(make_record):
+    records = [make_record("mine"), make_record("mine", distribution="mine.py", sha256="a" * 64)]
+    (board,) = build_page(records, VIEW).boards
+    assert {row.model for row in board.rows} == {"mine (formalbench)", "mine (mine.py)"}
+
+
+def test_a_changed_local_plugin_replaces_its_older_self(make_record):
+    source = {"distribution": "mine.py"}
+    old = make_record("mine", accuracy=1.0, sha256="b" * 64, date="2026-01-01T00:00:00Z", **source)
+    new = make_record("mine", accuracy=0.6, sha256="a" * 64, date="2026-01-02T00:00:00Z", **source)
+    (board,) = build_page([old, new], VIEW).boards
+    assert [result.mean for result in board.rows[0].results] == [0.6]
+    assert "1 run of mine not counted, because the model has a new version." in board.notes
+
+
+def test_records_of_an_older_task_version_do_not_count(make_record):
+    old, new = make_record(accuracy=1.0), make_record(accuracy=0.7, task_version=2)
+    for records in ([old, new], [new, old]):
+        assert kept(records) == ([new], [OTHER_TASK.format("parity:classify")])
+    assert kept([old, new], Current(task=lambda task: (3, "formalbench")))[0] == []
+
+
+def test_a_run_counts_once_and_publishing_is_not_improved_by_repeating(make_record):
+    first = make_record(accuracy=0.6, date="2026-01-01T00:00:00Z")
+    again = make_record(accuracy=0.9, date="2026-01-02T00:00:00Z")
+    failed = make_record(status="error", date="2025-01-01T00:00:00Z")
+    assert first.test_id == again.test_id == failed.test_id
+    assert distinct([again, failed, first]) == [first]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -83,12 +81,6 @@ def test_the_page_names_no_folder_and_no_day_of_its_own(invoke, repository, resu
     assert "2026-" not in text
 
 
-def test_an_empty_repository_gets_a_page(invoke, repository):
-    assert invoke("check", "--rendered").exit_code == 1
-    assert invoke("render").exit_code == 0
-    assert invoke("check", "--rendered").exit_code == 0
-
-
 def test_one_refused_record_and_nothing_is_written(
     invoke, repository, results, make_record, make_runs
 ):
@@ -160,15 +152,6 @@ def test_what_publish_and_check_say_for_programs(invoke, repository, results, ma
     assert (done.exit_code, done.stderr) == (1, "")
     (line,) = json.loads(done.stdout)["refused"]
     assert "broken.json" in line
-
-
-def test_a_file_that_is_no_record_is_refused(invoke, repository, results):
-    (results / "broken.json").write_text('{"schema_version": 1')
-    (results / "other.json").write_text("[]")
-    done = invoke("publish", "--results", results)
-    assert done.exit_code == 1
-    assert len(done.stderr.splitlines()) == 3
-    assert contents(repository) == {}
 
 
 def test_more_seeds_than_the_protocol_are_no_other_protocol(
@@ -265,22 +248,6 @@ def test_figures_go_into_a_folder(invoke, repository, results):
     assert isinstance(invoke("--results", results, "--format", "figures").exception, RequestError)
 
 
-def test_show_in_the_terminal(invoke, repository, results):
-    shown = invoke("--results", results, "--protocol", "quick")
-    assert shown.exit_code == 0
-    assert "regulargpt" in shown.stdout
-    assert invoke("--help").exit_code == 0
-
-
-@pytest.mark.parametrize("command", [(), ("publish",)])
-def test_help_keeps_its_examples(invoke, command):
-    shown = invoke(*command, "--help").stdout
-    assert not set("│╭╰") & set(shown)
-    examples = [line for line in shown.splitlines() if line.startswith("  formalbench leaderboard")]
-    assert examples[-1].endswith(("--output map.svg", "--results my-results"))
-    assert not any(line.endswith("...") for line in shown.splitlines()[1:])
-
-
 def test_session_shows_what_it_ran_although_something_newer_is_there(
     repository, make_record, capsys
 ):
@@ -367,13 +334,3 @@ def test_quiet_session_prints_nothing(repository, many_records, capsys):
     session = Session(repository.parent / "own", quiet=True)
     plugin.formalbench_session_finished(session=session, records=many_records)
     assert capsys.readouterr().out == ""
-
-
-def test_the_entry_module_is_light():
-    code = (
-        "import sys, formalbench_leaderboard.plugin\n"
-        "heavy = {'torch', 'numpy', 'pandas', 'scipy', 'yaml'} & set(sys.modules)\n"
-        "sys.exit(str(heavy) if heavy else 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

@@ -13,12 +13,8 @@ from formalbench.statistics.build import View, build_page
 from formalbench.statistics.comparison import Comparison, Standing, compare
 from formalbench.store import Store
 from formalbench_leaderboard.board.comparison import (
-    MEAN,
     Unlike,
-    compared_table,
-    differing,
     print_comparison,
-    settings_of,
 )
 from rich.console import Console
 
@@ -128,14 +124,6 @@ def test_a_lead_on_one_of_many_tasks_must_hold_for_all_at_once(make_record):
     assert (alone.better, among.better) == ("a", None)
 
 
-def test_what_was_not_learned_is_in_brackets_and_its_test_counts(many_tasks):
-    found = of_two(many_tasks, "good", "lost")
-    shown = compared_table(found)
-    assert shown.only("A", "B").texts[0] == ["100.0", "[50.0]"]
-    assert shown.data()[0]["difference"] == 0.5
-    assert shown.below[MEAN][1:4] == ["100.0", "0.0", "+100.0"]
-
-
 def test_only_what_both_were_tested_on_alike_is_compared(make_record, protocol):
     shorter = {**protocol, "name": "other", "test": {"lengths": 2, "strings": 100}}
     records = [make_record("a"), make_record("b", "first:classify"), make_record("b")]
@@ -147,36 +135,6 @@ def test_only_what_both_were_tested_on_alike_is_compared(make_record, protocol):
     apart = compare(by_model["a"], by_model["c"])
     assert (apart.tasks, apart.mean) == ((), None)
     assert apart.notes == ("not tested on the same strings: parity.",)
-
-
-def test_a_task_that_chance_solves_is_compared_and_not_scored(make_record):
-    records = [make_record(model, accuracy=0.9, chance=1.0) for model in ("a", "b")]
-    found = of_two(records, "a", "b")
-    assert (len(found.tasks), found.mean) == (1, None)
-
-
-def test_what_differs_is_told_with_the_defaults_of_what_is_not_set(make_record):
-    defaults = {"chunk": 2, "width": 64}.copy
-    plain = settings_of([make_record(parameters=9)], lambda name: defaults())
-    other = make_record(options={"chunk": 3}, hardware="another", rate=0.1, seed=4, parameters=9)
-    found = {
-        one.name: (one.a, one.b)
-        for one in differing(plain, settings_of([other], lambda name: defaults()))
-    }
-    assert found == {
-        "option chunk": ("2", "3"),
-        "learning rate": ("0.001", "0.1"),
-        "seeds": ("0", "4"),
-        "hardware": ("a machine", "another"),
-    }
-    longer = other.model_copy(
-        update={"protocol": other.protocol.model_copy(update={"steps": 9, "name": "long"})}
-    )
-    told = differing(settings_of([other], lambda name: {}), settings_of([longer], lambda name: {}))
-    assert [(one.name, one.a, one.b) for one in told] == [
-        ("protocol", "quick (version 1)", "long (version 1)"),
-        ("protocol steps", "2000", "9"),
-    ]
 
 
 # The command.

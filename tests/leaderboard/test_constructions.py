@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shlex
 from pathlib import Path
@@ -105,17 +103,6 @@ def page_of(*records) -> Page:
     return build_page([], View("a board", ("parity",)), records)
 
 
-def test_a_verification_is_a_row():
-    (row,) = rows_of(build_verification(breaks=ALL))
-    assert (row.model, row.task) == ("by-hand", "parity")
-    assert (row.exhaustive, row.tested_to) == (10, 1000)
-    assert (row.strings, row.errors) == (2047 + 50 + 200, 0)
-    assert row.margin == 0.5
-    assert row.bits == (0.25, None, 0.25, None)
-    assert row.break_length == ALL
-    assert (row.depth, row.width, row.parameters) == (2, 9, 90)
-
-
 def test_several_verifications_make_one_row_in_any_order():
     short = build_verification(exhaustive=16, lengths=(10,), margin=0.1, breaks=ALL)
     long = build_verification(exhaustive=None, lengths=(1000, 10_000), seed=1, bits=0.5)
@@ -144,34 +131,6 @@ def test_an_older_version_does_not_count_and_that_is_said():
         "version.",
     )
     assert rows_of(build_verification(strings_version=0)) == ()
-
-
-def test_options_make_rows_of_their_own():
-    rows = rows_of(build_verification(), build_verification(options={"c": 2.0}))
-    assert [row.model for row in rows] == ["by-hand", "by-hand[c=2.0]"]
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_every_face_shows_exact_models(name):
-    text = renderer(name)(page_of(build_verification(breaks=ALL, bits=0.1234)))
-    assert "by-hand" in text
-    assert "0.123" in text
-
-
-def test_a_page_without_any_says_nothing_of_them():
-    assert "xact models" not in renderer("markdown")(page_of())
-
-
-def test_the_data_faces_hold_every_figure():
-    record = build_verification(breaks=ALL, margin=1e-10)
-    data = json.loads(renderer("json")(page_of(record)))
-    (row,) = data["exact"]["rows"]
-    assert row["margin"] == 1e-10
-    assert row["bits"] == {"10": 0.25, "100": None, "1000": 0.25, "10000": None}
-    lines = list(csv.DictReader(io.StringIO(renderer("csv")(page_of(record)))))
-    assert lines[0]["origin"] == "verified"
-    assert lines[0]["margin"] == "1e-10"
-    assert (lines[0]["break_fp16"], lines[0]["break_bf16"]) == ("10", "")
 
 
 def test_a_hostile_name_does_no_harm():

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
-from built_records import build_document
-from formalbench.contracts.published import PublishedTable
-from formalbench.documents.reproduction import TableCell
 from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
 from formalbench_leaderboard.page.descriptions import MOST_LINKED, details
@@ -22,16 +16,6 @@ def told(host, repository):
         return details(page, host, records, folders, output)
 
     return tell
-
-
-def test_how_a_row_was_run_is_told_with_its_options(make_record, told):
-    found = told([make_record(options={"chunk": 3}), make_record("rnn")])
-    rows = found["settings"]["quick (version 1)"]
-    assert rows["regulargpt[chunk=3]"]["option chunk"] == "3"
-    assert rows["rnn"]["option chunk"] == "2"
-    assert found["names"] == {"regulargpt[chunk=3]": "regulargpt", "rnn": "rnn"}
-    assert found["options"]["rnn"] == {"chunk": ("2", "positions")}
-    json.dumps(found, allow_nan=False)
 
 
 def test_a_record_that_lies_where_it_belongs_has_an_address(
@@ -62,64 +46,3 @@ def test_a_record_that_lies_where_it_belongs_has_an_address(
     monkeypatch.setattr("formalbench_leaderboard.page.descriptions.MOST_LINKED", 1)
     assert told([mine, published], [tmp_path / "mine"], output)["records"] == {}
     assert MOST_LINKED > 1
-
-
-def test_what_reproductions_found_on_a_task_is_told_with_its_verdict(
-    make_record, told, repository: Path
-):
-    cells = [
-        TableCell(row="parity, long", column="RNN", paper="100.0", ours="99.0", verdict="holds"),
-        TableCell(row="RNN", column="parity", paper="50.0", ours="99.0", verdict="differs"),
-        TableCell(row="parity-like", column="first", paper="1", ours="2", verdict="differs"),
-    ]
-    document = build_document(cells, reproduction="table", title="A table", source="A paper")
-    folder = repository / "leaderboard" / "reproductions"
-    folder.mkdir(parents=True)
-    (folder / "table.json").write_text(document.model_dump_json())
-    (folder / "damaged.json").write_text("{")
-    found = told([make_record()])["reproduced"]
-    assert list(found) == ["parity"]
-    (one,) = found["parity"]
-    assert one["cells"] == [["RNN", "100.0", "99.0", "holds"], ["RNN", "50.0", "99.0", "differs"]]
-    assert one["verdicts"] == {"holds": 1, "differs": 1}
-
-
-def test_theory_tells_the_classes_and_every_theorem_that_decides(make_record):
-    from formalbench.host import PluginHost
-
-    records = [make_record(), make_record(task="nobody:classify", fingerprint="0" * 64)]
-    page = build_page(records, View("test", ("parity",)))
-    found = details(page, PluginHost.load(), records)
-    assert list(found["classes"]) == list(found["theory"]) == ["parity"]
-    assert "solvable" in found["classes"]["parity"]
-    assert "not" in found["classes"]["parity"]
-    said = dict(found["theory"]["parity"])
-    assert set(said.values()) == {"can", "cannot"}
-    assert set(said) == set(found["theorems"])
-
-
-def test_published_numbers_stand_beside_ours_by_task(make_record, host):
-    table = PublishedTable.model_validate(
-        {
-            "key": "paper",
-            "source": "A paper",
-            "citation": "A paper",
-            "arxiv": "2301.00001",
-            "notes": ["a note"],
-            "settings": {"seeds": 5},
-            "rows": [
-                {"model": "RNN", "ours": ["rnn"], "results": {"parity": {"max": 90.0}}},
-                {"model": "another", "results": {"parity": {"mean": 10.0}}},
-            ],
-        }
-    )
-    records = [make_record("rnn", accuracy=0.75), make_record()]
-    page = build_page(records, View("test", ("parity",), published=(table,)))
-    found = details(page, host, records)["beside"]
-    assert list(found) == ["parity"]
-    ((*names, most, mean, ours_most, ours_mean, difference, differs),) = found["parity"]
-    assert names == ["A paper", "RNN", "rnn", "quick (version 1)"]
-    assert (most, mean, ours_most, ours_mean) == (90.0, None, 0.75, 0.75)
-    assert difference == pytest.approx(-0.15)
-    assert "seeds: 5, here 1" in differs
-    json.dumps(found, allow_nan=False)

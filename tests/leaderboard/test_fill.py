@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
 from formalbench.store import Store
 from formalbench_leaderboard import fill as filling
-from formalbench_leaderboard.plan import Plan, PlanEntry, read_plan, runs_of
+from formalbench_leaderboard.plan import Plan, PlanEntry, read_plan
 
 ROOT = Path(__file__).parents[2]
 PLAN = {
@@ -382,18 +381,6 @@ def test_options_of_an_executor_reach_it(clone, fill, refused, monkeypatch):
     assert "unknown option of executor slurm 'pol'" in refused(*words, "executor.pol=1")
     assert "--set poll=1: write executor.poll" in refused(*words, "poll=1")
     assert "--set model.width=8: write executor.key" in refused(*words, "model.width=8")
-
-
-def test_the_budget_counts_every_batch_of_a_step(clone, cli, results):
-    words = ("--protocol", "tiny", "--seeds", 1, "--device", "cpu", "--quiet")
-    assert cli("run", "--model", "gru", "--task", "parity", *words).code == 0
-    records = Store(results).records()
-    runs = runs_of(read_plan(clone / "leaderboard" / "plan.yaml", PluginHost.load()).entries)
-    twice = [
-        replace(run, protocol=run.protocol.model_copy(update={"accumulate": 2})) for run in runs
-    ]
-    once = filling._at_most(runs, "cpu", records)
-    assert filling._at_most(twice, "cpu", records) == pytest.approx(2 * once)
 
 
 @pytest.mark.slow

@@ -8,14 +8,14 @@ from types import SimpleNamespace
 from urllib.parse import unquote
 
 import pytest
-from built_records import build_document, build_record, write_all
+from built_records import build_document, write_all
 from formalbench.documents.reproduction import TableCell
 from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
 from formalbench.store.records import PUBLISHED_RESULTS
 from formalbench_leaderboard.publishing.publish import publish
 from formalbench_leaderboard.renderers import renderer
-from formalbench_leaderboard.renderers.evidence_pages import PAPERS, PREDICTIONS
+from formalbench_leaderboard.renderers.evidence_pages import PREDICTIONS
 from formalbench_leaderboard.renderers.render import linked_files, render, render_files, stale_files
 
 MODELS, SUITES = Path("leaderboard/models"), Path("leaderboard/suites")
@@ -41,27 +41,6 @@ def clone(tmp_path, many_records, host):
     return repository
 
 
-def test_there_is_a_page_per_suite_and_per_model(many_records, host):
-    found = pages(many_records, host)
-    assert set(found) == {
-        Path("leaderboard/README.md"),
-        SUITES / "core.md",
-        SUITES / "default.md",
-        MODELS / "regulargpt.md",
-        MODELS / "rnn.md",
-        MODELS / "transformer.md",
-        PREDICTIONS,
-        PAPERS,
-    }
-    front = found[Path("leaderboard/README.md")]
-    assert "## Suite default, protocol quick (version 1)" in front
-    assert "| [regulargpt](models/regulargpt.md)" in front
-    assert "### parity" not in front
-    suite = found[SUITES / "default.md"]
-    assert "### parity" in suite
-    assert "| [regulargpt](../models/regulargpt.md)" in suite
-
-
 def test_the_first_page_ranks_by_what_taught_most_and_says_where_the_rest_is(many_records, host):
     def under(protocol, validation):
         def selected(record):
@@ -85,32 +64,6 @@ def test_the_first_page_ranks_by_what_taught_most_and_says_where_the_rest_is(man
         "## Protocol thorough (version 1)",
         "## Protocol quick (version 1)",
     ]
-
-
-def test_a_model_page_shows_every_seed_and_every_command(many_records, host):
-    page = pages(many_records, host)[MODELS / "rnn.md"]
-    assert "| 2 of 2 " in page
-    chosen = [r for r in many_records if r.model.name == "rnn" and r.learning_rate == 0.001]
-    assert len(chosen) == 9
-    for record in chosen:
-        assert page.count(f"-{record.test_id}.json)") == 1
-        shown = record.seed == 2  # the command of the highest seed repeats the others
-        assert (f"<code>{record.command}</code>" in page) == shown
-    assert "[89.0](../results/default/rnn/parity--classify/quick-lr0.001-seed1-" in page
-
-
-def test_a_model_page_begins_with_its_verdict(many_records, host, protocol):
-    other = {**protocol, "name": "slow"}
-    records = [*many_records, build_record("rnn", protocol=other)]
-    found = pages(records, host)
-    page = found[MODELS / "rnn.md"]
-    head = page[: page.index("## Ranks")].splitlines()
-    assert [line.partition(": ")[0] for line in head if line.startswith("Protocol")] == [
-        "Protocol quick (version 1)",
-        "Protocol slow (version 1)",
-    ]
-    assert "Learned 0 of 3 tasks with every seed, within 2,000 steps." in head[4]
-    assert "\nLearned 3 of 3 tasks" in found[MODELS / "regulargpt.md"]  # of its one protocol
 
 
 @pytest.mark.parametrize("name", ["<script>x</script>", "a|b", "x](http://e.org)", "a\n# b", "`"])
@@ -140,13 +93,6 @@ def test_no_page_hangs_on_weights_being_at_hand(clone, host):
     record.with_suffix(".safetensors").write_bytes(b"weights")
     assert stale_files(clone, host) == []
     assert render(clone, host) == []
-
-
-def test_runs_that_failed_are_shown_as_what_they_are(make_record, host):
-    records = [make_record(), make_record(seed=1, status="diverged")]
-    page = pages(records, host)[MODELS / "regulargpt.md"]
-    assert "[diverged](" in page
-    assert "1 of 2 finished (1 diverged)" in page
 
 
 def test_a_suite_has_a_page_once_it_has_records(make_record, host):

@@ -1,8 +1,6 @@
 """Metrics that plugins add to an objective's, on the board."""
 
-import csv
 import inspect
-import io
 import json
 from dataclasses import replace
 
@@ -15,9 +13,7 @@ from formalbench.evaluation import evaluate
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
-from formalbench_leaderboard.board.tables import of_task
 from formalbench_leaderboard.publishing.rerun import retrained
-from formalbench_leaderboard.renderers import renderer
 
 
 @pytest.fixture
@@ -54,27 +50,6 @@ def test_it_is_the_mean_over_cells_and_seeds(measured, make_record):
         "rnn": {"f1-rare": pytest.approx(0.625)},
         "lstm": {},
     }
-
-
-def test_every_face_has_a_column_where_there_is_one(measured, make_record):
-    page = page_of(measured(f1=([25] * 4, [100] * 4)), make_record("rnn"))
-    (board,) = page.boards
-    sheet = of_task(board, "parity")
-    place = sheet.headings.index("f1")
-    cells = {line[0]: line[place] for line in sheet.texts}
-    assert cells == {"regulargpt": "0.25", "rnn": "–"}
-    lines = list(csv.DictReader(io.StringIO(renderer("csv")(page))))
-    assert {line["model"]: line["f1"] for line in lines} == {"regulargpt": "0.25", "rnn": ""}
-    assert "|   f1 |" in renderer("markdown")(page)
-    rows = json.loads(renderer("json")(page))["measured"][0]["rows"]
-    runs = {row["model"]: row["results"][0]["runs"][0].get("metrics") for row in rows}
-    assert runs == {"regulargpt": {"f1": 0.25}, "rnn": None}
-
-
-def test_nothing_changes_where_there_is_none(make_record):
-    page = page_of(make_record("rnn"))
-    assert "f1" not in of_task(page.boards[0], "parity").headings
-    assert '"metrics"' not in renderer("json")(page)
 
 
 class F1(Metric):
@@ -195,12 +170,3 @@ def test_a_run_keeps_it_and_training_again_compares_it(
     forged = kept.test.model_copy(update={"pooled": {"f1": half}})
     told = retrained(kept.model_copy(update={"test": forged}), kept).mismatch
     assert told == "trained again on the same kind of machine, it gives another f1"
-
-
-def test_latex_has_the_column(measured, make_record):
-    page = page_of(measured(f1=([25] * 4, [100] * 4)), make_record("rnn"))
-    lines = renderer("latex")(page).splitlines()
-    (heads,) = (line for line in lines if line.lstrip().startswith("model "))
-    place = heads.split("&").index(next(head for head in heads.split("&") if "f1" in head))
-    cells = [line.split("&") for line in lines if line.lstrip().startswith(("regulargpt ", "rnn "))]
-    assert [line[place].strip() for line in cells] == ["0.25", "--"]

@@ -1,21 +1,26 @@
+"""Formats, templates and drawings: text that stays text."""
+
 from __future__ import annotations
 
 import csv
 import io
 import json
 import re
-from dataclasses import replace
+import sys
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 from formalbench.contracts.published import PublishedTable
-from formalbench.documents.text import count, grouped, harmless, markdown, percent, spreadsheet
+from formalbench.documents.templates import Latex, Markdown, Templates
+from formalbench.documents.text import count, grouped, harmless, percent
 from formalbench.statistics.build import View, build_page
-from formalbench.statistics.intervals import wilson
 from formalbench.statistics.records import repeating
 from formalbench.statistics.selection import Current
-from formalbench_leaderboard.board.sources import suite_view
+from formalbench_leaderboard.page.automaton import MOST_STATES, DrawnAutomaton, drawing
 from formalbench_leaderboard.renderers import FORMATS, renderer
 from formalbench_leaderboard.renderers.terminal import print_page
+from jinja2 import UndefinedError
+from markupsafe import Markup
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -81,25 +86,6 @@ def test_every_format_keeps_its_shape_whatever_a_name_is(make_record, name):
     assert name in {row["model"] for row in json.loads(texts["json"])["measured"][0]["rows"]}
 
 
-def test_table_fits_80_columns_without_losing_a_task(make_record):
-    tasks = ["parity", "first", "even-pairs", "cycle-navigation", "dyck-2-3", "tomita-3", "d12"]
-    names = ["regulargpt[chunk=3, width=256]", "a-very-long-name" * 5, "rnn"]
-    records = [
-        make_record(name, f"{task}:classify", accuracy=[10 + position] * 4)
-        for name in names
-        for position, task in enumerate(tasks)
-    ]
-    text = renderer("table")(build_page(records, View("test", tuple(tasks))))
-    assert max(map(cell_len, text.splitlines())) <= 80
-    for position in range(len(tasks)):
-        # In the ranking, and in the table of the task.
-        assert text.count(f" {10 + position}.0") == 2 * len(names)
-    squeezed = "".join(text.split())
-    assert "navigation" in squeezed
-    intervals = re.compile(r"\d …( -?\d| *$)", re.MULTILINE)
-    assert "…" not in intervals.sub("", text)
-
-
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_table_fits_by_choosing_columns(make_record, width):
     tasks = ["parity", "first", "even-pairs", "cycle-navigation", "dyck-2-3", "tomita-3"]
@@ -116,21 +102,6 @@ def test_table_fits_by_choosing_columns(make_record, width):
     rows = [line for line in lines if line.split()[:1] == ["1"]]
     whole = [line for line in rows if "transformer[positions=relative] " in line]
     assert len(whole) == (0 if width < 60 else len(rows) / 2)  # where there is room for the name
-
-
-def test_markdown_page_says_what_a_reader_needs(many_records, host):
-    text = renderer("markdown")(build_page(many_records, suite_view(host, "default")))
-    assert text.startswith("# formalbench leaderboard: suite default\n")
-    assert "| 98.0 (99.0) |" in text
-    command = "formalbench run --model rnn --task first:classify --protocol quick --seeds 3"
-    assert f"<code>{command}</code>" in text
-    assert "python 3.11.9, torch 2.13.0 (48 records)" in text
-    order = [text.index(part) for part in ("## How", "## Measured", "## Published", "## Env")]
-    assert order == sorted(order)
-    published = text[text.index("## Published") : text.index("## Env")]
-    assert "100.0 / 98.9" in published
-    assert "*published*" in published
-    assert "modular" not in published.split("|")[2]  # a task this host does not have
 
 
 def test_no_row_of_latex_begins_as_an_option_of_the_line_before(make_record):
@@ -154,12 +125,6 @@ def test_no_row_of_latex_begins_as_an_option_of_the_line_before(make_record):
     assert not re.search(r"^\s*[\[*]", text, re.MULTILINE)
 
 
-def test_latex_has_the_best_in_bold(many_records, host):
-    text = renderer("latex")(build_page(many_records, suite_view(host, "default")))
-    assert r"\textbf{96.0}" in text
-    assert r"\textbf{89.0}" not in text
-
-
 def test_numbers_as_text():
     assert percent(0.99949) == "99.9"
     assert percent(-0.0001) == "0.0"
@@ -180,29 +145,6 @@ def test_enormous_counts_overflow_nothing(make_record):
     for name in FORMATS:
         assert "giant" in renderer(name)(page)
     assert page.boards[0].rows[0].results[0].mean == pytest.approx(1.5 / 4)
-
-
-def test_json_has_the_wilson_interval_of_every_cell(make_record):
-    text = renderer("json")(build_page([make_record(accuracy=[50] * 4)], View("test", ("parity",))))
-    (run,) = json.loads(text)["measured"][0]["rows"][0]["results"][0]["runs"]
-    assert run["cells"]["correct"] == [50] * 4
-    assert run["cells"]["wilson_low"] == [round(wilson(50, 100)[0], 6)] * 4
-    assert '"length": [41, 51, 61, 71],\n' in text
-
-
-def test_markdown_labels_both_kinds_of_interval(make_record):
-    records = [make_record(accuracy=share, seed=seed) for seed, share in enumerate((1.0, 0.5))]
-    text = renderer("markdown")(build_page(records, View("test", ("parity",))))
-    lines = text[text.index("### parity") :].splitlines()
-    header, row = (
-        [cell.strip() for cell in line.strip("|").split("|")] for line in (lines[4], lines[6])
-    )
-    shown = dict(zip(header, row, strict=True))
-    low, high = wilson(400, 400)
-    assert shown["max"] == "100.0"
-    assert shown["Wilson interval of max"] == f"{100 * low:.1f} … {100 * high:.1f}"
-    assert shown["mean"] == "75.0"
-    assert float(shown["interval"].split(" … ")[0]) < 55.0
 
 
 def test_a_board_of_which_nothing_counts_says_so(make_record):
@@ -234,15 +176,101 @@ def test_a_command_is_made_of_the_parts_of_its_record(make_record, stored, more)
         assert "curl" not in renderer(name)(build_page([record], View("test", ("parity",))))
 
 
-def test_escapes():
-    assert markdown("a_b*c") == "a&#95;b&#42;c"
-    assert spreadsheet("-1+cmd") == "'-1+cmd"
-    assert spreadsheet("rnn-2") == "rnn-2"
-    assert harmless(" a\t\tb\u2028c ") == "a b c"
+SIGNS = "<b>|`_*&#x7c;{}\\input{x}%$\n# head\u202e\x1b[0m"
 
 
-def test_a_board_without_rows_is_its_notes_in_the_terminal(make_record):
-    page = build_page([make_record()], View("test", ("parity",)))
-    (board,) = page.boards
-    empty = replace(page, boards=(replace(board, rows=(), notes=("3 runs not counted",)),))
-    assert renderer("table")(empty).split("\n")[1:3] == ["! 3 runs not counted", ""]
+@pytest.fixture
+def render(tmp_path):
+    """Render a text as a template of some format."""
+
+    def render(form, text, **fields):
+        (tmp_path / f"it{form}.j2").write_text(text, encoding="utf-8")
+        return Templates(tmp_path).render(f"it{form}.j2", **fields)
+
+    return render
+
+
+ESCAPED = {
+    ".md": "&lt;b&gt;&#124;&#96;&#95;&#42;&amp;&#35;x7c;{}&#92;input{x}%&#36; "
+    "&#35; head��&#91;0m\n",
+    ".tex": r"\ensuremath{<}b\ensuremath{>}\textbar{}\textasciigrave{}\_*\&\#x7c;"
+    r"\{\}\textbackslash{}input\{x\}\%\$ \# head��[0m" + "\n",
+    ".html": "&lt;b&gt;|`_*&amp;#x7c;{}\\input{x}%$ # head��[0m",
+}
+ESCAPED[".svg"] = ESCAPED[".html"]
+
+
+@pytest.mark.parametrize("form", ESCAPED)
+@pytest.mark.parametrize("way", ["{{ x }}", "{% for y in [x] %}{{ y }}{% endfor %}"])
+def test_what_is_printed_is_text(render, form, way):
+    assert render(form, way, x=SIGNS) == ESCAPED[form]
+
+
+@pytest.mark.parametrize("form", ESCAPED)
+def test_what_is_printed_is_no_template(render, form):
+    told = render(form, "{{ x }}", x="{{ 7 * 7 }}{% include 'it.md.j2' %}{# y #}")
+    assert "49" not in told
+    assert "include" in told
+    assert "y" in told
+
+
+@pytest.mark.parametrize(
+    ("form", "kind"), [(".md", Markdown), (".tex", Latex), (".html", Markup), (".svg", Markup)]
+)
+def test_what_is_written_in_the_format_already_stays(render, form, kind):
+    assert render(form, "{{ x }}", x=kind("<b>_|")).strip() == "<b>_|"
+
+
+@pytest.mark.parametrize("form", ESCAPED)
+@pytest.mark.parametrize("kind", [Markdown, Latex])
+def test_what_is_written_in_another_format_is_text(render, form, kind):
+    if (form, kind) not in {(".md", Markdown), (".tex", Latex)}:
+        assert render(form, "{{ x }}", x=kind(SIGNS)) == ESCAPED[form]
+
+
+@pytest.mark.parametrize("form", ESCAPED)
+def test_put_together_it_is_text_again(render, form):
+    ways = "{{ [x, ''] | join }}", "{{ x ~ '' }}", "{{ x + '' }}"
+    for way in ways:
+        assert render(form, way, x=SIGNS) == ESCAPED[form]
+
+
+@pytest.mark.parametrize("form", ESCAPED)
+def test_a_field_that_is_not_given_is_an_error(render, form):
+    with pytest.raises(UndefinedError, match="'x' is undefined"):
+        render(form, "{{ x }}")
+    with pytest.raises(UndefinedError, match="y"):
+        render(form, "{{ x.y }}", x={})
+    assert render(form, "a{{ x }}b", x=None).strip() == "ab"
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+EVEN = DrawnAutomaton(((0, 1), (1, 0)), (1, 0), 0)
+
+
+def texts(svg, kind):
+    found = ElementTree.fromstring(svg).iter(f"{SVG}text")
+    return sorted(text.text for text in found if text.get("class") == kind)
+
+
+@pytest.mark.parametrize(
+    "symbol", ["<b>", "<<TABLE>>", "\\N", "a\nb", '"', "&lt;", "]]>", "x" * 10_000]
+)
+def test_a_symbol_is_text_and_nothing_else(symbol):
+    from formalbench.documents.text import harmless
+
+    svg = drawing(EVEN, (symbol, "b"), 2, symbol)
+    assert harmless(symbol) in texts(svg, "symbol")
+    tags = {element.tag.removeprefix(SVG) for element in ElementTree.fromstring(svg).iter()}
+    assert tags == {"svg", "title", "desc", "path", "polygon", "text", "g", "circle"}
+
+
+def test_what_nobody_could_read_is_not_drawn():
+    count = MOST_STATES + 1
+    ring = DrawnAutomaton(tuple(((n + 1) % count,) for n in range(count)), (0,) * count, 0)
+    assert drawing(ring, ("a",), 2, "ring") == ""
+
+
+def test_without_graphviz_there_is_no_drawing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pygraphviz", None)
+    assert drawing(EVEN, ("a", "b"), 2, "even-b") == ""

@@ -16,10 +16,8 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.record import parse_record
 from formalbench.host import PluginHost
-from formalbench.host.options import option_facts
 from formalbench.statistics.records import run_of
 from formalbench.store import Store, weights_path
-from formalbench.store.record_file import read_packed, written
 
 REWRITTEN = """
 transformer | parity:classify |  | causal=false
@@ -96,16 +94,6 @@ def test_a_record_names_its_old_value_and_not_todays_default(script, host, line)
     assert script.rewritten(copy, host, done) == new  # a copy elsewhere is rewritten as well
 
 
-def test_two_changes_are_made_one_after_the_other(script, host):
-    width = script.Change("width", "0" * 40, frozenset({"transformer"}), "width", old=64, new=32)
-    first, done = script.CHANGES, set()
-    once = script.rewritten(made({"causal": True, "width": 32}), host, done, first)
-    assert once.model.options == {"width": 32}
-    twice = script.rewritten(once, host, done, (*first, width))
-    assert twice.model.options == {}
-    assert script.rewritten(twice, host, done, (*first, width)) is twice
-
-
 @pytest.fixture
 def commits(script, tmp_path, monkeypatch):
     """Three commits, one after another."""
@@ -176,25 +164,6 @@ def test_a_folder_is_rewritten_with_its_weights(script, host, tmp_path, capsys):
     assert "nowhere: no such file or folder" in capsys.readouterr().err
 
 
-def test_what_was_left_out_is_written_down_before_a_record_moves(
-    script, host, tmp_path, monkeypatch
-):
-    file = Store(tmp_path / "results").write(made({"causal": True}))
-    write = script.write_atomically
-
-    def stopped(path, text):
-        if path.suffix == ".json":
-            raise KeyboardInterrupt
-        write(path, text)
-
-    monkeypatch.setattr(script, "write_atomically", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        script.rewrite_folder(tmp_path / "results", host, set())
-    assert file.exists()
-    (line,) = script.DONE.read_text().splitlines()
-    assert line.startswith("causal ")
-
-
 def test_nothing_changes_where_another_record_is_in_the_way(script, host, tmp_path):
     store = Store(tmp_path)
     store.write(made())
@@ -203,24 +172,3 @@ def test_nothing_changes_where_another_record_is_in_the_way(script, host, tmp_pa
     with pytest.raises(RequestError, match="where another record is"):
         script.rewrite_folder(tmp_path, host, set())
     assert store.files() == before
-
-
-def test_the_page_beside_packed_records_names_the_new_ids(script, host, tmp_path):
-    records = [made(), made({"causal": True}), made(model="rnn")]
-    file = tmp_path / "table.records.jsonl"
-    file.write_text(written(records))
-    page = tmp_path / "table.json"
-    page.write_text(json.dumps([record.test_id for record in records]))
-    done: set[str] = set()
-    assert script.rewrite_packed(file, host, done) == 2
-    now = read_packed(file)
-    assert [record.model.options for record in now] == [{"causal": False}, {}, {}]
-    assert json.loads(page.read_text()) == [record.test_id for record in now]
-    assert script.rewrite_packed(file, host, done) == 0
-
-
-def test_todays_defaults_are_what_the_script_takes_for_them(script, host):
-    for change in script.CHANGES:
-        for model in change.models:
-            facts = option_facts(host.models.get(model)[0].spec)
-            assert facts[change.option]["default"] == change.new

@@ -1,7 +1,9 @@
-"""Records of an older version of something stay in the repository, are named, and do not count."""
+"""Versions, two contributors, and reports from elsewhere: what is published and what counts."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -163,17 +165,64 @@ def test_publishing_says_which_rows_are_new_and_which_ranks_moved(
     assert "quick:" not in invoke("publish", "--results", own.path).output
 
 
-def test_publishing_says_which_ranks_moved(publish, invoke, make_runs, tmp_path):
-    tasks = [f"{name}:classify" for name in ("parity", "first", "tomita-3")]
+@pytest.fixture
+def git(tmp_path, monkeypatch):
+    """Run git below the folder of a test, without any user's settings."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    someone = ("-c", "user.name=someone", "-c", "user.email=someone@example.org")
 
-    def runs(model, accuracy):
-        return [run for task in tasks for run in make_runs(model, task=task, accuracy=accuracy)]
+    def run(folder, *words):
+        done = subprocess.run(
+            ["git", *someone, "-C", str(folder), *map(str, words)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
-    publish([*runs("rnn", 0.7), *runs("lstm", 0.7)])
-    own = Store(tmp_path / "more")
-    for run in runs("regulargpt", 0.99):
-        own.write(run)
-    lines = invoke("publish", "--results", own.path).output.splitlines()
-    assert "quick: new row regulargpt, rank 1" in lines
-    assert "quick: rnn, rank 1 -> 2" in lines
-    assert "quick: lstm, rank 1 -> 2" in lines
+    return run
+
+
+@pytest.fixture
+def main(invoke, repository, make_runs, git):
+    """Make the main branch: a few results are published and rendered."""
+    git(repository.parent, "init", "--quiet", "--initial-branch", "main", repository)
+    write_all(Store(repository.parent / "first"), make_runs("rnn"))
+    assert invoke("publish", "--results", repository.parent / "first").exit_code == 0
+    assert invoke("render").exit_code == 0
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "--message", "first")
+    return repository
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("git") is None, reason="merging takes git")
+def test_their_branches_merge(invoke, main, make_runs, git, tmp_path, monkeypatch):
+    models = ("regulargpt", "lstm")
+    for model in models:
+        clone, own = tmp_path / f"clone-{model}", Store(tmp_path / f"own-{model}")
+        git(tmp_path, "clone", "--quiet", main, clone)
+        for task in ("parity", "first"):
+            write_all(own, make_runs(model, task=f"{task}:classify"))
+        monkeypatch.chdir(clone)
+        assert invoke("publish", "--results", own.path).exit_code == 0
+        assert invoke("check").exit_code == 0
+        changed = git(clone, "status", "--porcelain", "--untracked-files=all").splitlines()
+        assert len(changed) == 12
+        assert all(line.startswith("?? leaderboard/results/default/") for line in changed)
+        git(clone, "add", ".")
+        git(clone, "commit", "--quiet", "--message", model)
+        git(main, "fetch", "--quiet", clone, f"HEAD:{model}")
+
+    monkeypatch.chdir(main)
+    for model in models:
+        git(main, "merge", "--quiet", "--no-edit", model)
+    assert len(Store(main / "leaderboard" / "results").records()) == 6 + 2 * 12
+    assert invoke("check").exit_code == 0
+    assert invoke("check", "--rendered").exit_code == 1
+    assert invoke("render").exit_code == 0
+    assert invoke("check", "--rendered").exit_code == 0
+    front = (main / "leaderboard" / "README.md").read_text(encoding="utf-8")
+    assert all(f"[{model}](models/{model}.md)" in front for model in (*models, "rnn"))

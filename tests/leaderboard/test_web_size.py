@@ -16,7 +16,7 @@ from formalbench_leaderboard.page.page import render_page
 MODELS, TASKS, SEEDS, STRINGS = 100, 60, 3, 256
 LENGTHS = tuple(range(41, 501, 29))
 MOST_BYTES = 2_000_000 - 300_000
-"""But for its map, which has the rest (test_map_page.py)."""
+"""But for its map, which has the rest (test_map_drawing.py)."""
 
 
 def made_run(draw, seed):

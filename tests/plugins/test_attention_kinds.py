@@ -185,16 +185,6 @@ def test_attention_equals_its_equation_pair_by_pair(kind, options, numbered, mon
             torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights.sum(-1)))
 
 
-@torch.no_grad()
-def test_log_length_counts_only_what_is_real():
-    layer = make(Attention, {"causal": False, "log_length": True})
-    x_BND = torch.randn(2, 9, 8, dtype=torch.float64)
-    got, _ = layer(x_BND, Span(0, 1), torch.tensor([5, 9]))
-    for row, length in enumerate((5, 9)):
-        want = naive(layer, x_BND[row, :length], range(length))[0]
-        torch.testing.assert_close(got[row, 0], want, rtol=0, atol=1e-10)
-
-
 @every_case
 def test_gradients_are_those_of_finite_differences(kind, options):
     layer = make(kind, options)

@@ -1,4 +1,4 @@
-"""Each construction on every short string, and on long ones that are hard for it."""
+"""Each construction: right on every short string and on long ones, and what it promises."""
 
 from __future__ import annotations
 
@@ -6,7 +6,21 @@ from itertools import product
 
 import pytest
 import torch
-from exact_helpers import NORMS, hardest, least_margin, make, short_strings
+from exact_helpers import (
+    NORMS,
+    ask,
+    get_host,
+    hard_strings,
+    hardest,
+    is_right,
+    least_margin,
+    make,
+    short_strings,
+)
+from formalbench.checks.plugins import check_spec
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch
+from formalbench_models.catalogue.constructions import CONSTRUCTIONS
 
 FP64, FP32, HALF = (torch.float64,), (torch.float32,), (torch.float16, torch.bfloat16)
 EVERY = (*FP64, *FP32, *HALF)
@@ -160,3 +174,84 @@ SMALL = ("first", "tomita-1", "tomita-2", "tomita-7", "d1", "d3", "dyck-2-2")
 )  # fmt: skip
 def test_those_of_counting(case):
     assert_exact(*case)
+
+
+every_network = pytest.mark.parametrize("network", ["hand-written", "transformer"])
+
+
+@pytest.mark.parametrize(("language", "options"), list(product(("parity", "first"), NORMS)))
+def test_the_network_that_is_trained_gives_the_same_logits(language, options):
+    model = f"exact-{language}"
+    for more in ({}, {"log_length": True}) if language == "first" else ({},):
+        own, task = make(model, language, options | more)
+        loaded, _ = make(model, language, {**options, **more, "network": "transformer"})
+        assert type(loaded).__name__ == "Transformer"
+        assert loaded.traits.constants == own.traits.constants
+        for length in (1, 2, 5, 40):
+            strings = hard_strings(task, length)
+            with torch.no_grad():
+                want, got = own(Batch(strings)), loaded(Batch(strings))
+            torch.testing.assert_close(got, want, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{"norm": True}, {"eps": 0.0, "eta": 0.1}, {}])
+@every_network
+def test_training_recovers_from_a_small_push(options, network):
+    exact, task = make("exact-first", "first", {**options, "network": network, "log_length": True})
+    strings = hard_strings(task, 20, count=40)
+    example = ask(task, strings)
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in exact.parameters():
+            noise = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
+            parameter.add_(0.3 * noise)
+    optimiser = torch.optim.Adam(exact.parameters(), lr=0.01)
+    losses = []
+    for _ in range(60):
+        loss = task.objective.loss(exact(Batch(strings)), example)
+        optimiser.zero_grad()
+        loss.backward()
+        assert all(p.grad is None or p.grad.isfinite().all() for p in exact.parameters())
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.5 * losses[0]
+    with torch.no_grad():
+        assert is_right(task, exact(Batch(strings)), example).all()
+
+
+every_spec = pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spec.name)
+
+
+def example(spec):
+    """Return a name that fits a spec, and its task's."""
+    return (text.format(k=2, D=3) for text in (spec.name, spec.task))
+
+
+@every_spec
+def test_each_keeps_what_every_model_promises(spec):
+    name, _ = example(spec)
+    checks = check_spec(get_host(), name)
+    assert len(checks) >= 9
+    assert [check for check in checks if check.problem] == []
+
+
+@pytest.mark.parametrize(
+    ("model", "language", "options", "message"),
+    [
+        ("exact-parity", "parity", {"eta": 0.1}, "needs layer norm: add --set eps=0"),
+        ("exact-first", "first", {"eta": 0.1}, "needs layer norm"),
+        ("exact-first", "first", {"eta": 0.1, "log_length": True, "c": 0.5}, "c of 1 or more"),
+        (
+            "exact-parity",
+            "parity",
+            {"eta": 0.7, "eps": 0.0},
+            "eta=0.7: must be at most 0.6931",
+        ),
+        ("exact-dyck-1-0", "dyck-1", {}, "at least 1"),
+        ("exact-dyck-1-2", "dyck-1-3", {}, "recognises dyck-1-2, not dyck-1-3"),
+    ],
+)
+def test_options_that_make_no_sense_are_one_line(model, language, options, message):
+    with pytest.raises(RequestError, match=message):
+        make(model, language, options)

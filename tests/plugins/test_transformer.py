@@ -1,3 +1,5 @@
+"""The transformer, and those that papers trained."""
+
 from __future__ import annotations
 
 import math
@@ -7,29 +9,17 @@ import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.contracts.specs import Splits
-from formalbench.host.options import make_config
-from formalbench_models.families.transformer import Transformer
+from formalbench.host import PluginHost
+from formalbench.running.plan import RunRequest, make_plan
+from formalbench_models.catalogue.transformers import PAPERS
 from formalbench_models.layers.attention import Span
 from formalbench_models.layers.positions import sinusoids
 from formalbench_models.layers.relative_positions import (
     AlibiAttention,
 )
-from formalbench_models.plugin import formalbench_models
+from formalbench_papers.chi.models import TRANSFORMER
 from model_helpers import fake_task, padded, shaken, strings, transformer
 from torch import nn
-
-
-def test_logn_is_the_transformer_with_one_option():
-    plain = transformer(fake_task(), log_length=True, positions="rope").double()
-    (spec,) = (spec for spec in formalbench_models() if spec.name == "transformer-logn")
-    config = make_config(spec, {"positions": "rope"})
-    logn = Transformer(fake_task(), config).double()
-    logn.load_state_dict(plain.state_dict())
-    off = transformer(fake_task(), positions="rope").double()
-    off.load_state_dict(plain.state_dict())
-    batch = Batch(strings(3, 20))
-    torch.testing.assert_close(plain(batch), logn(batch))
-    assert not torch.allclose(plain(batch), off(batch))
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -171,22 +161,6 @@ def test_the_trace_ends_in_the_answer(causal):
     assert (trace["block.0.attention"][..., above].abs().max() == 0) == causal
 
 
-@pytest.mark.parametrize("positions", ["first", "parity"])
-def test_fixed_position_codes_stand_in_the_last_dimensions(positions):
-    network = transformer(fake_task(), positions=positions, norm="none").double()
-    symbols = strings(2, 5)
-    state = network.trace(Batch(symbols))["state.0"]
-    code = state - network.embedding.symbol(network.alphabet.prepend(symbols, "begin"))
-    want = torch.zeros_like(code)
-    if positions == "first":
-        want[:, 1, -1] = 1
-    else:
-        want[..., -2] = torch.arange(6).double() / 6
-        want[..., -1] = torch.tensor([1.0, -1.0] * 3)
-        assert network.embedding.scale_P.tolist() == [1, 1]
-    torch.testing.assert_close(code, want, rtol=0, atol=1e-12)
-
-
 def test_layer_norm_can_be_left_out_or_have_any_epsilon():
     plain = transformer(fake_task(), norm="none", layers=1, causal=False).double()
     assert not [name for name, _ in plain.named_parameters() if "norm" in name]
@@ -226,24 +200,6 @@ def test_a_network_may_begin_as_the_librarys():
     assert plain.blocks[0].attention.query.weight.abs().max() <= 0.25
 
 
-@pytest.mark.parametrize("positions", ["learned", "scalar-6000"])
-def test_a_network_may_begin_as_gpt2(positions):
-    torch.manual_seed(7)
-    network = transformer(
-        fake_task(), width=64, heads=2, layers=3, positions=positions, causal=True, init="gpt2"
-    )
-    for module in network.modules():
-        if isinstance(module, torch.nn.Linear):
-            assert not module.bias.any()
-            if module.weight.numel() > 1000:
-                assert 0.018 < module.weight.std() < 0.022
-                assert module.weight.abs().max() > 0.05  # a normal distribution's tail
-    scale = network.get_submodule(network.traits.symbol_embedding).weight.std()
-    assert 0.5 < scale < 2 if positions == "scalar-6000" else 0.015 < scale < 0.025
-    if positions == "learned":
-        assert 0.018 < network.embedding.position.weight.std() < 0.022
-
-
 @pytest.mark.parametrize(
     "kind", [{}, {"norm": "post"}, {"attention": "hard"}, {"attention": "stick-breaking"}]
 )
@@ -267,3 +223,83 @@ def test_dropout_is_for_training_alone(kind):
         module.p = 0.5
         assert not torch.allclose(dropping(batch), want), module
         module.p = 0.0
+
+
+@pytest.fixture(scope="module")
+def host():
+    return PluginHost.load()
+
+
+def built(host, name, task, **options):
+    network = host.network(name, host.task(task), options)
+    return network, sum(parameter.numel() for parameter in network.parameters())
+
+
+def test_chis_transformer_is_the_size_of_table_4_and_has_no_biases_in_attention(host):
+    network, size = built(host, "transformer-chi", "parity")
+    assert size == pytest.approx(4.3e6, rel=0.01)
+    assert network.traits.causal
+    assert len(network.blocks) == 5
+    for block in network.blocks:
+        attention = block.attention
+        assert type(attention).__name__ == "RelativeAttention"
+        assert (attention.heads, block.pre_norm) == (8, False)
+        for layer in (attention.query, attention.key_value, attention.merge_heads):
+            assert layer.bias is None
+        assert block.feed_forward.up.weight.shape == (1024, 256)
+        assert block.feed_forward.activation is nn.functional.relu
+
+
+def test_deletangs_transformer_is_read_at_an_empty_symbol_behind_and_has_no_mask(host):
+    network, _ = built(host, "transformer-deletang", "even-pairs")
+    assert not network.traits.causal
+    assert len(network.blocks) == 5
+    batch = Batch(torch.tensor([[0, 1, 1]]))
+    assert network.trace(batch)["answer.position"].tolist() == [3]
+    assert network.trace(batch)["block.4.attention"].shape == (1, 8, 4, 4)
+    maps = [module for module in network.modules() if isinstance(module, nn.Linear)]
+    for layer in maps:
+        assert layer.weight.abs().max() <= 2 / layer.in_features**0.5  # cut off at two deviations
+        assert layer.bias is None or not layer.bias.any()
+    wide = torch.cat([layer.weight.flatten() * layer.in_features**0.5 for layer in maps])
+    assert 0.86 < wide.std() < 0.90  # of a normal distribution that is cut off there: 0.880
+    assert network.embedding.symbol.weight.std() < 0.25
+    asked = RunRequest(models=("transformer-deletang",), tasks=("parity:tag",))
+    with pytest.raises(RequestError, match="tag"):
+        make_plan(host, asked)
+
+
+def test_the_reproduction_of_chi_trains_the_same_network_at_paper_scale(host):
+    named, _ = built(host, "transformer-chi", "parity")
+    other, _ = built(host, TRANSFORMER.name, "parity", **TRANSFORMER.paper)
+    assert repr(named) == repr(other)
+
+
+@pytest.mark.parametrize(
+    ("task", "heads", "positions"), [("first", 1, "first"), ("parity", 2, "parity")]
+)
+@pytest.mark.parametrize("log_length", [False, True])
+def test_chiang_and_cholaks_network(host, task, heads, positions, log_length):
+    name = f"transformer-chiang-cholak-{task}"
+    network, _ = built(host, name, task, log_length=log_length)
+    assert not network.traits.causal  # CLS, which is read, sees the whole string
+    assert network.embedding.positions == positions
+    assert len(network.blocks) == 2
+    first, second = (block.state_dict() for block in network.blocks)
+    assert all(torch.equal(first[key], second[key]) for key in first)  # copies of one layer
+    for block in network.blocks:
+        assert (block.attention.heads, block.attention.log_length) == (heads, log_length)
+        assert block.pre_norm is False
+        assert block.feed_forward.up.weight.shape == (64, 16)
+
+
+def test_they_are_for_the_papers_tasks_and_only_asked_for_by_name(host):
+    every = make_plan(host, RunRequest(models=("all",), tasks=("parity",)))
+    names = {run.model.name for run in every.runs}
+    assert "transformer" in names
+    assert not names & {spec.name for spec in PAPERS}
+    with pytest.raises(RequestError, match="classify"):
+        make_plan(
+            host,
+            RunRequest(models=("transformer-chiang-cholak-parity",), tasks=("parity:tag",)),
+        )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from formalbench.cli.main import run_command_line
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.record import Record
 from formalbench.host import PluginHost
@@ -87,6 +88,19 @@ def audit(host):
         return Auditor(host, seed, "cpu").audit(file, **keys)
 
     return audit
+
+
+@pytest.fixture
+def command(plugins, capsys):
+    """Run ``formalbench leaderboard audit …``."""
+    loaded = [word for path in plugins for word in ("--plugin", str(path))]
+
+    def call(*arguments):
+        words = ["leaderboard", "audit", *map(str, arguments), *loaded]
+        capsys.readouterr()
+        return run_command_line(words), *capsys.readouterr()
+
+    return call
 
 
 @pytest.fixture

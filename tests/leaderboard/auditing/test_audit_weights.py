@@ -8,7 +8,6 @@ import os
 import shutil
 
 import pytest
-from formalbench.cli.main import run_command_line
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.store import Store, weights_path
 from formalbench.store.archive import WeightLookup
@@ -103,19 +102,6 @@ def test_an_archive_that_lies_about_its_contents_is_refused(auditor, apart, run)
     assert "has SHA-256" in found.reasons[0]
 
 
-@pytest.fixture
-def command(plugins, capsys):
-    """Run ``formalbench leaderboard audit …``."""
-    loaded = [word for path in plugins for word in ("--plugin", str(path))]
-
-    def call(*arguments):
-        words = ["leaderboard", "audit", *map(str, arguments), *loaded]
-        capsys.readouterr()
-        return run_command_line(words), *capsys.readouterr()
-
-    return call
-
-
 def test_the_command_takes_an_archive(command, apart, results):
     code, out, err = command(results, "--weights", apart["archive"])
     assert code == 0, out
@@ -154,25 +140,3 @@ def test_what_takes_long_is_not_done_unasked(command, apart, results, monkeypatc
     assert "7 of 8 records not audited" in out
     code, out, _ = command(results, "--seed", 3, "--yes")
     assert "trained again" in out
-
-
-def test_what_training_again_costs(run, results):
-    (file, gru), (other, second) = run("gru", 0), run("gru", 1)
-    assert audit.seconds_of({file: gru, other: second}) == (2, second.training.seconds)
-    (alone, rnn) = run("transformer", 0)
-    seconds = second.training.seconds + rnn.training.seconds
-    assert audit.seconds_of({file: gru, other: second, alone: rnn}) == (3, seconds)
-    failed = replace_training(rnn)
-    assert audit.seconds_of({alone: failed}) == (1, 0.0)
-    for times, seconds, words in [
-        (1, 0.1, "1 run to train again: about 1 second by its record"),
-        (3, 100, "3 runs to train again: about 100 seconds by their records"),
-        (1, 600, "1 run to train again: about 10 minutes by its record"),
-        (1, 36000, "1 run to train again: about 10 hours by its record"),
-    ]:
-        assert audit.sentence(times, seconds) == words
-
-
-def replace_training(record):
-    """Return a run that failed before it had trained."""
-    return record.model_copy(update={"status": "error", "training": None, "test": None})

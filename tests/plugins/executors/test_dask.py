@@ -1,11 +1,10 @@
-"""The executor ``dask``, on a cluster of this machine."""
+"""The executor ``dask`` on a cluster of this machine, and what no cluster could do."""
 
 from __future__ import annotations
 
 import os
 import time
 from concurrent.futures import BrokenExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -89,31 +88,11 @@ def hang(path):
     time.sleep(600)
 
 
-@dataclass(frozen=True)
-class Unit:
-    store: Path
-
-
-def test_a_store_that_a_worker_does_not_see_is_one_line(executor, tmp_path):
-    assert executor.submit(lambda unit: 3, Unit(tmp_path)).result(60) == 3
-    with pytest.raises(RequestError, match=r"cannot see the folder .*/nowhere$"):
-        executor.submit(lambda unit: 3, Unit(tmp_path / "nowhere")).result(60)
-
-
 def test_a_store_that_workers_do_not_see_is_refused_before_anything_is_submitted(cluster, tmp_path):
     config = DaskConfig(address=cluster.scheduler_address)
     dask.make(Workplace(store=tmp_path), config).shutdown()
     with pytest.raises(RequestError, match=r"cannot see the folder .*/nowhere$"):
         dask.make(Workplace(store=tmp_path / "nowhere"), config)
-
-
-def test_what_is_shut_down_takes_nothing_more(cluster):
-    made = dask.make(Workplace(), DaskConfig(address=cluster.scheduler_address))
-    assert made.submit(pow, 2, 5).result(60) == 32
-    made.shutdown()
-    made.shutdown()
-    with pytest.raises(RuntimeError, match="shut down"):
-        made.submit(pow, 2, 5)
 
 
 @pytest.fixture
@@ -142,3 +121,73 @@ def test_a_session_on_a_cluster_has_the_records_of_any_other(run, cluster):
 def test_processes_of_this_machine_would_share_a_gpu():
     with pytest.raises(RequestError, match="share a GPU"):
         dask.make(Workplace(("cuda:0", "cuda:1"), 2), DaskConfig())
+
+
+@pytest.fixture
+def ask(_here, refused, tiny, tmp_path):
+    """Ask for a run that is refused, and return the line that says why."""
+
+    def ask(executor, *settings):
+        line = refused(
+            *("run", "--model", "gru[width=8]", "--task", "first", "--plugin", tiny),
+            *("--protocol", "tiny", "--seeds", 1, "--device", "cpu", "--executor", executor),
+            *(word for setting in settings for word in ("--set", f"executor.{setting}")),
+        )
+        assert not (tmp_path / "submitted").exists()
+        return line
+
+    return ask
+
+
+def test_an_unknown_executor(ask):
+    assert ask("slrum") == "formalbench: unknown executor 'slrum': did you mean slurm?"
+
+
+def test_an_unknown_option(ask):
+    line = ask("slurm", "partitoin=gpu")
+    assert "unknown option of executor slurm 'partitoin': did you mean partition" in line
+
+
+@pytest.mark.parametrize(("executor", "package"), [("slurm", "submitit"), ("dask", "distributed")])
+def test_a_missing_extra(ask, monkeypatch, executor, package):
+    monkeypatch.setattr("formalbench.contracts.errors.find_spec", lambda name: None)
+    assert ask(executor) == (
+        f"formalbench: --executor {executor} needs the package {package}: "
+        f"pip install 'formalbench[{executor}]'"
+    )
+
+
+def test_no_slurm_on_this_machine(ask, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = "formalbench: executor slurm: Slurm is not installed on this machine (sbatch not found)"
+    assert ask("slurm") == said
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("address=tcp://127.0.0.1:9", "--executor dask: no scheduler at tcp://127.0.0.1:9: "),
+        ("address=nonsense://x", "--executor dask: no scheduler at nonsense://x: "),
+        ("adress=x", "unknown option of executor dask 'adress': did you mean address?"),
+    ],
+)
+def test_no_such_dask_cluster(ask, monkeypatch, setting, said):
+    monkeypatch.setattr("formalbench_executors.dask._PATIENCE", 0.3)
+    assert said in ask("dask", setting)
+
+
+def test_a_partition_that_is_not_there(ask, pretend):
+    pretend("", "gpu 2-00:00:00")
+    line = ask("slurm", "partition=gpus")
+    assert line == (
+        "formalbench: executor slurm: no partition 'gpus' on this cluster: did you mean gpu?"
+    )
+
+
+def test_a_store_that_nodes_cannot_see(ask, pretend, tmp_path, monkeypatch):
+    pretend("node07")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert ask("slurm") == (
+        f"formalbench: executor slurm: {tmp_path / 'results'} is a folder of this machine alone, "
+        "and jobs run on node07: name one that every node sees with --results"
+    )

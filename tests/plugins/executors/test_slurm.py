@@ -3,7 +3,6 @@
 import os
 import pickle
 import signal
-import socket
 import threading
 import time
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from formalbench import RequestError, Workplace
+from formalbench import RequestError
 from formalbench_executors import slurm, slurm_queue
 from formalbench_executors.slurm import JobLostError, SlurmConfig, SlurmExecutor
 
@@ -131,14 +130,6 @@ def test_a_job_has_its_protocols_time_and_an_hour(make, cluster):
     assert SlurmConfig(minutes=7).minutes_of(Piece(("a",), limit=600.0)) == 7
 
 
-def test_what_a_job_raises_is_raised(make, cluster):
-    future = make().submit(len, Piece(("a",)))
-    until(lambda: cluster.queue)
-    cluster.finish("1_0", answer=(False, RequestError("its plugin changed")))
-    with pytest.raises(RequestError, match="its plugin changed"):
-        future.result(PATIENCE)
-
-
 def test_what_a_job_does_is_an_answer_and_a_warning_of_its_end_is_none():
     def refuse(unit):
         raise RequestError(unit)
@@ -164,19 +155,6 @@ def test_a_job_that_fails_before_its_unit_is_lost(make, cluster, outcome):
         future.result(PATIENCE)
 
 
-def test_a_job_that_leaves_the_queue_without_a_result_is_lost_and_no_other(make, cluster):
-    executor = make()
-    lost, other = (executor.submit(len, Piece((name,))) for name in "ab")
-    until(lambda: cluster.queue)
-    cluster.queue.discard("1_0")
-    with pytest.raises(JobLostError, match="job 1_0 left the queue") as caught:
-        lost.result(PATIENCE)
-    assert str(caught.value).endswith(f"nor a log: do the nodes see {cluster.folder.parent}?")
-    assert not other.done()
-    assert executor.holder("a") is None  # so it is submitted again
-    assert executor.holder("b") == "1_1"
-
-
 def test_a_result_may_come_late(make, cluster):
     future = make(grace=600.0).submit(len, Piece(("a",)))
     until(lambda: cluster.queue)
@@ -185,31 +163,6 @@ def test_a_result_may_come_late(make, cluster):
     assert not future.done()
     cluster.finish("1_0")
     assert future.result(PATIENCE) == "done"
-
-
-def test_what_the_cluster_refuses_is_said(make, cluster):
-    cluster.refusal = "executor slurm: Invalid account"
-    with pytest.raises(RequestError, match="Invalid account"):
-        make().submit(len, Piece(("a",))).result(PATIENCE)
-
-
-def test_the_next_session_finds_what_is_alive_and_submits_only_the_rest(make, cluster):
-    first = make()
-    first.submit(len, Piece(("a", "b", "c"), first.progress_file(("a", "b", "c"))))
-    first.submit(len, Piece(("d",)))
-    until(lambda: len(cluster.queue) == 2)
-    assert first.detach() == 2
-    cluster.queue.discard("1_1")
-    second = make()
-    assert [second.holder(run) for run in "abcd"] == ["1_0"] * 3 + [None]
-    assert second.progress_file(("b",)) == first.progress_file(("a", "b", "c"))
-    found = second.submit(len, Piece(("b",)))
-    second.submit(len, Piece(("d",)))
-    until(lambda: len(cluster.arrays) == 2)
-    assert cluster.arrays[1] == [("d",)]
-    cluster.finish("1_0")
-    assert found.result(PATIENCE) == "done"
-    assert cluster.cancelled == []
 
 
 def test_what_dead_jobs_left_goes_but_for_what_they_printed(make, cluster, tmp_path):
@@ -305,17 +258,6 @@ def test_the_folder_of_jobs_is_the_users_own(tmp_path):
 )
 def test_time_limits_are_read(told, minutes):
     assert slurm_queue._minutes(told) == minutes
-
-
-def test_where_jobs_compute():
-    assert slurm.workplace(SlurmConfig()).devices == ("cpu",)
-    there = slurm.workplace(SlurmConfig(gpus=1))
-    assert (there.devices, there.jobs) == (("cuda",), slurm.MOST_JOBS)
-
-
-def test_of_a_cluster_of_this_machine_alone_any_folder_will_do(pretend, tmp_path):
-    pretend(socket.gethostname().partition(".")[0])
-    slurm.make(Workplace(store=tmp_path / "runs"), SlurmConfig()).shutdown(wait=False)
 
 
 def test_what_is_asked_of_slurm(pretend, tmp_path):

@@ -228,34 +228,6 @@ def test_a_full_disk_loses_nothing_that_was_finished(
     assert {path: path.read_bytes() for path in kept} == kept
 
 
-def test_a_unit_whose_jobs_are_lost_twice_is_a_record(slurm, spawn, request_of, tmp_path):
-    session = spawn(*request_of("slurm", tmp_path, "--seeds", "1"))
-    for _ in range(2):
-        until(slurm.jobs, session)
-        (job,) = slurm.jobs()
-        slurm.call("scancel", job)
-        until(lambda job=job: job not in slurm.jobs(), session)
-    (row,) = finish(session, code=1)
-    assert row["status"] == "error"
-    assert row["message"].endswith("left the queue without a result, twice")
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("executor.partition=mian",), "no partition 'mian' on this cluster: did you mean main?"),
-        (("executor.gpus=1",), "executor slurm:"),
-    ],
-)
-def test_what_the_cluster_cannot_do_is_one_line(slurm, spawn, request_of, tmp_path, options, said):
-    settings = [word for option in options for word in ("--set", option)]
-    session = spawn(*request_of("slurm", tmp_path, *settings))
-    out, err = session.communicate(timeout=PATIENCE)
-    assert session.returncode == 2
-    assert said in err.splitlines()[-1]
-    assert out == ""
-
-
 def test_no_controller_is_one_line(slurm, spawn, request_of, tmp_path):
     slurm.stop("slurmctld")
     try:

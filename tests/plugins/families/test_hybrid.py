@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import formalbench_models.layers as layers
 import pytest
 import torch
 from formalbench import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.host import PluginHost
-from formalbench_models.catalogue.hybrid import PARTS, RECURRENCES
+from formalbench_models.catalogue.hybrid import RECURRENCES
 from formalbench_models.layers import AttentionMixer
 
 
@@ -71,15 +70,3 @@ def test_a_string_can_be_read_in_pieces(host):
 def test_what_is_no_pattern_is_refused(host, options, says):
     with pytest.raises(RequestError, match=says):
         host.network(f"hybrid[{options}]", host.task("parity"))
-
-
-def test_every_mixer_of_the_families_is_public():
-    mixers = set()
-    for part in (*PARTS, "rwkv-7", "slice", "slstm"):
-        host = PluginHost.load()
-        name = "hybrid[pattern=attention]" if part == "attention" else part
-        network = host.network(name, host.task("parity:tag"))
-        mixers |= {type(m) for m in network.modules() if isinstance(m, layers.Mixer)}
-    public = {getattr(layers, name) for name in layers.__all__}
-    assert mixers <= public
-    assert set(layers.__all__) == set(layers._MODULES)

@@ -1,15 +1,19 @@
-"""Options that no network can have are one line, before anything trains."""
+"""Options of families: what is refused, and how networks begin."""
 
 from __future__ import annotations
 
 import pytest
 import torch
-from family_helpers import SPECS, at_first, build
+from family_helpers import at_first, build
+from formalbench import Batch
 from formalbench.contracts.errors import RequestError
 from formalbench.host.options import make_config, option_facts
 from formalbench.theory.theorems import about
 from formalbench_models.catalogue.linear_recurrences import LINEAR_RECURRENCES
+from formalbench_models.families.rwkv7 import naive_network
+from formalbench_models.layers.residual import Backbone
 from formalbench_models.plugin import formalbench_models
+from model_helpers import strings
 
 EVERY = {spec.name: spec for spec in formalbench_models()}
 
@@ -18,23 +22,14 @@ EVERY = {spec.name: spec for spec in formalbench_models()}
     ("name", "options", "message"),
     [
         ("deltanet", {"width": 64, "heads": 3}, "deltanet: width must be divisible by heads"),
-        ("mamba-2", {"heads": 5}, "mamba-2: width must be divisible by heads: 64 is not by 5"),
         ("retnet", {"width": 12, "heads": 4}, "width / heads must be even here, not 3"),
         ("mlstm", {"block": 7}, "mlstm: width must be divisible by block: 64 is not by 7"),
         ("slice", {"states": 10}, "slice: states must be divisible by block: 10 is not by 4"),
         ("slice", {"shell": "slice", "width": 32}, "slice: shell=slice .*: 64 is not 32"),
         ("slice", {"normed": "block", "block": 1}, "slice: normed=block leaves nothing but"),
-        ("slice", {"chunk": 65}, "slice: chunk=65: must be at most 64"),
-        ("mamba", {"chunk": 0}, "mamba: chunk=0: must be at least 1"),
-        ("deltanet", {"eigenvalues": "-2..1"}, r"eigenvalues=-2\.\.1: must be '0\.\.1' or"),
-        ("lru", {"slowest": 0, "fastest": 0}, "lru: slowest=0: must be at least 0.001"),
-        ("lru", {"fastest": 0}, "lru: fastest=0: must be at least 0.001"),
         ("lru", {"slowest": 0.5}, "lru: slowest must be at least fastest: 0.5 < 0.9"),
-        ("gla", {"eigenvalues": "-1..1"}, "gla has no option eigenvalues|option of gla"),
         ("xlstm", {"every": 3}, "every is 3, of 2 layers: none would be"),
-        ("transformer", {"width": 10}, "transformer: width must be divisible by heads: 10 is not"),
         ("transformer", {"width": 12, "positions": "rope"}, "width / heads must be even here"),
-        ("transformer", {"width": 12, "positions": "xpos"}, "width / heads must be even here"),
         ("transformer", {"randomised": 99, "positions": "none"}, "randomised goes with positions"),
         (
             "transformer",
@@ -47,24 +42,13 @@ EVERY = {spec.name: spec for spec in formalbench_models()}
             "not with randomised",
         ),
         ("transformer", {"forget": True, "attention": "stick-breaking"}, "not stick-breaking"),
-        ("transformer", {"positions": "t6"}, "t5"),
-        ("looped-transformer", {"times": 0}, "must be at least 1"),
-        ("looped-transformer", {"rounds": "sqrt"}, "log"),
         ("looped-transformer", {"times": 513, "layers": 2}, r"at most 1024, not 2 \* 513"),
-        ("regulargpt", {"width": 10, "heads": 4}, "must be divisible by heads: 10 is not by 4"),
     ],
 )
 def test_they_are_refused(name, options, message):
     with pytest.raises(RequestError, match=message) as error:
         make_config(EVERY[name], options)
     assert "\n" not in str(error.value)
-
-
-def test_the_range_of_eigenvalues_is_that_of_each_factor():
-    """A product of reflections turns: its own eigenvalues are not within [-1, 1], nor real."""
-    spec = SPECS["deltaproduct"]
-    assert "of each in [-1, 1]" in spec.summary
-    assert "of each factor" in option_facts(spec)["eigenvalues"]["help"]
 
 
 @pytest.mark.parametrize("modulus", [0.001, 0.9999])
@@ -101,19 +85,80 @@ def test_what_theory_says_of_each(spec):
         assert "non-negative-gates" not in signed
 
 
-def test_symbols_can_begin_smaller():
-    plain, small = at_first("mamba-2"), at_first("mamba-2", embedding_scale=0.02)
-    torch.testing.assert_close(small.embedding.weight, 0.02 * plain.embedding.weight)
-    assert torch.equal(small.blocks[1].mixer.merge.weight, plain.blocks[1].mixer.merge.weight)
+def mixer_at_first(**options):
+    return at_first("minlstm", width=8, **options).blocks[0].mixer.double()
 
 
-def test_deltanet_can_begin_small():
-    network = at_first("deltanet", initial="small")
-    assert 0.6 < network.embedding.weight.std() < 1.4
-    for block in network.blocks:
-        for layer in (block.mixer.project, block.mixer.convolution, block.feed_forward.up):
-            assert 0.018 < layer.weight.std() < 0.022
-            assert layer.bias is None or not layer.bias.any()
-        for layer in (block.mixer.merge, block.feed_forward.down):  # one of four branches
-            assert 0.009 < layer.weight.std() < 0.011
-        assert not block.mixer.rate.bias.any()
+@pytest.mark.parametrize("normalised", [False, True])
+@torch.no_grad()
+def test_open_gates_count_only_if_they_are_not_normalised(normalised):
+    mixer = mixer_at_first(normalised=normalised, candidate="linear")
+    mixer.gates.weight.zero_()
+    mixer.gates.bias.fill_(40.0)  # f = i = 1
+    mixer.candidate.weight.zero_()
+    mixer.candidate.bias.fill_(1.0)
+    _, (state,) = mixer(torch.zeros(1, 50, 8, dtype=torch.float64), ())
+    want = 1.0 if normalised else 50.0
+    torch.testing.assert_close(state, torch.full_like(state, want), rtol=1e-9, atol=1e-9)
+
+
+def test_the_forget_gate_begins_open_unless_normalised():
+    free, normed = mixer_at_first().gates.bias, mixer_at_first(normalised=True).gates.bias
+    assert (free[:16] == 3).all()
+    assert torch.equal(free[16:], normed[16:])
+    assert normed.abs().max() < 0.4
+
+
+OPTIONS = {"heads": 2, "layers": 3}
+
+
+def test_the_papers_network_does_what_its_equations_say():
+    network = build("rwkv-7", OPTIONS)
+    symbols = strings(2, 11)
+    states = network(Batch(symbols))
+    for string, found in zip(symbols, states, strict=True):
+        wanted = naive_network(network, string)
+        torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(
+        torch.autograd.grad(found.square().sum(), network.parameters()),
+        torch.autograd.grad(wanted.square().sum(), network.parameters()),
+        rtol=1e-8,
+        atol=1e-8,
+    )
+
+
+def test_it_begins_as_its_code_does():
+    """Figures of RWKV-LM's code at width 64, two blocks and one head."""
+    network = at_first("rwkv-7")
+    symbols = network.embedding.weight
+    assert symbols.abs().max() <= 1e-4
+    torch.testing.assert_close(
+        at_first("rwkv-7", embedding_scale=10).embedding.weight, 10 * symbols
+    )
+    first, last = network.blocks
+    mixer = last.mixer
+    for zero in (mixer.merge, mixer.decay.down, mixer.first_share.down, last.feed_forward.down):
+        assert not zero.weight.any()
+    decays = mixer.decay.up.bias  # -6 + 6 (n / 63)^2 + 0.5 + 2.5 zigzag
+    torch.testing.assert_close(decays[[0, 63]], torch.tensor([-8.0, 3.0]))
+    torch.testing.assert_close(decays[21].item(), -6 + 6 / 9 + 0.5 - 2.5 / 9)
+    torch.testing.assert_close(mixer.rate.up.bias[[0, 63]], torch.tensor([-0.69, 0.31]))
+    torch.testing.assert_close(mixer.first_share.up.bias[[0, 63]], torch.tensor([0.93, 0.53]))
+    torch.testing.assert_close(mixer.removal[[0, 63]], torch.tensor([0.76, 0.66]))
+    torch.testing.assert_close(first.mixer.norm.weight, torch.full((64,), 0.5**0.7))
+    assert (mixer.norm.weight == 1).all()
+    # A ramp: the last channels of a string's symbol see mostly itself.
+    torch.testing.assert_close(first.mixer.shift[1, 32].item(), 1 - 0.5**0.9)
+    torch.testing.assert_close(last.feed_forward.shift[32].item(), 1 - 0.5 ** (1 / 16))
+    assert mixer.key.weight.abs().max() <= 0.05 / 8 < 0.4 / 8 < mixer.value.weight.abs().max()
+    up_WR = mixer.rate.up.weight
+    torch.testing.assert_close(up_WR.T @ up_WR, 0.01 * torch.eye(32), rtol=0, atol=1e-6)
+
+
+def test_the_shared_blocks_are_those_of_all_recurrences():
+    network = at_first("rwkv-7", shell="shared", initial="torch", rank=16)
+    assert type(network) is Backbone
+    mixer = network.blocks[1].mixer
+    assert mixer.first_share is None
+    assert mixer.gate.up.bias is not None
+    torch.testing.assert_close(mixer.decay.up.bias[[0, 63]], torch.tensor([-6.5, -1.5]))

@@ -1,15 +1,21 @@
-"""The usual claims: what decides each of them."""
+"""The usual claims, and those of tables about recurrences, PaTH and C-RASP."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import formalbench_papers
 import pytest
+from formalbench.host import PluginHost
+from formalbench.host.options import make_config
+from formalbench.running.plan import make_plan
 from formalbench_papers import Score, is_at_chance, reaches, stays_below
 from formalbench_papers.framework import claims
 from formalbench_papers.framework.claims import higher
+from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.framework.scores import averaged
+from formalbench_papers.grazzi import table3
+from formalbench_papers.path_attention import flipflop
+from formalbench_papers.slice_cde import table2
 from scipy.stats import ttest_ind
 
 
@@ -126,6 +132,55 @@ def test_the_interval_of_a_difference_is_welchs():
     assert claims._welch(ones, others) == pytest.approx((known.low, known.high))
 
 
-@pytest.mark.parametrize("name", formalbench_papers.__all__)
-def test_every_name_for_authors_is_there(name):
-    assert getattr(formalbench_papers, name).__name__ == name
+def mean_score(mean, best=None, worst=None):
+    best, worst = mean if best is None else best, mean if worst is None else worst
+    return Score(best, mean, worst, best, 0.5, "3 seeds", worst)
+
+
+def verdicts(claims):
+    return {claim.claim: claim.holds for claim in claims}
+
+
+@pytest.mark.parametrize(
+    ("module", "title", "options"),
+    [
+        (table3, "Mamba [-1, 1]", {"width": 128, "eigenvalues": "-1..1", "convolution": 1}),
+        (table3, "sLSTM", {"width": 128, "heads": 4, "convolution": 0}),
+        (table3, "DeltaNet [0, 1]", {"width": 128, "heads": 4}),
+        (table2, "Mamba", {"width": 128, "states": 128}),
+        (table2, "mLSTM", {"width": 128, "heads": 4}),
+        (table2, "DeltaNet [-1, 1]", {"width": 128, "heads": 4, "eigenvalues": "-1..1"}),
+        (table2, "Gated DeltaNet", {"width": 128, "heads": 4}),
+        (table2, table2.BLOCKS, {"width": 128, "states": 128}),
+    ],
+)
+def test_at_the_scale_paper_sizes_are_those_of_the_papers_code(module, title, options):
+    (model,) = (one for one in module.MODELS if one.title == title)
+    assert model.name == {"Mamba": "mamba-2"}.get(title, model.name)
+    host = PluginHost.load()
+    wanted = Wanted("row", title, model.name, "parity", "quick", model.options("paper"), seeds=1)
+    (run,) = make_plan(host, wanted.request()).runs
+    config = make_config(host.models.get(model.name)[0].spec, run.model.options)
+    assert config.model_dump().items() >= options.items()
+
+
+@pytest.mark.parametrize(
+    ("mean", "best", "nearest"),
+    [(0.98, 1.0, "Beck"), (0.6, 0.85, "Grazzi"), (0.25, 0.3, "Walker")],
+)
+def test_papers_that_contradict_each_other_are_told_apart(mean, best, nearest):
+    said = table3.slstm_remark(mean_score(mean, best=best))
+    assert f"nearest to {nearest}" in said
+    assert "not run" in table3.slstm_remark(None)
+
+
+def test_claims_of_path_are_about_sparse_strings():
+    kinds = tuple(flipflop.KINDS)
+    scores = {("PaTH", kind): mean_score(1.0) for kind in kinds}
+    for model in ("RoPE", "stick-breaking", "FoX"):
+        scores[model, kinds[0]] = mean_score(0.92)
+        scores[model, kinds[1]] = mean_score(0.6)
+        scores[model, kinds[2]] = mean_score(1.0)
+    assert set(verdicts(flipflop.claims(scores)).values()) == {True}
+    scores["FoX", kinds[1]] = mean_score(0.99)
+    assert list(verdicts(flipflop.claims(scores)).values()).count(False) == 2

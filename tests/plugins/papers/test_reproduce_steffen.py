@@ -18,13 +18,10 @@ from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.scores import score_of
 from formalbench_papers.steffen import learnability
 from formalbench_papers.steffen.dyck import (
-    _REMARKS,
     LANGUAGES,
     LENGTHS,
-    QUICK_LENGTHS,
     DyckPoint,
     cells,
-    claims,
     members,
     wanted,
 )
@@ -33,38 +30,6 @@ from formalbench_papers.steffen.dyck import (
 @pytest.fixture(scope="module")
 def built_in():
     return PluginHost.load()
-
-
-@pytest.mark.parametrize(("lengths", "suffix"), [(QUICK_LENGTHS, "-quick"), (LENGTHS, "")])
-def test_every_run_is_trained_and_tested_at_its_length(built_in, lengths, suffix):
-    runs = {}
-    for one in wanted(lengths, suffix):
-        plan = make_plan(built_in, one.request())
-        length = int(one.column.removeprefix("n = "))
-        for run in plan.runs:
-            assert run.protocol.splits.train == run.protocol.splits.test == (length, length)
-            assert run.task.options == {"outside": "changed", "split": "by-string"}
-            assert ("attention" in run.model.options) == one.row.endswith("hard")
-            assert run.model.options["heads"] == 2
-            runs[run.test_id] = run
-    many = {"-quick": 0, "": 6}[suffix]
-    assert len(runs) == {"-quick": 10, "": 19}[suffix] * 2 * 3 + many * 7
-
-
-def test_lengths_that_training_would_see_all_members_of_are_left_out():
-    lengths = {
-        task: {int(w.column[4:]) for w in wanted(LENGTHS, "") if w.task == task}
-        for task in LANGUAGES
-    }
-    assert {task: min(some) for task, some in lengths.items()} == {
-        "dyck-1": 26,
-        "dyck-1-2": 26,
-        "dyck-2": 10,
-    }
-    remark = next(line for line in _REMARKS if "left out" in line)
-    assert "Dyck-1 at n = 10 (42)" in remark
-    assert "Dyck-2 at n = 6 (40)" in remark
-    assert "Dyck-2 at n = 10" not in remark
 
 
 @pytest.mark.parametrize("task", LANGUAGES)
@@ -94,77 +59,6 @@ def test_no_test_string_is_trained_on(built_in, task, length):
 
 def strings_of(batches):
     return {tuple(string) for batch in batches for string in batch.tolist()}
-
-
-def point(length, accuracy, bits):
-    accuracies = accuracy if isinstance(accuracy, tuple) else (accuracy,) * 3
-    runs = [Measured(one, 1000) for one in accuracies]
-    score = score_of(runs, str(len(runs)), 0.5, ("test", length))
-    return DyckPoint(length, score, accuracies, (bits,) * len(accuracies))
-
-
-def curves(soft=(1.0, 1.0, 0.5), hard=(0.5, 0.5, 0.5), bits=(0.0, 0.1, 1.0)):
-    return {
-        (task, attention): [
-            point(n, a, b) for n, a, b in zip((10, 26, 100), values, bits, strict=True)
-        ]
-        for task in LANGUAGES
-        for attention, values in (("soft", soft), ("hard", hard))
-    }
-
-
-@pytest.mark.parametrize(
-    ("changed", "fails"),
-    [
-        ({}, ()),
-        ({"soft": (0.9, 0.9, 0.5)}, ("short sequences", "fails at shorter")),
-        ({"soft": (1.0, 1.0, 0.7)}, ("deteriorate",)),
-        ({"bits": (1.0, 1.0, 0.9)}, ("deteriorate",)),
-        ({"hard": (0.7, 0.5, 0.5)}, ("stays at chance",)),
-        ({"hard": (1.0, 1.0, 0.5)}, ("stays at chance", "fails at shorter")),
-    ],
-)
-def test_the_claims_can_fail(changed, fails):
-    for claim in claims(curves(**changed)):
-        assert claim.holds is not any(words in claim.claim for words in fails), claim
-
-
-@pytest.mark.parametrize(("finished", "missing"), [(0, 0), (0, 3), (2, 1)])
-def test_without_all_seeds_it_cannot_be_told_whether_longer_strings_are_harder(finished, missing):
-    runs = [Measured(0.5, 1000)] * finished
-    score = score_of(runs, str(finished), 0.5, ("test", 100), missing=missing)
-    last = DyckPoint(100, score, (0.5,) * finished, (1.0,) * finished)
-    found = {("dyck-1", "soft"): [point(26, 1.0, 0.0), last]}
-    (told,) = [c for c in claims(found) if "Dyck-1: accuracy and cross-entropy" in c.claim]
-    assert told.verdict == "cannot tell"
-
-
-def test_seeds_that_disagree_cannot_tell():
-    split = (1.0, 1.0, 0.5)
-    found = {claim.claim[:40]: claim for claim in claims(curves(soft=(split, split, split)))}
-    assert {claim.verdict for text, claim in found.items() if "Dyck-1: " in text} == {"cannot tell"}
-    assert "83.3 % (" in next(iter(found.values())).ours
-
-
-def test_without_records_nothing_is_claimed():
-    assert {claim.verdict for claim in claims({})} == {"not run at this scale"}
-    assert {cell.verdict for cell in cells({})} == {"not run at this scale"}
-
-
-@pytest.mark.parametrize(
-    ("ours", "verdict"),
-    [
-        ((0.525, 0.5, 0.55), "holds"),  # theirs are 52.5 %
-        ((0.7, 0.7, 0.7), "differs"),
-        ((1.0, 0.6, 0.5), "cannot tell"),
-        ((0.55, 0.55, 0.56), "holds"),  # their interval reaches to 55.6
-        ((0.57, 0.565, 0.56), "cannot tell"),
-    ],
-)
-def test_a_cell_is_judged_by_both_intervals(ours, verdict):
-    one = {("dyck-1", "soft"): [point(50, ours, 1.0)]}
-    (cell,) = [cell for cell in cells(one) if cell.ours]
-    assert (cell.row, cell.column, cell.verdict) == ("Dyck-1, soft", "n = 50", verdict)
 
 
 def curves_of(plain, normed, task="dyck-1"):

@@ -156,12 +156,6 @@ def test_nothing_is_told_of_a_loss_that_never_left_the_level_of_frequencies():
     assert verdicts(figure6.claims({})) == ["not run at this scale"] * 3
 
 
-def test_while_a_seed_of_figure_6_is_missing_nothing_is_told():
-    curves = {figure6.LEARN: [sudden()], figure6.SCALAR: [gradual()]}
-    assert verdicts(figure6.claims(curves)) != ["cannot tell"] * 3
-    assert verdicts(figure6.claims(curves, 1)) == ["cannot tell"] * 3
-
-
 def test_a_corpus_that_is_not_there_is_told_in_one_line(host):
     for corpus, how in HOW.items():
         with pytest.raises(RequestError) as refused:
@@ -241,21 +235,3 @@ def test_a_field_is_local_if_it_is_no_longer_than_a_window_of_the_training(reach
     curve = np.linspace(1, 0, 8)
     fields = [Field("RegularGPT", curve, curve, one, 0.0, None, 0.5, 0) for one in reach]
     assert verdicts(figure4_text.claims(fields)) == [verdict]
-
-
-def test_models_of_table_3_are_as_small_and_as_large_as_said(host):
-    bench = Bench(host, "quick", lambda line: None)
-    sizes = {}
-    for model in table3.PAPER:
-        wanted = table3.wanted_runs(model, "tiny:causal-lm", bench)
-        host.network(wanted.model, host.task(wanted.task), dict(wanted.model_options))
-        sizes[model] = {**wanted.model_options}
-    assert sizes["RegularGPT 64/6"]["chunk"] == 64
-    assert sizes["RegularGPT 64/6"]["thickness"] == table3.QUICK_THICKNESS[6]
-    paper = Bench(host, "paper", lambda line: None)
-    wanted = table3.wanted_runs("RegularGPT 128/12", "tiny:causal-lm", paper)
-    assert wanted.model_options["thickness"] == 12
-    assert wanted.protocol == "chi-table3"
-    names = ("chi-table3", "chi-table3-quick", "yao-fig6", "yao-fig6-quick")
-    for name in (*names, "yao-gpt2", "yao-gpt2-quick"):
-        assert host.protocol(name).name == name
