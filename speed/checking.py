@@ -56,8 +56,7 @@ def make(clone: Path) -> tuple[int, int]:
     """Write the records into a clone; returns their size in bytes, and of how many groups."""
     from formalbench.contracts.record import parse_record
     from formalbench.host import PluginHost
-    from formalbench.store import Store
-    from formalbench.store.records import PUBLISHED_RESULTS
+    from formalbench.store import PUBLISHED_RESULTS, Store
     from formalbench_leaderboard.publishing.places import published_path
 
     draw, host, size = random.Random(0), PluginHost.load(), 0

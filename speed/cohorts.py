@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
-from formalbench.contracts.example import tensors
+from formalbench.contracts.network import tensors
 from formalbench.host import PluginHost
 from formalbench.training.configs import AdamConfig
 from formalbench.training.gradients import OneByOne, Program, Together, trains_together

@@ -91,6 +91,28 @@ def test_start_up_is_light(arguments):
     assert not loaded & HEAVY
 
 
+MOST_MODULES = 130
+"""Modules of formalbench, packages included, that one run may load in the process of the command."""
+
+
+def test_a_run_loads_few_modules(tmp_path):
+    command = (
+        "run --model regulargpt --task parity --protocol quick --seeds 1 --jobs 1 --device cpu "
+        "--set protocol.steps=40 --set protocol.decay.steps=20 --set protocol.validation.every=20"
+    )
+    script = (
+        "import sys\nfrom formalbench.cli.main import run_command_line\n"
+        "assert run_command_line(sys.argv[1:]) == 0\n"
+        "print('LOADED', *sorted(n for n in sys.modules if n.startswith('formalbench')))"
+    )
+    words = [*command.split(), "--results", str(tmp_path)]
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    loaded = done.stdout.splitlines()[-1].split()[1:]
+    assert {"formalbench.training.trainer", "formalbench_leaderboard.session"} <= {*loaded}
+    assert len(loaded) <= MOST_MODULES, loaded
+
+
 ENTRY_POINTS = [
     point
     for point in metadata.entry_points(group="formalbench")

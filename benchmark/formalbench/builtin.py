@@ -24,7 +24,7 @@ _METRICS = "formalbench.metrics."
 _PROBES = "formalbench.probes:"
 _OPTIMISERS = "formalbench.training.optimisers:"
 _PROCESSES = "formalbench.running.processes:"
-_SCHEDULES = "formalbench.training.schedules:"
+_SCHEDULES = "formalbench.training.optimisers:"
 _SAMPLERS = "formalbench.training.curriculum:"
 _CONFIGS = "formalbench.training.configs:"
 
@@ -217,7 +217,7 @@ def formalbench_samplers() -> Iterable[SamplerSpec]:
     yield SamplerSpec(
         "uniform",
         "all training lengths equally often",
-        "formalbench.contracts.sampler:Sampler",
+        "formalbench.contracts.training:Sampler",
     )
     yield SamplerSpec("staged", "short strings first, longer ones later", f"{_SAMPLERS}Staged")
     yield SamplerSpec(

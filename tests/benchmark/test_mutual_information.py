@@ -5,12 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.example import Example
+from formalbench.contracts.network import Example
 from formalbench.contracts.record import parse_record
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import evaluate, total
-from formalbench.metrics.accuracy import Accuracy
-from formalbench.metrics.mutual_information import MOST_CLASSES, MutualInformation, information
+from formalbench.metrics.answers import MOST_CLASSES, Accuracy, MutualInformation, information
 from formalbench.running.run_record import cells_of
 from formalbench.statistics.frame import cells_frame
 from formalbench.store import Store

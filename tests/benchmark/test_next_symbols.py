@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.example import Example
+from formalbench.contracts.network import Example
 from formalbench.objectives.next_symbols import NextSymbols
 
 SURE = 3.0

@@ -3,9 +3,8 @@
 import pytest
 import torch
 from formalbench.contracts.protocol import Protocol
-from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
-from formalbench.training.trainer import Cohort, train_cohort
+from formalbench.training.trainer import Cohort, make_recipe, train_cohort
 from torch import nn
 
 PROTOCOL = Protocol.model_validate(

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 from formalbench.contracts.network import ParameterGroup, Traits
-from formalbench.contracts.optimiser import Optimiser
 from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.training import Optimiser
 from formalbench.training.configs import (
     AdamConfig,
     AdamWConfig,
@@ -33,7 +33,7 @@ from formalbench.training.parameters import (
     make_update,
     numbers_of_steps,
 )
-from formalbench.training.resolved_protocol import make_recipe
+from formalbench.training.trainer import make_recipe
 from torch import nn
 
 RATES = [0.1, 0.003]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.example import Example, pad, split, stack, tensors
-from formalbench.contracts.metric import add_up
+from formalbench.contracts.network import Example, pad, split, stack, tensors
+from formalbench.contracts.objective import add_up
 from formalbench.contracts.task import Task, expected_shape
 from formalbench.objectives.transduce import Decode, Transduce
 from transductions import Doubled, OnlyOnes

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from formalbench.contracts.metric import Measure
+from formalbench.contracts.objective import Measure
 from formalbench.evaluation.evaluate import CellScore
 from formalbench.training import validation
 from formalbench.training.run_state import Checkpoint

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.metric import Measure
+from formalbench.contracts.objective import Measure
 from formalbench.contracts.reading import MAX_BYTES
 from formalbench.contracts.record import Record, parse_record
 from formalbench.evaluation.evaluate import CellScore

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 import torch
-from formalbench.contracts.metric import Measure
+from formalbench.contracts.objective import Measure
 from formalbench.contracts.protocol import Capping, Decay, Protocol
 from formalbench.training import run_state
 from formalbench.training.gradients import OneByOne, Together
-from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import (
     Checkpoint,
     Checkpointer,
@@ -20,7 +19,7 @@ from formalbench.training.run_state import (
     RunState,
     saved_cohorts,
 )
-from formalbench.training.trainer import Cohort, _CohortTraining, train_cohort
+from formalbench.training.trainer import Cohort, _CohortTraining, make_recipe, train_cohort
 
 PROTOCOL = Protocol.model_validate(
     {

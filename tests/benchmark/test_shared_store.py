@@ -8,8 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from formalbench import store as storing
 from formalbench.files import UNFINISHED
-from formalbench.store import Store, records, weights_path
+from formalbench.store import Store, weights_path
 from made_records import make_finished, write_many
 
 HERE = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); "
@@ -19,7 +20,7 @@ NOBODY = 65534
 
 def test_of_two_who_do_one_run_the_record_that_stays_has_its_own_weights(results, monkeypatch):
     """One writes both its files between the two of the other."""
-    store, write, between = Store(results), records.write_atomically, []
+    store, write, between = Store(results), storing.write_atomically, []
 
     def interleaved(path, contents):
         write(path, contents)
@@ -27,7 +28,7 @@ def test_of_two_who_do_one_run_the_record_that_stays_has_its_own_weights(results
             between.append(path)
             store.write(make_finished(1, b"other"), b"other")
 
-    monkeypatch.setattr(records, "write_atomically", interleaved)
+    monkeypatch.setattr(storing, "write_atomically", interleaved)
     path = store.write(make_finished(1, b"mine"), b"mine")
     assert between
     (kept,) = store.records()

@@ -14,9 +14,8 @@ from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.evaluation.cells import validation_set, watch_set
 from formalbench.evaluation.evaluate import evaluate
 from formalbench.training.gradients import OneByOne, Together
-from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
-from formalbench.training.trainer import Cohort, train_cohort
+from formalbench.training.trainer import Cohort, make_recipe, train_cohort
 from formalbench.training.validation import MAX_NUMBERS
 from pydantic import ValidationError
 

@@ -95,14 +95,14 @@ def test_a_run_whose_network_cannot_be_written_down_has_failed(kept, monkeypatch
 def test_a_kill_between_the_two_leaves_no_record(spawn, tiny, odd_models, results, cli):
     killing = """
 import os, signal, sys
-from formalbench.store import records
+from formalbench import store
 from formalbench.cli.main import run_command_line
-write = records.write_atomically
+write = store.write_atomically
 def write_one(path, contents):
     write(path, contents)
     if path.suffix == ".safetensors":
         os.kill(os.getpid(), signal.SIGKILL)
-records.write_atomically = write_one
+store.write_atomically = write_one
 run_command_line(sys.argv[1:])
 """
     command = [

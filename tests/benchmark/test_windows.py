@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import parse_record
 from formalbench.evaluation import cells
@@ -15,9 +15,8 @@ from formalbench.evaluation.cells import saved_test_set
 from formalbench.evaluation.evaluate import evaluate
 from formalbench.training.curriculum import UNIFORM, Generated, draw_length
 from formalbench.training.gradients import OneByOne, Together
-from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
-from formalbench.training.trainer import Cohort, train_cohort
+from formalbench.training.trainer import Cohort, make_recipe, train_cohort
 
 CPU = torch.device("cpu")
 

@@ -10,8 +10,7 @@ from formalbench.cache import cache_folder
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest, make_plan
-from formalbench.running.progress import ProgressFile
-from formalbench.running.units import Unit
+from formalbench.running.units import ProgressFile, Unit
 from formalbench.running.worker import work
 from formalbench.store import Store, records
 from formalbench.training import run_state

@@ -10,7 +10,7 @@ import yaml
 from built_records import TO_ITS_END
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.identity import ids_of
-from formalbench.contracts.metric import Metric
+from formalbench.contracts.objective import Metric
 from formalbench.contracts.record import CohortMember, parse_record
 from formalbench.contracts.specs import MetricSpec, ProtocolSpec
 from formalbench.evaluation import cells as evaluation_cells

@@ -4,7 +4,7 @@ import random
 
 import pytest
 from formalbench.statistics.build import View, build_page
-from formalbench_leaderboard.board.sources import suite_view
+from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.renderers import FORMATS, renderer
 
 VIEW = View("test", ("parity", "first"))

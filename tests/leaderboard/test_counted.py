@@ -12,7 +12,7 @@ from formalbench.contracts.record import parse_record
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import counts_of
 from formalbench.statistics.selection import Current, checkable, counted, distinct
-from formalbench_leaderboard.board.sources import suite_view
+from formalbench_leaderboard.board.views import suite_view
 
 VIEW = View("test", ("parity", "first"))
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"

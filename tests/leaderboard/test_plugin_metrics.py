@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from formalbench.contracts.metric import Measure, Metric
+from formalbench.contracts.objective import Measure, Metric
 from formalbench.contracts.record import Summed, parse_record
 from formalbench.contracts.task import Task
 from formalbench.evaluation import evaluate

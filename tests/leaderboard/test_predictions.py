@@ -16,8 +16,7 @@ from formalbench_leaderboard.board.predictions import (
     expected,
     predicted_table,
 )
-from formalbench_leaderboard.board.sources import suite_view
-from formalbench_leaderboard.board.theory import Predictions
+from formalbench_leaderboard.board.views import Predictions, suite_view
 from formalbench_leaderboard.renderers.evidence_pages import MOST_LISTED, Evidence, predictions_page
 from formalbench_leaderboard.renderers.links import Links
 

@@ -8,7 +8,7 @@ import pytest
 from formalbench.contracts.published import PublishedFile
 from formalbench.host import PluginHost
 from formalbench.statistics.build import View, build_page
-from formalbench_leaderboard.board.sources import suite_view
+from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.renderers import renderer
 from pydantic import ValidationError
 

@@ -13,7 +13,7 @@ from formalbench.statistics.build import View, build_page
 from formalbench.statistics.intervals import wilson
 from formalbench.statistics.records import repeating
 from formalbench.statistics.selection import Current
-from formalbench_leaderboard.board.sources import suite_view
+from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.renderers import FORMATS, renderer
 from formalbench_leaderboard.renderers.terminal import print_page
 from rich.cells import cell_len

@@ -10,8 +10,8 @@ from formalbench.cache import package_digest
 from formalbench.host import Plugin, PluginHost
 from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
-from formalbench_leaderboard.board.sources import Held, in_class, suite_view
-from formalbench_leaderboard.board.theory import Predictions, theory_here
+from formalbench_leaderboard.board.sources import Held
+from formalbench_leaderboard.board.views import Predictions, in_class, suite_view, theory_here
 from formalbench_leaderboard.page.descriptions import definitions
 from formalbench_leaderboard.page.page import render_page as render_html
 from formalbench_leaderboard.page.page_data import contents

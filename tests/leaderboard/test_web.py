@@ -14,7 +14,7 @@ from built_records import write_all
 from formalbench.documents.text import harmless
 from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
-from formalbench_leaderboard.board.sources import suite_view
+from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.page import page as page_page
 from formalbench_leaderboard.page import page_data
 from formalbench_leaderboard.page.descriptions import Definitions, definitions

@@ -11,9 +11,8 @@ from formalbench.contracts.protocol import OptimiserChoice, Protocol
 from formalbench.host import PluginHost
 from formalbench.training import trainer
 from formalbench.training.gradients import ManyTogether, OneByOne, Together, trains_together
-from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
-from formalbench.training.trainer import Cohort, train_cohort
+from formalbench.training.trainer import Cohort, make_recipe, train_cohort
 from formalbench_models.plugin import formalbench_models
 
 HOST = PluginHost.load()

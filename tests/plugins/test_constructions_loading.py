@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 import torch
 from exact_helpers import NORMS, ask, hard_strings, is_right, make
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 
 every_network = pytest.mark.parametrize("network", ["hand-written", "transformer"])
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench_models.constructions import transforms
 from formalbench_models.constructions.construction import (
     Construction,

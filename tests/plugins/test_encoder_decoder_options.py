@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.host.options import make_config
 from formalbench_models.families.encoder_decoder import EncoderDecoder
 from formalbench_models.layers.feed_forward import WordDropout

@@ -7,7 +7,7 @@ import pytest
 import torch
 from exact_helpers import get_host
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.contracts.source import Stream
 from formalbench.contracts.theory import Theory
 from formalbench.theory.theorems import predict

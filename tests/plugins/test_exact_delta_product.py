@@ -6,7 +6,7 @@ import pytest
 import torch
 from exact_helpers import every_string, get_host, least_margin, make
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.host import LocalPlugin, PluginHost
 from formalbench.host.plugin import content_hash
 from formalbench_models.constructions.exact_delta_product import MAX_STATES, transpositions

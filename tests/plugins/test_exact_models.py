@@ -9,7 +9,7 @@ import pytest
 import torch
 from exact_helpers import every_string, hard_strings, judge, make
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.contracts.source import Stream
 
 BITS_PER_NAT = 1 / math.log(2)

@@ -3,8 +3,7 @@
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
-from formalbench.contracts.network import Traits
+from formalbench.contracts.network import Batch, Traits
 from formalbench.host import PluginHost
 from formalbench_papers.chi.figure4 import input_gradients
 from model_helpers import shaken, strings

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from formalbench.contracts.example import Batch
-from formalbench.contracts.network import traits_of
+from formalbench.contracts.network import Batch, traits_of
 from formalbench.objectives.transduce import BLANK
 from formalbench_models.catalogue.recurrent_networks import StackRnnConfig, TapeRnnConfig
 from formalbench_models.families import stack_rnn as naive_stack

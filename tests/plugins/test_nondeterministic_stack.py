@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.evaluation.cells import check_lengths
 from formalbench.host import PluginHost
 from formalbench_models.catalogue.recurrent_networks import NondeterministicStackConfig

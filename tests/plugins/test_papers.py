@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.host import PluginHost
 from formalbench.running.plan import RunRequest, make_plan
 from formalbench_models.catalogue.transformers import PAPERS

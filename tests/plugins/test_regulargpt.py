@@ -5,7 +5,7 @@ import sys
 
 import pytest
 import torch
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench_models.families import regulargpt
 from formalbench_models.families.regulargpt import levels
 from formalbench_models.families.regulargpt_reference import reference
@@ -154,7 +154,7 @@ def test_a_string_of_a_million_symbols_in_little_memory():
     """Both forms at length 1,048,576, in a process that may not take 3 GiB; they agree."""
     program = """
 import resource, torch
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.host import PluginHost
 
 torch.set_num_threads(1)

@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.host.options import make_config
 from formalbench_models.families.stack_attention import StackAttention, StackTransformer, tops
 from formalbench_models.layers.attention import Span

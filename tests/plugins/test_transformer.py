@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.contracts.specs import Splits
 from formalbench.host.options import make_config
 from formalbench_models.families.transformer import Transformer

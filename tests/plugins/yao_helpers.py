@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench_models.catalogue.constructions import (
     YaoHardConfig,
     YaoHardGenerateConfig,

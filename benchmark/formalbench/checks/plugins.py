@@ -18,10 +18,9 @@ from formalbench.contracts.errors import MissingPackageError, RequestError, each
 from formalbench.contracts.names import fill_fields
 from formalbench.contracts.network import traits_of
 from formalbench.contracts.objective import demand
-from formalbench.contracts.optimiser import Optimiser, ParameterInfo, Schedule
-from formalbench.contracts.sampler import Sampler
 from formalbench.contracts.source import Stream
 from formalbench.contracts.specs import display
+from formalbench.contracts.training import Optimiser, ParameterInfo, Sampler, Schedule
 from formalbench.host.options import parse_instance
 from formalbench.host.plain_class import PlainFactory, names_class
 

@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from formalbench.contracts.cells import Cells, Sums
 from formalbench.contracts.errors import BrokenPluginError, FormalbenchError
-from formalbench.contracts.metric import Measure, Measures, merged, whole_number
-from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
+from formalbench.contracts.objective import (
+    CROSS_ENTROPY,
+    MUTUAL_INFORMATION,
+    Measure,
+    Measures,
+    merged,
+    whole_number,
+)
 from formalbench.contracts.reading import SCHEMA_VERSION
 from formalbench.contracts.record import (
     MOST_POINTS,

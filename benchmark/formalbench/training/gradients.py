@@ -15,10 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch, Example
-from formalbench.contracts.network import Traceable, traits_of
-from formalbench.contracts.penalty import Penalty, Weighted
+from formalbench.contracts.network import Batch, Example, Traceable, traits_of
 from formalbench.contracts.task import Task
+from formalbench.contracts.training import Penalty, Weighted
 from formalbench.device import forward_in
 from formalbench.training.parameters import Layout, fixed, trained
 

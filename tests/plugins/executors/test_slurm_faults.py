@@ -14,8 +14,8 @@ from formalbench.contracts.errors import UnwritableError
 from formalbench.host import PluginHost
 from formalbench.running.dispatch import Dispatcher
 from formalbench.running.plan import RunOptions, RunRequest, make_plan
-from formalbench.running.progress import ProgressFile
 from formalbench.running.session import execute
+from formalbench.running.units import ProgressFile
 from formalbench.store import Store, records
 from formalbench_executors import slurm, slurm_queue
 from formalbench_executors.slurm_queue import carry_out
@@ -98,7 +98,7 @@ def _faults(own_place, all_here, monkeypatch):
         write(path, contents)
 
     monkeypatch.setattr(ProgressFile, "progress", killed_in_training)
-    for owner in ("formalbench.store", "formalbench.store.records"):  # caches, and records
+    for owner in ("formalbench.cache", "formalbench.store"):
         monkeypatch.setattr(f"{owner}.write_atomically", no_room)
     monkeypatch.setattr(slurm, "TICK", 0.01)
     monkeypatch.setattr(slurm, "QUIET", 0.05)

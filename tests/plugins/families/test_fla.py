@@ -10,8 +10,7 @@ import builtins
 import pytest
 import torch
 from formalbench import RequestError
-from formalbench.contracts.example import Batch
-from formalbench.contracts.network import traits_of
+from formalbench.contracts.network import Batch, traits_of
 from formalbench.host import PluginHost
 
 LAYERS = ["gated_deltanet", "delta_net", "gla", "retnet", "linear_attn"]

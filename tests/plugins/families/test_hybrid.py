@@ -6,9 +6,9 @@ import formalbench_models.layers as layers
 import pytest
 import torch
 from formalbench import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.host import PluginHost
-from formalbench_models.catalogue.hybrid import PARTS, RECURRENCES
+from formalbench_models.catalogue.linear_recurrences import PARTS, RECURRENCES
 from formalbench_models.layers import AttentionMixer
 
 

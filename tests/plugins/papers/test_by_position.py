@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.host import PluginHost
 from formalbench.metrics.close_brackets import MICRO

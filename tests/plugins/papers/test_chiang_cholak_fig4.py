@@ -11,8 +11,8 @@ from formalbench.documents.figures import picture
 from formalbench.evaluation.cells import split_lengths
 from formalbench.host import PluginHost
 from formalbench.training.curriculum import Regime
-from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import RunState
+from formalbench.training.trainer import make_recipe
 from formalbench_papers.chiang_cholak import figure4
 from formalbench_papers.chiang_cholak.figure4 import LENGTHS, SCALED, STANDARD, claims
 from formalbench_papers.framework.bench import Bench

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from formalbench.host import PluginHost
-from formalbench.training.resolved_protocol import make_recipe
+from formalbench.training.trainer import make_recipe
 from formalbench_papers.chiang_cholak import table1
 from formalbench_papers.chiang_cholak.table1 import ALL, LONG, PAPER, claims
 from formalbench_papers.framework.bench import Bench

@@ -11,7 +11,7 @@ import yaml
 from announced import SPECS
 from formalbench.cli.main import run_command_line
 from formalbench.host import PluginHost
-from formalbench.store.records import REPRODUCTIONS
+from formalbench.store import REPRODUCTIONS
 from formalbench_papers import index
 from formalbench_papers.framework.checks import reproductions_problems
 from formalbench_papers.framework.report import RESULTS, overview

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.host import PluginHost
 from formalbench_papers.chi import figure3, figure4
 from formalbench_papers.chi.figure3 import components, count_clusters, look, purity, silhouette

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 from announced import carry_out
-from formalbench.contracts.metric import Measure
+from formalbench.contracts.objective import Measure
 from formalbench.contracts.record import parse_record
 from formalbench.host import PluginHost
 from formalbench.metrics.close_brackets import MACRO, MICRO

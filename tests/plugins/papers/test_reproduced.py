@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from formalbench.host import PluginHost
-from formalbench.store.records import REPRODUCTIONS
+from formalbench.store import REPRODUCTIONS
 from formalbench_papers.framework.checks import reproductions_problems
 
 PUBLISHED = Path(__file__).parents[3] / REPRODUCTIONS
