@@ -91,8 +91,8 @@ def test_start_up_is_light(arguments):
     assert not loaded & HEAVY
 
 
-MOST_MODULES = 130
-"""Modules of formalbench, packages included, that one run may load in the process of the command."""
+MOST_MODULES = 129
+"""The most modules of formalbench, packages included, that a command with one run may load."""
 
 
 def test_a_run_loads_few_modules(tmp_path):

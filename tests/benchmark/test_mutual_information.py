@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from formalbench.contracts.network import Example
-from formalbench.contracts.record import parse_record
+from formalbench.contracts.verification import parse_any
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import evaluate, total
 from formalbench.metrics.answers import MOST_CLASSES, Accuracy, MutualInformation, information
@@ -106,7 +106,7 @@ def test_a_run_has_it_at_every_length_and_its_ids_are_those_without(cli, tiny, o
     data = record.model_dump(mode="json")
     for place in (data["test"]["cells"], data["selected"]):
         del place["metrics"]["mutual-information"]
-    without = parse_record(
+    without = parse_any(
         record.model_copy(
             update={
                 "test": type(record.test).model_validate(data["test"]),

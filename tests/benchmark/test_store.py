@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.reading import MAX_BYTES
+from formalbench.contracts.verification import MAX_BYTES
 from formalbench.files import write_atomically
 from formalbench.store import Store, default_results, read_record, without_collection
 from made_records import make

@@ -11,8 +11,9 @@ from built_records import TO_ITS_END
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.objective import Metric
-from formalbench.contracts.record import CohortMember, parse_record
+from formalbench.contracts.record import CohortMember
 from formalbench.contracts.specs import MetricSpec, ProtocolSpec
+from formalbench.contracts.verification import parse_any
 from formalbench.evaluation import cells as evaluation_cells
 from formalbench.host import Plugin, PluginHost
 from formalbench.metrics.close_brackets import MACRO, MICRO
@@ -44,7 +45,7 @@ def forged(record, paths):
             del place[last]
         else:
             place[last] = value
-    return parse_record(json.dumps(data), "forged")
+    return parse_any(json.dumps(data), "forged")
 
 
 def mutual(*total):

@@ -22,7 +22,6 @@ from formalbench.contracts.objective import (
     merged,
     whole_number,
 )
-from formalbench.contracts.reading import SCHEMA_VERSION
 from formalbench.contracts.record import (
     MOST_POINTS,
     CohortMember,
@@ -35,6 +34,7 @@ from formalbench.contracts.record import (
     TestResult,
     Training,
 )
+from formalbench.contracts.verification import SCHEMA_VERSION
 from formalbench.device import describe_environment, is_out_of_memory
 
 if TYPE_CHECKING:

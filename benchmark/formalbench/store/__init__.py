@@ -16,12 +16,13 @@ from typing import Protocol as Shape
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.protocol import Protocol
-from formalbench.contracts.reading import MAX_BYTES, OlderRecordError
 from formalbench.contracts.record import ModelUsed, Record, TaskUsed
 from formalbench.contracts.specs import display
 from formalbench.contracts.verification import (
+    MAX_BYTES,
     AnyRecord,
     EvaluatedRecord,
+    OlderRecordError,
     VerificationRecord,
     parse_any,
     parse_stored,

@@ -309,12 +309,6 @@ def choose_program(
     return ManyTogether(networks, task, least) if least > 1 else Together(networks, task)
 
 
-def trains_together(networks: Sequence[nn.Module], device: str, batch: int | None = None) -> bool:
-    """Return whether networks run under `vmap` on a kind of device; see `least_together`."""
-    least = least_together(networks[0], device, batch)
-    return least is not None and len(networks) >= least
-
-
 def least_together(network: nn.Module, device: str, batch: int | None = None) -> int | None:
     """Return the smallest number of runs that use `vmap`; None for never.
 

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from announced import carry_out
 from formalbench.contracts.objective import Measure
-from formalbench.contracts.record import parse_record
+from formalbench.contracts.verification import parse_any
 from formalbench.host import PluginHost
 from formalbench.metrics.close_brackets import MACRO, MICRO
 from formalbench.running.plan import make_plan
@@ -41,7 +41,7 @@ def record_of(make_record, wanted, seed, validation, test, macro=None):
         MICRO: {"total": [round(test * ASKED)], "count": [ASKED]},
         MACRO: {"total": [9 * (test / 2 if macro is None else macro)], "count": [9]},
     }
-    return parse_record(json.dumps(data), "it")
+    return parse_any(json.dumps(data), "it")
 
 
 @dataclass
