@@ -28,11 +28,11 @@ from types import FrameType
 from typing import IO, TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
+from formalbench.files import write_atomically
 from formalbench.host import PluginHost
 from formalbench.running.estimate import due
 from formalbench.running.plan import Run, key_of
-from formalbench.store import Store, weights_path, write_atomically
-from formalbench.store.records import PUBLISHED_RESULTS, REPRODUCTIONS
+from formalbench.store import PUBLISHED_RESULTS, REPRODUCTIONS, Store, weights_path
 from formalbench_leaderboard.fill import results_of
 from formalbench_leaderboard.plan import (
     CLAIM_DIFFERS,

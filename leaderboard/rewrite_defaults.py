@@ -36,9 +36,10 @@ from formalbench.contracts.identity import ids_of
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
+from formalbench.files import write_atomically
 from formalbench.host import PluginHost
 from formalbench.statistics.records import repeating
-from formalbench.store import Store, read_record, weights_path, write_atomically
+from formalbench.store import Store, read_record, weights_path
 from formalbench.store.record_file import read_packed, written
 
 HERE = Path(__file__).parent

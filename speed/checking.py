@@ -54,10 +54,9 @@ def _once(clone: Path) -> tuple[float, float, int]:
 
 def make(clone: Path) -> tuple[int, int]:
     """Write the records into a clone; returns their size in bytes, and of how many groups."""
-    from formalbench.contracts.record import parse_record
+    from formalbench.contracts.verification import parse_any
     from formalbench.host import PluginHost
-    from formalbench.store import Store
-    from formalbench.store.records import PUBLISHED_RESULTS
+    from formalbench.store import PUBLISHED_RESULTS, Store
     from formalbench_leaderboard.publishing.places import published_path
 
     draw, host, size = random.Random(0), PluginHost.load(), 0
@@ -66,7 +65,7 @@ def make(clone: Path) -> tuple[int, int]:
     groups = [record for record in quick if record.seed == 0 and record.test is not None]
     for number in range(RECORDS):
         seed, group = divmod(number, len(groups))
-        record = parse_record(json.dumps(_data(draw, groups[group], seed)), "made up")
+        record = parse_any(json.dumps(_data(draw, groups[group], seed)), "made up")
         record = _named(record)
         path = clone / published_path(record, host)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
-from formalbench.contracts.example import tensors
+from formalbench.contracts.network import tensors
 from formalbench.host import PluginHost
 from formalbench.training.configs import AdamConfig
-from formalbench.training.gradients import OneByOne, Program, Together, trains_together
+from formalbench.training.gradients import OneByOne, Program, Together, least_together
 from formalbench.training.optimisers import Adam
 from formalbench.training.parameters import Rows, make_update, numbers_of_steps
 from formalbench.training.step import GraphedGroup, Group, StepInputs
@@ -85,7 +85,9 @@ def make_step(
     ((rate, scalars),) = numbers_of_steps([[1e-3] * runs], 0, adam, rows.parameters)
     batch = example.map(lambda part: part.expand(runs, *part.shape))
     inputs = StepInputs((batch,), rate, scalars)
-    return partial(group.step, inputs, range(runs)), trains_together(networks, device)
+    least = least_together(networks[0], device)
+    together = least is not None and runs >= least
+    return partial(group.step, inputs, range(runs)), together
 
 
 def _many(step: Callable[[], None]) -> None:

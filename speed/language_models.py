@@ -16,8 +16,8 @@ from formalbench.contracts.protocol import Protocol
 from formalbench.host import PluginHost
 from formalbench.training.gradients import OneByOne
 from formalbench.training.parameters import Rows, make_update
-from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.step import Group, StepInputs
+from formalbench.training.trainer import make_recipe
 from harness import Comparison, compare
 
 LAYERS, HEADS = 4, 4

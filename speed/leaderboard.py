@@ -53,7 +53,7 @@ def _once(folder: Path) -> dict[str, float]:
 def make(folder: Path) -> int:
     """Write the records; returns their size in bytes."""
     from formalbench.contracts.identity import ids_of
-    from formalbench.contracts.record import parse_record
+    from formalbench.contracts.verification import parse_any
     from formalbench.store import Store
 
     draw, store, size = random.Random(0), Store(folder), 0
@@ -63,7 +63,7 @@ def make(folder: Path) -> int:
         task, rate = divmod(rest, len(RATES))
         data = _data(draw, f"model-{number // per_model}", f"task-{task}:classify")
         data |= {"learning_rate": RATES[rate], "seed": seed}
-        record = parse_record(json.dumps(data), "made up")
+        record = parse_any(json.dumps(data), "made up")
         record = record.model_copy(
             update=dict(zip(("train_id", "test_id"), ids_of(record), strict=True))
         )

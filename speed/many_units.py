@@ -20,9 +20,8 @@ from pathlib import Path
 from formalbench.contracts.hooks import Workplace
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
-from formalbench.running.dispatch import Dispatcher
+from formalbench.running.dispatch import Dispatcher, Preflight
 from formalbench.running.plan import MAX_SEEDS, RunOptions, RunRequest, make_plan
-from formalbench.running.sandbox import Preflight
 from formalbench.running.session import execute
 from formalbench.store import Store
 from formalbench_executors.slurm import SlurmConfig, SlurmExecutor

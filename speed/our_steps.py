@@ -19,9 +19,8 @@ from formalbench.device import keep_freed_memory
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import evaluate
 from formalbench.host import PluginHost
-from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
-from formalbench.training.trainer import Cohort, train_cohort
+from formalbench.training.trainer import Cohort, make_recipe, train_cohort
 from turns import Line, peak_bytes, usable_cores
 
 HOST = PluginHost.load()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.host import PluginHost
 from formalbench_models.families.regulargpt import RegularGPT, levels
 from formalbench_models.families.regulargpt_reference import mask

@@ -13,11 +13,11 @@ from formalbench.contracts.cells import Sums
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.protocol import Protocol
-from formalbench.contracts.record import Record, parse_record
+from formalbench.contracts.record import Record
 from formalbench.contracts.source import Language
 from formalbench.contracts.specs import Splits
 from formalbench.contracts.task import Task
-from formalbench.contracts.verification import AnyRecord
+from formalbench.contracts.verification import AnyRecord, parse_any
 from formalbench.documents.reproduction import Document, TableCell
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.objectives.classify import Classify
@@ -186,7 +186,7 @@ def build_record(
         "command": command,
         "date": date,
     }
-    record = parse_record(json.dumps(data), "test")
+    record = parse_any(json.dumps(data), "test")
     trained, tested = ids_of(record)
     update = {"train_id": trained, "test_id": test_id or tested}
     if not command:

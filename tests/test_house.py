@@ -10,6 +10,8 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from formalbench.host import PluginHost
+from formalbench.host.host import load
 
 ROOT = Path(__file__).parent.parent
 WINGS = {
@@ -24,6 +26,9 @@ WINGS = {
 HOUSE = {"formalbench": ROOT / "benchmark", **WINGS}
 HEAVY = {"torch", "numpy", "pandas", "automata"}
 HEAVY |= {"distributed", "tensorboard", "wandb", "mlflow"}
+
+LAZY = ("factory", "config", "workplace")
+"""Fields of specs that may hold the name of an object, as "package.module:Name"."""
 
 
 def modules(package: str) -> dict[str, Path]:
@@ -89,6 +94,38 @@ def test_start_up_is_light(arguments):
     loaded = loaded_after(code)
     assert "formalbench_tasks" in loaded
     assert not loaded & HEAVY
+
+
+def test_what_the_announcements_name_can_be_loaded():
+    host = PluginHost.load()
+    entries = [entry for registry in host.registries.values() for entry in registry.all()]
+    names = [getattr(entry.spec, one, None) for entry in entries for one in LAZY]
+    lazy = {name for name in names if isinstance(name, str)}
+    assert len(lazy) > 150
+    for name in lazy:
+        load(name)
+
+
+MOST_MODULES = 129
+"""The most modules of formalbench, packages included, that a command with one run may load."""
+
+
+def test_a_run_loads_few_modules(tmp_path):
+    command = (
+        "run --model regulargpt --task parity --protocol quick --seeds 1 --jobs 1 --device cpu "
+        "--set protocol.steps=40 --set protocol.decay.steps=20 --set protocol.validation.every=20"
+    )
+    script = (
+        "import sys\nfrom formalbench.cli.main import run_command_line\n"
+        "assert run_command_line(sys.argv[1:]) == 0\n"
+        "print('LOADED', *sorted(n for n in sys.modules if n.startswith('formalbench')))"
+    )
+    words = [*command.split(), "--results", str(tmp_path)]
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    loaded = done.stdout.splitlines()[-1].split()[1:]
+    assert {"formalbench.training.trainer", "formalbench_leaderboard.session"} <= {*loaded}
+    assert len(loaded) <= MOST_MODULES, loaded
 
 
 ENTRY_POINTS = [

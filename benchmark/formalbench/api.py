@@ -17,8 +17,7 @@ from formalbench.host.options import settings_of
 from formalbench.host.plugin import SESSION
 from formalbench.running.plan import RunOptions, RunRequest, Seeds
 from formalbench.running.session import execute, run_session
-from formalbench.store import Store, default_results
-from formalbench.store.records import PUBLISHED_RESULTS, repository_above
+from formalbench.store import PUBLISHED_RESULTS, Store, default_results, repository_above
 from formalbench.task_handle import STANDARD
 from formalbench.ui.live import execute_live
 from formalbench.ui.terminal import console

@@ -24,7 +24,6 @@ _METRICS = "formalbench.metrics."
 _PROBES = "formalbench.probes:"
 _OPTIMISERS = "formalbench.training.optimisers:"
 _PROCESSES = "formalbench.running.processes:"
-_SCHEDULES = "formalbench.training.schedules:"
 _SAMPLERS = "formalbench.training.curriculum:"
 _CONFIGS = "formalbench.training.configs:"
 
@@ -79,7 +78,7 @@ def formalbench_metrics() -> Iterable[MetricSpec]:
         "accuracy",
         1,
         "share of strings with the right answer",
-        f"{_METRICS}accuracy:Accuracy",
+        f"{_METRICS}answers:Accuracy",
         objectives=(),
         named_by=("classify",),
     )
@@ -87,7 +86,7 @@ def formalbench_metrics() -> Iterable[MetricSpec]:
         "mutual-information",
         1,
         "mutual information of answer and target, in bits; for at most 8 classes",
-        f"{_METRICS}mutual_information:MutualInformation",
+        f"{_METRICS}answers:MutualInformation",
         objectives=(),
         named_by=("classify",),
     )
@@ -95,7 +94,7 @@ def formalbench_metrics() -> Iterable[MetricSpec]:
         "string-accuracy",
         1,
         "share of strings with all answers right",
-        f"{_METRICS}accuracy:StringAccuracy",
+        f"{_METRICS}answers:StringAccuracy",
         objectives=(),
         named_by=("tag", "next-symbols"),
     )
@@ -103,7 +102,7 @@ def formalbench_metrics() -> Iterable[MetricSpec]:
         "answer-accuracy",
         1,
         "share of right answers",
-        f"{_METRICS}accuracy:AnswerAccuracy",
+        f"{_METRICS}answers:AnswerAccuracy",
         objectives=(),
         named_by=("transduce", "decode"),
     )
@@ -119,7 +118,7 @@ def formalbench_metrics() -> Iterable[MetricSpec]:
         "cross-entropy",
         1,
         "-log2 of the probability of the right answer, in bits per answer",
-        f"{_METRICS}cross_entropy:CrossEntropy",
+        f"{_METRICS}answers:CrossEntropy",
         objectives=(),
         named_by=("classify", "tag", "next-symbols", "generate", "transduce", "decode"),
     )
@@ -183,30 +182,30 @@ def formalbench_optimisers() -> Iterable[OptimiserSpec]:
 def formalbench_schedules() -> Iterable[ScheduleSpec]:
     """Announce the schedules of this package."""
     yield ScheduleSpec(
-        "constant", "the rate itself", f"{_SCHEDULES}ConstantSchedule", f"{_CONFIGS}ConstantConfig"
+        "constant", "the rate itself", f"{_OPTIMISERS}ConstantSchedule", f"{_CONFIGS}ConstantConfig"
     )
     yield ScheduleSpec(
         "linear",
         "linear warm-up, then linear decay",
-        f"{_SCHEDULES}LinearSchedule",
+        f"{_OPTIMISERS}LinearSchedule",
         f"{_CONFIGS}LinearConfig",
     )
     yield ScheduleSpec(
         "cosine",
         "linear warm-up, then cosine decay",
-        f"{_SCHEDULES}CosineSchedule",
+        f"{_OPTIMISERS}CosineSchedule",
         f"{_CONFIGS}CosineConfig",
     )
     yield ScheduleSpec(
         "inverse-sqrt",
         "linear warm-up, then decay with the inverse square root of the steps",
-        f"{_SCHEDULES}InverseSqrtSchedule",
+        f"{_OPTIMISERS}InverseSqrtSchedule",
         f"{_CONFIGS}InverseSqrtConfig",
     )
     yield ScheduleSpec(
         "plateau",
         "reduced whenever validation stops improving",
-        f"{_SCHEDULES}PlateauSchedule",
+        f"{_OPTIMISERS}PlateauSchedule",
         f"{_CONFIGS}PlateauConfig",
     )
 
@@ -217,7 +216,7 @@ def formalbench_samplers() -> Iterable[SamplerSpec]:
     yield SamplerSpec(
         "uniform",
         "all training lengths equally often",
-        "formalbench.contracts.sampler:Sampler",
+        "formalbench.contracts.training:Sampler",
     )
     yield SamplerSpec("staged", "short strings first, longer ones later", f"{_SAMPLERS}Staged")
     yield SamplerSpec(

@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from formalbench.contracts.errors import RequestError
-from formalbench.files import delete_abandoned, read_plain, sweep, unfinished_prefix
+from formalbench.files import (
+    delete_abandoned,
+    read_plain,
+    sweep,
+    unfinished_prefix,
+    write_atomically,
+)
 
 ENVIRONMENT = "FORMALBENCH_CACHE"
 
@@ -89,8 +95,6 @@ def write_sealed(path: Path, key: str, contents: bytes) -> None:
 
     Errors such as a read-only home or a full disk are ignored.
     """
-    from formalbench.store import write_atomically  # imported here because it imports numpy
-
     with contextlib.suppress(RequestError):
         write_atomically(path, _seal(key, contents) + contents)
         prune(path.parent)

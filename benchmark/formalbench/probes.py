@@ -14,8 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch, tensors
-from formalbench.contracts.network import Traceable
+from formalbench.contracts.network import Batch, Traceable, tensors
 from formalbench.contracts.task import Task
 
 Trace = Mapping[str, Tensor]

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from formalbench.contracts.example import Batch
-from formalbench.contracts.network import Traceable, Traits, traits_of
+from formalbench.contracts.network import Batch, Traceable, Traits, traits_of
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalbench.contracts.errors import RequestError, unknown
-from formalbench.contracts.example import pad
+from formalbench.contracts.network import pad
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.specs import LONGEST, display, show_value
 from formalbench.evaluation.cells import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from torch.utils.data import IterableDataset
 
     from formalbench.contracts.config import Value
-    from formalbench.contracts.example import Example, Layout
+    from formalbench.contracts.network import Example, Layout
     from formalbench.contracts.protocol import Protocol
     from formalbench.contracts.source import Split
     from formalbench.contracts.task import Task
@@ -399,7 +399,7 @@ class TaskHandle:
     @cached_property
     def chances(self) -> tuple[float, float]:
         """Accuracy of the best constant answer, and of the best that depends only on the length."""
-        from formalbench.running.testing import chance_of
+        from formalbench.running.cohort import chance_of
 
         with self.blaming():
             return chance_of(self.used, self.task, self.test_set().held)

@@ -24,9 +24,8 @@ from formalbench.running.estimate import due, estimate
 from formalbench.running.plan import Run, RunKey, RunOptions, RunPlan, ends, key_of
 from formalbench.running.session import on_devices
 from formalbench.statistics.selection import current_of
-from formalbench.store import Store
+from formalbench.store import PUBLISHED_RESULTS, REPRODUCTIONS, Store
 from formalbench.store.record_file import read_packed
-from formalbench.store.records import PUBLISHED_RESULTS, REPRODUCTIONS
 from formalbench.ui.live import execute_live
 
 from formalbench_leaderboard.plan import CLAIM_DIFFERS, Plan, PlanEntry, runs_of, squeezed

@@ -16,7 +16,7 @@ from formalbench.contracts.specs import ReproductionSpec
 from formalbench.documents.reproduction import Scale
 from formalbench.files import read_yaml
 from formalbench.running.plan import Run, RunRequest, make_plan
-from formalbench.store.records import repository_above
+from formalbench.store import repository_above
 from pydantic import Field, ValidationError, model_validator
 
 if TYPE_CHECKING:

@@ -18,9 +18,12 @@ from formalbench.statistics.selection import Current
 from formalbench.ui.terminal import Screen
 from rich.text import Text
 
-from formalbench_leaderboard.board.sources import read_with_published
-from formalbench_leaderboard.publishing.record_check import cell_of, missing_runs
-from formalbench_leaderboard.publishing.weights import EVERY_RUN
+from formalbench_leaderboard.board.sources import (
+    EVERY_RUN,
+    cell_of,
+    missing_runs,
+    read_with_published,
+)
 from formalbench_leaderboard.renderers.terminal import Extent, print_page
 
 

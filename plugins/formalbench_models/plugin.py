@@ -8,8 +8,7 @@ from formalbench import ModelSpec, hookimpl
 
 from formalbench_models.catalogue.constructions import CONSTRUCTIONS
 from formalbench_models.catalogue.hf import LIBRARIES
-from formalbench_models.catalogue.hybrid import HYBRID
-from formalbench_models.catalogue.linear_recurrences import LINEAR_RECURRENCES
+from formalbench_models.catalogue.linear_recurrences import HYBRID, LINEAR_RECURRENCES
 from formalbench_models.catalogue.options import with_family
 from formalbench_models.catalogue.recurrent_networks import BASELINES, MEMORY_MODELS
 from formalbench_models.catalogue.transformer_variants import (

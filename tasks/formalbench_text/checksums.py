@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 from formalbench import RequestError, read_yaml
-from formalbench.store import write_atomically
+from formalbench.files import write_atomically
 
 from formalbench_text.description import SPLITS, CorpusDescription, TextFile, describe, digest_of
 from formalbench_text.pair_description import SIDES, PairDescription

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from formalbench import PairedCorpus, RequestError, Task
-from formalbench.contracts.example import tensors
+from formalbench.contracts.network import tensors
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import display
 from formalbench.evaluation.beam_search import Search, search, search_of
 from formalbench.evaluation.cells import TestSet, test_set
 from formalbench.evaluation.evaluate import batches
-from formalbench.store import weights_path
-from formalbench.store.records import read_record
+from formalbench.store import read_record, weights_path
 from formalbench.store.weights import load_network
 
 from formalbench_text.metrics import Bleu, Compared, compared

@@ -29,8 +29,7 @@ from formalbench import (
     Stream,
     Symbols,
 )
-from formalbench.contracts.metric import Measures
-from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.objective import CROSS_ENTROPY, Measures
 
 from formalbench_text.metrics import Perplexity
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from formalbench import CrossEntropy, Measure, Metric, PairedCorpus
 from formalbench.contracts.errors import need_package
-from formalbench.contracts.metric import State
+from formalbench.contracts.objective import State
 
 if TYPE_CHECKING:
     from formalbench import Example

@@ -24,7 +24,7 @@ from formalbench import (
     Stream,
     Symbols,
 )
-from formalbench.metrics.cross_entropy import mean_scored
+from formalbench.metrics.answers import mean_scored
 from formalbench.objectives.transduce import Answered, said_in_steps
 
 from formalbench_text.metrics import Bleu, Perplexity

@@ -4,7 +4,7 @@ import json
 from hashlib import sha256
 from pathlib import Path
 
-from formalbench.contracts.record import parse_record
+from formalbench.contracts.verification import parse_any
 from formalbench.store import Store
 
 
@@ -37,7 +37,7 @@ def make(
         "command": "formalbench run",
         "date": "2026-11-05T12:00:00Z",
     }
-    return parse_record(json.dumps({**data, **change}), "made")
+    return parse_any(json.dumps({**data, **change}), "made")
 
 
 def make_finished(number, weights):

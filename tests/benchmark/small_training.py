@@ -4,8 +4,7 @@ import dataclasses
 
 import torch
 from formalbench.contracts.protocol import Protocol
-from formalbench.training.resolved_protocol import make_recipe
-from formalbench.training.trainer import Cohort
+from formalbench.training.trainer import Cohort, make_recipe
 from torch import nn
 
 CPU = torch.device("cpu")

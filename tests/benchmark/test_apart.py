@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from formalbench.checks import remote
-from formalbench.running import dispatch, sandbox
+from formalbench.running import dispatch
 from formalbench.store import Store
 
 pytestmark = pytest.mark.apart
@@ -45,7 +45,6 @@ def test_a_crash_of_the_interpreter_is_a_record_and_other_runs_go_on(run, mine, 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [pytest.param("built", marks=pytest.mark.campaign), "called"])
 def test_what_never_returns_is_ended_after_the_time_limit(run, mine, monkeypatch, place):
-    monkeypatch.setattr(sandbox, "PATIENCE", 5.0)
     monkeypatch.setattr(dispatch, "PATIENCE", 5.0)
     done = run("mine,gru", mine(**{place: HANG}), time_limit=40.0)
     assert done.code == 1, done.err

@@ -1,7 +1,7 @@
 """Bad requests: one line on stderr, the right exit code, and nothing written."""
 
 import pytest
-from formalbench.contracts.reading import MAX_BYTES
+from formalbench.contracts.verification import MAX_BYTES
 from formalbench.store import Store
 
 RUN = ("run", "--model", "bag", "--task", "first", "--protocol", "tiny", "--device", "cpu")

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import pad
+from formalbench.contracts.network import pad
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.source import HasFixedStrings
 from formalbench.contracts.specs import Splits

@@ -12,8 +12,7 @@ TASKS = [e.spec.name for e in HOST.tasks.all() if "{" not in e.spec.name] + [*FA
 MODELS = [
     e.spec.name
     for e in HOST.models.all()
-    if "{" not in e.spec.name
-    and e.spec.name not in ("fla", "hf")  # these need an extra
+    if "{" not in e.spec.name and e.spec.name not in ("fla", "hf")  # these need an extra
 ]
 
 

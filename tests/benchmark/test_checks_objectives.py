@@ -7,9 +7,8 @@ import pytest
 import torch
 from formalbench.checks.promises import keep
 from formalbench.checks.tasks import task_promises
-from formalbench.contracts.example import Example, pad, split
-from formalbench.contracts.metric import Measure, Metric
-from formalbench.contracts.objective import Chance, Objective
+from formalbench.contracts.network import Example, pad, split
+from formalbench.contracts.objective import Chance, Measure, Metric, Objective
 from formalbench.contracts.source import Language
 from formalbench.host import PluginHost
 from torch import nn

@@ -4,7 +4,7 @@ import pytest
 from formalbench.checks import check_plugin
 from formalbench.checks.plugins import check_parts, optimiser_promises, schedule_promises
 from formalbench.checks.promises import keep
-from formalbench.contracts.optimiser import Optimiser, Schedule
+from formalbench.contracts.training import Optimiser, Schedule
 
 PARTS = """
     from formalbench import Metric, MetricSpec, ProbeSpec, hookimpl

@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.example import Example
+from formalbench.contracts.network import Example
 from formalbench.contracts.source import Language, Stream
-from formalbench.metrics.accuracy import Accuracy, predicted_class
-from formalbench.metrics.cross_entropy import CrossEntropy
+from formalbench.metrics.answers import Accuracy, CrossEntropy, predicted_class
 from formalbench.objectives.classify import Classify
 
 SHARES = {1: (0.0, 0.0, 1.0), 2: (0.5, 0.3, 0.2), 3: (0.1, 0.6, 0.3)}

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.example import Example, pad
-from formalbench.contracts.metric import Measure, Metric
-from formalbench.contracts.network import Traits
+from formalbench.contracts.network import Example, Traits, pad
+from formalbench.contracts.objective import Measure, Metric
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import (

@@ -153,7 +153,7 @@ def test_what_a_task_refuses_is_said_before_anything_trains(refused, tiny, write
 METRIC = """
     import torch
     from formalbench import Metric, MetricSpec, hookimpl
-    from formalbench.contracts.metric import Measure
+    from formalbench.contracts.objective import Measure
 
     class Odd(Metric):
         name = "odd"

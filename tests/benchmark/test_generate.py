@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.example import tensors
-from formalbench.contracts.metric import add_up
+from formalbench.contracts.network import tensors
+from formalbench.contracts.objective import add_up
 from formalbench.metrics.close_brackets import CloseBrackets
 
 STRINGS = "close-bracket-string-accuracy"

@@ -5,9 +5,8 @@ import torch
 from formalbench.checks.plugins import trial_task
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.errors import BrokenPluginError, RequestError
-from formalbench.contracts.example import Example
-from formalbench.contracts.metric import Metric
-from formalbench.contracts.network import Traits
+from formalbench.contracts.network import Example, Traits
+from formalbench.contracts.objective import Metric
 from formalbench.contracts.source import HasMembers, Language
 from formalbench.contracts.specs import (
     MetricSpec,

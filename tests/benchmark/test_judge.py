@@ -8,10 +8,8 @@ import math
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.example import pad
-from formalbench.contracts.metric import Metric
-from formalbench.contracts.network import Traits
-from formalbench.contracts.objective import Objective
+from formalbench.contracts.network import Traits, pad
+from formalbench.contracts.objective import Metric, Objective
 from formalbench.host import PluginHost
 from formalbench.verification.judge import Judge, Tally
 from torch import nn

@@ -5,14 +5,17 @@ import math
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.example import Example
-from formalbench.contracts.metric import Measure, StringMetric, add_up, merged
-from formalbench.metrics.accuracy import (
+from formalbench.contracts.network import Example
+from formalbench.contracts.objective import Measure, StringMetric, add_up, merged
+from formalbench.metrics.answers import (
     AnswerAccuracy,
+    CrossEntropy,
     StringAccuracy,
+    class_nats,
     class_right,
+    mean_scored,
+    sum_scored,
 )
-from formalbench.metrics.cross_entropy import CrossEntropy, class_nats, mean_scored, sum_scored
 
 
 def test_measures_add_up():

@@ -5,12 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.example import Example
-from formalbench.contracts.record import parse_record
+from formalbench.contracts.network import Example
+from formalbench.contracts.verification import parse_any
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import evaluate, total
-from formalbench.metrics.accuracy import Accuracy
-from formalbench.metrics.mutual_information import MOST_CLASSES, MutualInformation, information
+from formalbench.metrics.answers import MOST_CLASSES, Accuracy, MutualInformation, information
 from formalbench.running.run_record import cells_of
 from formalbench.statistics.frame import cells_frame
 from formalbench.store import Store
@@ -103,7 +102,7 @@ def test_a_run_has_it_at_every_length_and_its_ids_are_those_without(run, results
     data = record.model_dump(mode="json")
     for place in (data["test"]["cells"], data["selected"]):
         del place["metrics"]["mutual-information"]
-    without = parse_record(
+    without = parse_any(
         record.model_copy(
             update={
                 "test": type(record.test).model_validate(data["test"]),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from formalbench.checks import check_plugin
-from formalbench.contracts.record import parse_record
+from formalbench.contracts.verification import parse_any
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_new_model_runs(cli, tiny):
     (row,) = done.data
     assert row["status"] == "finished"
     assert row["model"]["name"] == "my-network"
-    assert parse_record(json.dumps(row), "row")
+    assert parse_any(json.dumps(row), "row")
 
 
 @pytest.mark.parametrize("existing", ["mine.py", "test_mine.py"])

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from formalbench.contracts.example import Example
+from formalbench.contracts.network import Example
 from formalbench.objectives.next_symbols import NextSymbols
 
 SURE = 3.0

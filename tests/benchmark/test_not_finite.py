@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.example import Example
+from formalbench.contracts.network import Example
 from formalbench.contracts.record import Record
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import NotFiniteError, blank, evaluate

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from formalbench.contracts.network import ParameterGroup, Traits
-from formalbench.contracts.optimiser import Optimiser
+from formalbench.contracts.training import Optimiser
 from formalbench.training.configs import (
     AdamConfig,
     AdamWConfig,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.protocol import Protocol
-from formalbench.contracts.record import parse_record
+from formalbench.contracts.verification import parse_any
 from formalbench.evaluation.cells import split_lengths
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
@@ -77,7 +77,7 @@ def test_a_run_trains_and_tests_there(run, write, tiny, results):
     done = run(*learned, model="transformer", protocol="long", plugins=[path])
     assert done.code == 0, done.err
     (file,) = results.rglob("*.json")
-    record = parse_record(file.read_text(), file.name)
+    record = parse_any(file.read_text(), file.name)
     assert record.test.cells.length == (70, 71, 72)
     assert record.training.stage == 5
     host = PluginHost.load([path, tiny])

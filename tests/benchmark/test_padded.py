@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.example import Example, pad, split, stack, tensors
+from formalbench.contracts.network import Example, pad, split, stack, tensors
 from formalbench.contracts.task import Task, expected_shape
 from formalbench.objectives.transduce import Decode, Transduce
 from transductions import Doubled, OnlyOnes

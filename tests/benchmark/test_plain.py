@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from formalbench.contracts.errors import RequestError
-from formalbench.files import check_replaceable, read_plain
-from formalbench.store import Store, read_record, write_atomically
+from formalbench.files import check_replaceable, read_plain, write_atomically
+from formalbench.store import Store, read_record
 
 
 def test_a_regular_file_is_read_up_to_the_limit(tmp_path):

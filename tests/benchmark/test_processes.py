@@ -9,8 +9,8 @@ import pytest
 from formalbench.contracts.hooks import hookimpl
 from formalbench.host import PluginHost
 from formalbench.running.plan import RunOptions, RunRequest, make_plan
-from formalbench.running.progress import Follower, ProgressFile
 from formalbench.running.session import execute
+from formalbench.running.units import Follower, ProgressFile
 from formalbench.store import Store
 
 PATIENCE = 600.0

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from formalbench import commit
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.record import Record, parse_record
+from formalbench.contracts.record import Record
+from formalbench.contracts.verification import parse_any
 from formalbench.running.cohort import packages_of
 from formalbench.running.plan import key_of
 from formalbench.running.run_record import MAX_SIZE, _with_curve
@@ -182,7 +183,7 @@ def test_a_curve_takes_the_room_that_a_record_has(run):
     assert 1 <= len(some.training.curve.steps) < 80
     for one in (whole, some):
         assert len(one.to_json()) <= MAX_SIZE
-        assert parse_record(one.to_json(), "r.json") == one
+        assert parse_any(one.to_json(), "r.json") == one
     huge = bare.model_copy(update={"command": "x" * 9000})
     assert _with_curve(huge, points) == huge
 
@@ -216,7 +217,7 @@ def test_what_cannot_be_is_refused(run, path, value):
         place = place[key]
     place[path[-1]] = value
     with pytest.raises(RequestError):
-        parse_record(json.dumps(data), "r.json")
+        parse_any(json.dumps(data), "r.json")
 
 
 def test_published_records_are_as_they_were():

@@ -4,8 +4,7 @@ import copy
 
 import pytest
 import torch
-from formalbench.contracts.example import Batch
-from formalbench.contracts.network import ParameterGroup, Traceable, Traits, traits_of
+from formalbench.contracts.network import Batch, ParameterGroup, Traceable, Traits, traits_of
 from formalbench.readout import Readout, read_out
 from torch import nn
 

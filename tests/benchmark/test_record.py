@@ -4,9 +4,9 @@ import json
 
 import pytest
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.metric import Measure
-from formalbench.contracts.reading import MAX_BYTES
-from formalbench.contracts.record import Record, parse_record
+from formalbench.contracts.objective import Measure
+from formalbench.contracts.record import Record
+from formalbench.contracts.verification import MAX_BYTES, parse_any
 from formalbench.evaluation.evaluate import CellScore
 from formalbench.running.run_record import cells_of
 
@@ -72,12 +72,12 @@ def sample(**change):
 
 
 def read(data):
-    return parse_record(json.dumps(data), "r.json")
+    return parse_any(json.dumps(data), "r.json")
 
 
 def problem(text):
     with pytest.raises(RequestError) as caught:
-        parse_record(text, "r.json")
+        parse_any(text, "r.json")
     message = str(caught.value)
     assert "\n" not in message
     assert message.startswith("r.json: ")
@@ -95,7 +95,7 @@ def put(path, value):
 
 def test_round_trip():
     record = read(sample())
-    again = parse_record(record.to_json(), "r.json")
+    again = parse_any(record.to_json(), "r.json")
     assert again == record
     assert again.to_json() == record.to_json()
     assert again.protocol.steps == 1000
@@ -139,7 +139,7 @@ def test_460_cells_fit_into_8_kib(host, metrics):
     data["command"] = "formalbench run --model regulargpt --task parity:classify " * 2
     record = read(data)
     assert len(record.to_json()) <= 8192
-    assert parse_record(record.to_json(), "r.json") == record
+    assert parse_any(record.to_json(), "r.json") == record
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_an_unfinished_run_needs_no_test():
     assert "place" not in record.to_json()
     place = {"file": "mine.py", "line": 3, "frames": ["mine.py:3 in forward: raise"]}
     placed = read(sample(status="error", test=None, place=place))
-    assert parse_record(placed.to_json(), "r.json").place.line == 3
+    assert parse_any(placed.to_json(), "r.json").place.line == 3
     with pytest.raises(RequestError):
         read(sample(message="x" * 501))
 

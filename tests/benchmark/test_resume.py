@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 import small_training
 import torch
-from formalbench.contracts.metric import Measure
+from formalbench.contracts.objective import Measure
 from formalbench.contracts.protocol import Capping, Decay, Protocol
 from formalbench.training import run_state
 from formalbench.training.gradients import OneByOne, Together

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 import torch
 from formalbench.contracts.network import Traits
-from formalbench.contracts.penalty import Penalty, Weighted
-from formalbench.contracts.sampler import Sampler
+from formalbench.contracts.training import Penalty, Sampler, Weighted
 from formalbench.training import trainer
 from formalbench.training.gradients import ManyTogether, OneByOne, Together
-from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
-from formalbench.training.trainer import train_cohort
+from formalbench.training.trainer import make_recipe, train_cohort
 from small_training import Sum, cohort, protocol
 from torch import nn
 

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 import torch
 from formalbench.contracts.errors import BrokenPluginError, RequestError
-from formalbench.contracts.example import Batch
-from formalbench.contracts.network import Traits
+from formalbench.contracts.network import Batch, Traits
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import evaluate
 from formalbench.host import PluginHost

@@ -11,9 +11,8 @@ from formalbench.files import unfinished_prefix
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunOptions, RunPlan, RunRequest, make_plan
-from formalbench.running.progress import ProgressFile
 from formalbench.running.session import execute
-from formalbench.running.units import Unit, clean_cache
+from formalbench.running.units import ProgressFile, Unit, clean_cache
 from formalbench.running.worker import work
 from formalbench.store import Store
 from formalbench.training import run_state
@@ -219,7 +218,7 @@ def test_a_test_that_fails_costs_no_training(unit_of, killed_at, monkeypatch):
 
     unit = unit_of()
     with monkeypatch.context() as patch:
-        patch.setattr("formalbench.running.testing.test_run", fails)
+        patch.setattr("formalbench.running.cohort.test_run", fails)
         killed_at(unit)
     (run,) = unit.runs
     assert Store(unit.store).record_of(run).message == "ValueError: out of order"

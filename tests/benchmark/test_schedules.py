@@ -10,7 +10,7 @@ from formalbench.training.configs import (
     LinearConfig,
     PlateauConfig,
 )
-from formalbench.training.schedules import (
+from formalbench.training.optimisers import (
     ConstantSchedule,
     CosineSchedule,
     InverseSqrtSchedule,

@@ -8,12 +8,13 @@ import formalbench as fb
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.evaluated import parse_stored
+from formalbench.contracts.verification import parse_stored
 from formalbench.evaluation.evaluate import evaluate as scores_of
+from formalbench.files import write_atomically
 from formalbench.host import PluginHost
 from formalbench.scoring.answers import exported, score_file
 from formalbench.scoring.report import Report
-from formalbench.store import Store, write_atomically
+from formalbench.store import Store
 from formalbench.store.archive import WeightLookup, write_archive
 from formalbench.task_handle import TaskHandle
 from torch import nn

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.example import Batch, tensors
-from formalbench.contracts.network import Stepwise
+from formalbench.contracts.network import Batch, Stepwise, tensors
 from formalbench.contracts.task import Task
 from formalbench.evaluation.beam_search import Search, search, search_naive, searched
 from formalbench.evaluation.cells import Cell, TestSet

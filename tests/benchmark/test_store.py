@@ -10,17 +10,10 @@ from pathlib import Path
 
 import pytest
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.reading import MAX_BYTES
-from formalbench.files import UNFINISHED
-from formalbench.store import (
-    Store,
-    default_results,
-    read_record,
-    records,
-    weights_path,
-    without_collection,
-    write_atomically,
-)
+from formalbench.contracts.verification import MAX_BYTES
+from formalbench.files import UNFINISHED, write_atomically
+from formalbench.store import Store, default_results, read_record, weights_path, without_collection
+from formalbench_papers.yao.close_brackets import records
 from made_records import make, make_finished, write_many
 
 

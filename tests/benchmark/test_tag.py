@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from formalbench.contracts.example import Example
+from formalbench.contracts.network import Example
 from formalbench.objectives.tag import Tag
 
 

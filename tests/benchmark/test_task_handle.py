@@ -12,12 +12,11 @@ import formalbench as fb
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.example import Example
+from formalbench.contracts.network import Example
 from formalbench.evaluation.cells import Cell, TestSet, split_lengths, validation_set
 from formalbench.evaluation.cells import test_set as board_set
 from formalbench.task_handle import IGNORED, LabelledStrings
-from formalbench.training.curriculum import draw_length
-from formalbench.training.data import Interval, TrainingData
+from formalbench.training.curriculum import Interval, TrainingData, draw_length
 from torch.utils.data import DataLoader
 
 PUBLISHED = Path(__file__).parents[2] / "leaderboard" / "results"

@@ -4,8 +4,8 @@ import math
 
 import pytest
 import torch
-from formalbench.contracts.metric import Measure
 from formalbench.contracts.network import Traits
+from formalbench.contracts.objective import Measure
 from formalbench.contracts.source import Stream
 from formalbench.contracts.task import Task
 from formalbench.evaluation.evaluate import CellScore
@@ -14,9 +14,8 @@ from formalbench.training import validation as training_validation
 from formalbench.training.curriculum import Regime
 from formalbench.training.gradients import OneByOne, Together
 from formalbench.training.parameters import numbers_of_steps
-from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Checkpoint, LearningPoint, Member, RunState
-from formalbench.training.trainer import train_cohort
+from formalbench.training.trainer import make_recipe, train_cohort
 from small_training import CPU, Sum, cohort, protocol
 from torch import nn
 

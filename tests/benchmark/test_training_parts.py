@@ -3,20 +3,19 @@
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Example, tensors
+from formalbench.contracts.network import Example, tensors
 from formalbench.contracts.protocol import Protocol
 from formalbench.device import check_precision, forward_in, multiplying, own_numerics
 from formalbench.training import step as training_step
 from formalbench.training import trainer
 from formalbench.training.configs import AdamConfig
-from formalbench.training.data import Interval, TrainingData
+from formalbench.training.curriculum import Interval, TrainingData
 from formalbench.training.gradients import Gradients, OneByOne, Together
 from formalbench.training.optimisers import Adam
 from formalbench.training.parameters import Layout, Rows, make_update, numbers_of_steps
-from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
 from formalbench.training.step import WARM_UP, GraphedGroup, Group, Recording, StepInputs
-from formalbench.training.trainer import Cohort
+from formalbench.training.trainer import Cohort, make_recipe
 
 CPU = torch.device("cpu")
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

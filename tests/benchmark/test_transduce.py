@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.example import Batch
-from formalbench.contracts.network import Traits
+from formalbench.contracts.network import Batch, Traits
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import Cell, TestSet, saved_test_set
@@ -203,7 +202,7 @@ def test_cross_entropy_is_given_the_right_answers():
 
 
 def test_padded_strings_are_decoded_as_alone():
-    from formalbench.contracts.example import pad
+    from formalbench.contracts.network import pad
 
     parts = [SHORTER.sample(SHORTER.stream("parts"), length, 6) for length in (3, 7)]
     alone = evaluate(CountsOnes(1), SHORTER, TestSet((Cell(3, 7, tuple(parts)),)), CPU)

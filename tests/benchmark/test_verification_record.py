@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.record import parse_record
 from formalbench.contracts.verification import VerificationRecord, parse_any, written_lengths
 from formalbench.store import Store
 
@@ -146,11 +145,6 @@ def test_a_spoiled_record_is_refused_in_one_line(verify, change, words):
     assert str(error.value).startswith("spoiled: ")
     assert words in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_it_is_not_taken_for_a_run(verify):
-    with pytest.raises(RequestError, match="not a valid record"):
-        parse_record(verify("counting", "--lengths", "10").to_json(), "it")
 
 
 @pytest.mark.parametrize(

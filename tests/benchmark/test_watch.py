@@ -6,9 +6,10 @@ import pytest
 import small_training
 import torch
 from formalbench.contracts.protocol import Protocol
-from formalbench.contracts.record import Curve, History, Record, parse_record
+from formalbench.contracts.record import Curve, History, Record
 from formalbench.contracts.specs import Splits
 from formalbench.contracts.task import Task
+from formalbench.contracts.verification import parse_any
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.evaluation.cells import validation_set, watch_set
 from formalbench.evaluation.evaluate import evaluate
@@ -126,7 +127,7 @@ def test_a_record_has_the_curves(cli, write, results):
     done = cli("run", "--model", "transformer", *RUN, "--plugin", path, *options)
     assert done.code == 0, done.err
     for file in results.rglob("*.json"):
-        record = parse_record(file.read_text(), file.name)
+        record = parse_any(file.read_text(), file.name)
         (curve,) = record.training.history.curves
         (entropy,) = curve.probes.values()
         assert len(entropy) == len(curve.correct) == 2
@@ -192,7 +193,7 @@ def test_a_record_with_as_many_numbers_as_may_be_is_small(cli, write, results):
     path = write("short.yaml", YAML.format(steps=20, probe="attention-on-first"))
     assert cli("run", "--model", "transformer", *RUN, "--plugin", path).code == 0
     (file,) = results.rglob("*.json")
-    data = parse_record(file.read_text(), file.name).model_dump(mode="json")
+    data = parse_any(file.read_text(), file.name).model_dump(mode="json")
     points, series = 100, MAX_NUMBERS // 100 - 2
     names = [f"attention-on-first.block.{i}.head.0" for i in range(series)]
     curve = {

@@ -6,7 +6,7 @@ import signal
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.record import parse_record
+from formalbench.contracts.verification import parse_any
 from formalbench.evaluation.cells import test_set as draw_test_set  # not a test
 from formalbench.evaluation.evaluate import evaluate
 from formalbench.host import PluginHost
@@ -95,14 +95,14 @@ def test_a_run_whose_network_cannot_be_written_down_has_failed(kept, monkeypatch
 def test_a_kill_between_the_two_leaves_no_record(spawn, tiny, odd_models, results, cli):
     killing = """
 import os, signal, sys
-from formalbench.store import records
+from formalbench import store
 from formalbench.cli.main import run_command_line
-write = records.write_atomically
+write = store.write_atomically
 def write_one(path, contents):
     write(path, contents)
     if path.suffix == ".safetensors":
         os.kill(os.getpid(), signal.SIGKILL)
-records.write_atomically = write_one
+store.write_atomically = write_one
 run_command_line(sys.argv[1:])
 """
     command = [
@@ -173,13 +173,13 @@ def test_tied_and_frozen_tensors_and_buffers():
 
 def test_the_record_says_what_the_file_must_be(kept):
     ((record, _),) = kept()
-    assert parse_record(record.to_json(), "r") == record
+    assert parse_any(record.to_json(), "r") == record
     for status in ("error", "diverged"):
         text = record.model_copy(update={"status": status, "test": None}).to_json()
         with pytest.raises(RequestError, match="only a tested learned run can have weights"):
-            parse_record(text, "r")
+            parse_any(text, "r")
     with pytest.raises(RequestError, match="weights"):
-        parse_record(record.to_json().replace(record.weights, "../../etc/passwd"), "r")
+        parse_any(record.to_json().replace(record.weights, "../../etc/passwd"), "r")
 
 
 def change(path, **tensors):

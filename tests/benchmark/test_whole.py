@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from formalbench.objectives.chance import ESTIMATE_FROM, whole_string_chance
+from formalbench.objectives.answers import ESTIMATE_FROM, whole_string_chance
 
 
 def from_table(table):

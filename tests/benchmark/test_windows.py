@@ -7,7 +7,7 @@ import pytest
 import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.protocol import Protocol
-from formalbench.contracts.record import parse_record
+from formalbench.contracts.verification import parse_any
 from formalbench.evaluation import cells
 from formalbench.evaluation.cells import saved_test_set
 from formalbench.training.curriculum import Generated, draw_length
@@ -189,7 +189,7 @@ def run_window(cli, window, results):
 
 def test_a_record_of_a_window(run_window):
     text = run_window("dyck-2-3:generate")
-    record = parse_record(text, "it")
+    record = parse_any(text, "it")
     assert len(text) < 8192
     assert record.to_json() == text
     cell = record.test.cells
@@ -216,4 +216,4 @@ def test_a_window_fits_its_cells(run_window):
     for first in ([200], [84, 84], []):
         data["test"]["cells"]["first"] = first
         with pytest.raises(RequestError, match="first does not fit length"):
-            parse_record(json.dumps(data), "it")
+            parse_any(json.dumps(data), "it")

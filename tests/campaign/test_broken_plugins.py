@@ -2,7 +2,7 @@
 
 import pytest
 from formalbench.checks import remote
-from formalbench.running import dispatch, sandbox
+from formalbench.running import dispatch
 from formalbench.store import Store
 from mutate import damaged
 
@@ -78,15 +78,15 @@ def test_a_run_beside_it(spawn, tiny, mine, tmp_path, results, kind, place):
 SESSION = """
 import sys
 from importlib import import_module
-from formalbench.running import dispatch, sandbox
-dispatch.PATIENCE = sandbox.PATIENCE = 20.0
+from formalbench.running import dispatch
+dispatch.PATIENCE = 20.0
 import_module("formalbench.cli.main").main()
 """
 
 
 def run(spawn, tiny, models, results, *more):
     """Run a session that is patient for seconds only; return its exit code."""
-    assert dispatch.PATIENCE == sandbox.PATIENCE == remote.LIMIT == 120.0
+    assert dispatch.PATIENCE == remote.LIMIT == 120.0
     session = spawn(
         "-c", SESSION, "run", "--model", models, "--task", "first", "--protocol", "tiny",
         "--seeds", 1, "--device", "cpu", "--jobs", 1, "--set", "protocol.time_limit=20",

@@ -6,14 +6,14 @@ import time
 from dataclasses import replace
 
 import pytest
+from formalbench import store as storing
 from formalbench.cache import cache_folder
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest, make_plan
-from formalbench.running.progress import ProgressFile
-from formalbench.running.units import Unit
+from formalbench.running.units import ProgressFile, Unit
 from formalbench.running.worker import work
-from formalbench.store import Store, records
+from formalbench.store import Store
 from formalbench.training import run_state
 
 RATES = "protocol.learning_rates=0.01,0.003"
@@ -65,7 +65,7 @@ def kill_at(monkeypatch):
         context = monkeypatch.context()
         patch = context.__enter__()
         patch.setattr(ProgressFile, "progress", pass_by(ProgressFile.progress))
-        for module in (records, run_state):
+        for module in (storing, run_state):
             for name in ("write_atomically", "write_sealed"):
                 if hasattr(module, name):
                     patch.setattr(module, name, pass_by(getattr(module, name)))

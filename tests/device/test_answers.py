@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 import torch
-from formalbench.contracts.example import tensors
+from formalbench.contracts.network import tensors
 
 SMALL = {"width": 16}
 

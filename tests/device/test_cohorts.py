@@ -5,9 +5,8 @@ from __future__ import annotations
 import torch
 from formalbench.contracts.protocol import Protocol
 from formalbench.training.gradients import OneByOne, Together
-from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
-from formalbench.training.trainer import Cohort, train_cohort
+from formalbench.training.trainer import Cohort, make_recipe, train_cohort
 
 MEMBERS = [Member(0.003, 0), Member(0.001, 0), Member(0.003, 1)]
 PROTOCOL = Protocol(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from formalbench import api
-from formalbench.contracts.example import tensors
+from formalbench.contracts.network import tensors
 from formalbench.training.configs import AdamConfig
 from formalbench.training.gradients import Together
 from formalbench.training.optimisers import Adam

@@ -10,9 +10,10 @@ import yaml
 from built_records import TO_ITS_END
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.identity import ids_of
-from formalbench.contracts.metric import Metric
-from formalbench.contracts.record import CohortMember, parse_record
+from formalbench.contracts.objective import Metric
+from formalbench.contracts.record import CohortMember
 from formalbench.contracts.specs import MetricSpec, ProtocolSpec
+from formalbench.contracts.verification import parse_any
 from formalbench.host import Plugin, PluginHost
 from formalbench.metrics.close_brackets import MACRO, MICRO
 from formalbench.running.plan import RunOptions, RunRequest, make_plan
@@ -43,7 +44,7 @@ def forged(record, paths):
             del place[last]
         else:
             place[last] = value
-    return parse_record(json.dumps(data), "forged")
+    return parse_any(json.dumps(data), "forged")
 
 
 def mutual(*total):

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 from formalbench.contracts.identity import ids_of
-from formalbench.contracts.record import parse_record
+from formalbench.contracts.verification import parse_any
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import counts_of
 from formalbench.statistics.selection import Current, checkable, counted, distinct
-from formalbench_leaderboard.board.sources import suite_view
+from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.renderers import FORMATS, renderer
 
 VIEW = View("test", ("parity", "first"))
@@ -151,7 +151,7 @@ def with_extra_metric(record):
     data["test"]["extra_metrics"] = {"calibration": 1}
     data["code"] = {"metric calibration": "somebodys-metrics"}
     data["test"]["cells"]["metrics"]["calibration"] = {"total": [1, 2, 3, 4], "count": [100] * 4}
-    changed = parse_record(json.dumps(data), "it")
+    changed = parse_any(json.dumps(data), "it")
     return changed.model_copy(update={"test_id": ids_of(changed)[1]})
 
 

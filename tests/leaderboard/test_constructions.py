@@ -13,8 +13,7 @@ from formalbench.statistics.board import Page, exact_models
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import words_of
 from formalbench.statistics.selection import Current
-from formalbench.store import Store
-from formalbench.store.records import PUBLISHED_RESULTS
+from formalbench.store import PUBLISHED_RESULTS, Store
 from formalbench_leaderboard.board.sources import PAGE
 from formalbench_leaderboard.publishing.publish import RefusedError, publish
 from formalbench_leaderboard.renderers import FORMATS, renderer

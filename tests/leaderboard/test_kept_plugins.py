@@ -18,7 +18,7 @@ from formalbench.host.plugin import SESSION, content_hash
 from formalbench.statistics import records as statistics_records
 from formalbench.statistics.build import build_page
 from formalbench.store import Store, weights_path
-from formalbench_leaderboard.board.sources import suite_view
+from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.publishing.plugin_sources import plugin_contents
 
 MODEL = '''

@@ -11,8 +11,7 @@ import pytest
 from built_records import build_document, write_all
 from formalbench.documents.reproduction import TableCell
 from formalbench.statistics.build import View, build_page
-from formalbench.store import Store
-from formalbench.store.records import PUBLISHED_RESULTS
+from formalbench.store import PUBLISHED_RESULTS, Store
 from formalbench_leaderboard.publishing.publish import publish
 from formalbench_leaderboard.renderers import renderer
 from formalbench_leaderboard.renderers.evidence_pages import PREDICTIONS

@@ -14,7 +14,7 @@ from formalbench.statistics.records import protocol_key
 from formalbench.store import Store
 from formalbench_leaderboard.board.paper_comparison import Premises, beside, is_ours
 from formalbench_leaderboard.board.predictions import expected
-from formalbench_leaderboard.board.sources import suite_view
+from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.renderers.evidence_pages import kept_records, papers_page
 from pydantic import ValidationError
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-from formalbench.contracts.metric import Measure, Metric
-from formalbench.contracts.record import Summed, parse_record
+from formalbench.contracts.objective import Measure, Metric
+from formalbench.contracts.record import Summed
 from formalbench.contracts.task import Task
+from formalbench.contracts.verification import parse_any
 from formalbench.evaluation import evaluate
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.statistics.build import View, build_page
@@ -27,7 +28,7 @@ def measured(make_record):
             name.replace("_", "-"): {"total": total, "count": count}
             for name, (total, count) in sums.items()
         }
-        return parse_record(json.dumps(data), "it")
+        return parse_any(json.dumps(data), "it")
 
     return make
 
@@ -140,7 +141,7 @@ def test_the_board_shows_what_the_whole_test_gave(measured):
     def whole(record, total, count):
         data = json.loads(record.to_json())
         data["test"]["pooled"] = {"f1": {"total": total, "count": count}}
-        return parse_record(json.dumps(data), "it")
+        return parse_any(json.dumps(data), "it")
 
     sums = {"f1": ([10, 0, 30, 0], [100, 100, 50, 0])}
     page = page_of(

@@ -14,7 +14,7 @@ import yaml
 from built_records import build_record
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.identity import ids_of
-from formalbench.contracts.record import parse_record
+from formalbench.contracts.verification import parse_any
 from formalbench.host import PluginHost
 from formalbench.statistics.records import run_of
 from formalbench.store import Store, weights_path
@@ -90,7 +90,7 @@ def test_a_record_names_its_old_value_and_not_todays_default(script, host, line)
     assert apart_from_names(new) == apart_from_names(old)
     assert (new is old) == (before == after)
     assert script.rewritten(new, host, done) is new  # once is enough
-    copy = parse_record(old.to_json(), "")
+    copy = parse_any(old.to_json(), "")
     assert script.rewritten(copy, host, done) == new  # a copy elsewhere is rewritten as well
 
 

@@ -20,8 +20,8 @@ from formalbench_leaderboard.board.predictions import (
     expected,
     predicted_table,
 )
-from formalbench_leaderboard.board.sources import Held, in_class, suite_view
-from formalbench_leaderboard.board.theory import Predictions, theory_here
+from formalbench_leaderboard.board.sources import Held
+from formalbench_leaderboard.board.views import Predictions, in_class, suite_view, theory_here
 from formalbench_leaderboard.renderers import renderer
 from formalbench_leaderboard.renderers.evidence_pages import MOST_LISTED, Evidence, predictions_page
 from formalbench_leaderboard.renderers.links import Links

@@ -15,7 +15,7 @@ from formalbench.documents.text import harmless
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.comparison import Standing, compare
 from formalbench.store import Store
-from formalbench_leaderboard.board.sources import suite_view
+from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.page import page as page_page
 from formalbench_leaderboard.page import page_data
 from formalbench_leaderboard.page.descriptions import Definitions, definitions

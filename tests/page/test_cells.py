@@ -8,7 +8,8 @@ import pytest
 from formalbench.documents.text import interval, percent
 from formalbench.host import PluginHost
 from formalbench.statistics.build import build_page
-from formalbench_leaderboard.board.sources import read_all, suite_view
+from formalbench_leaderboard.board.sources import read_all
+from formalbench_leaderboard.board.views import suite_view
 from playwright.sync_api import expect
 
 CELL = ".measured:not([hidden]) .board tbody td.cell"

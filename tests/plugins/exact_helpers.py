@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import torch
-from formalbench.contracts.example import Batch, tensors
+from formalbench.contracts.network import Batch, tensors
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.source import HasNearMisses, Stream
 from formalbench.host import PluginHost

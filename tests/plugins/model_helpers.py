@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.contracts.specs import Splits
 from formalbench_models.catalogue.transformer_variants import RegularGptConfig
 from formalbench_models.catalogue.transformers import TransformerConfig

@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.contracts.specs import Splits
 from formalbench_models.layers import attention
 from formalbench_models.layers.attention import Attention, Span

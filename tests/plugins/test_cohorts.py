@@ -10,10 +10,9 @@ from formalbench.contracts.network import Traits
 from formalbench.contracts.protocol import OptimiserChoice, Protocol
 from formalbench.host import PluginHost
 from formalbench.training import trainer
-from formalbench.training.gradients import ManyTogether, OneByOne, Together, trains_together
-from formalbench.training.resolved_protocol import make_recipe
+from formalbench.training.gradients import ManyTogether, OneByOne, Together, least_together
 from formalbench.training.run_state import Member
-from formalbench.training.trainer import Cohort, train_cohort
+from formalbench.training.trainer import Cohort, make_recipe, train_cohort
 from formalbench_models.plugin import formalbench_models
 
 HOST = PluginHost.load()
@@ -128,17 +127,13 @@ def test_what_parts_from_a_cohort_goes_on_run_by_run(monkeypatch):
 def test_which_networks_go_together_on_which_device():
     task = HOST.task("parity")
     small, medium, large, plain = (
-        [HOST.network(name, task, {"width": width})] * 9
+        HOST.network(name, task, {"width": width})
         for name, width in (("rnn", 16), ("rnn", 64), ("rnn", 256), ("transformer", 16))
     )
-    assert trains_together(small, "cpu")
-    assert not trains_together(small[:1], "cpu")
-    assert trains_together(medium[:3], "cpu")
-    assert not trains_together(medium[:2], "cpu")
-    assert not trains_together(large, "cpu")
-    assert not trains_together(plain, "cpu")
-    plain[0].traits = Traits(cpu_cohort=1)  # from the least number that can be meant
-    assert trains_together(plain[:2], "cpu")
-    assert not trains_together(plain[:1], "cpu")
-    assert trains_together(large, "cuda")
-    assert trains_together(plain, "cuda")
+    assert least_together(small, "cpu") == 2
+    assert least_together(medium, "cpu") == 3
+    assert least_together(large, "cpu") is None
+    assert least_together(plain, "cpu") is None
+    plain.traits = Traits(cpu_cohort=1)  # from the least number that can be meant
+    assert least_together(plain, "cpu") == 2
+    assert least_together(large, "cuda") == least_together(plain, "cuda") == 1

@@ -19,7 +19,7 @@ from exact_helpers import (
 )
 from formalbench.checks.plugins import check_spec
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench_models.catalogue.constructions import CONSTRUCTIONS
 
 FP64, FP32, HALF = (torch.float64,), (torch.float32,), (torch.float16, torch.bfloat16)

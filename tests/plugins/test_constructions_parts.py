@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.contracts.verification import MIXED
 from formalbench.verification.judge import DTYPES
 from formalbench_models.constructions import gates, heads, transforms

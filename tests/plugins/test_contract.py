@@ -6,8 +6,7 @@ import pytest
 import torch
 from formalbench.checks.models import model_promises
 from formalbench.checks.promises import keep
-from formalbench.contracts.example import Batch
-from formalbench.contracts.network import Traceable, traits_of
+from formalbench.contracts.network import Batch, Traceable, traits_of
 from formalbench.host import PluginHost
 from formalbench.host.host import load
 from formalbench.host.options import make_config, option_facts

@@ -9,7 +9,7 @@ import torch
 from exact_helpers import get_host
 from formalbench.checks.plugins import check_spec
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.host.options import make_config, option_facts
 from formalbench_models.families.encoder_decoder import EncoderDecoder
 from formalbench_models.layers.feed_forward import WordDropout

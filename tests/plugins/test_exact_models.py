@@ -10,7 +10,7 @@ import pytest
 import torch
 from exact_helpers import every_string, get_host, hard_strings, judge, least_margin, make
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.contracts.source import Stream
 from formalbench.contracts.theory import Theory
 from formalbench.host import LocalPlugin, PluginHost

@@ -9,7 +9,7 @@ import torch
 from exact_helpers import ask, bits_of, every_string
 from exact_helpers import least_margin as margin
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.contracts.source import HasAutomaton, HasPrefixClasses, Language, Stream
 from formalbench.contracts.task import Task
 from formalbench.host import PluginHost

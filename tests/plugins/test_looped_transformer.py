@@ -6,8 +6,7 @@ import math
 
 import pytest
 import torch
-from formalbench.contracts.example import Batch
-from formalbench.contracts.network import traits_of
+from formalbench.contracts.network import Batch, traits_of
 from formalbench.contracts.theory import Theory
 from formalbench.host.options import make_config
 from formalbench.theory.theorems import about, predict

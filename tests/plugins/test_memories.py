@@ -7,8 +7,7 @@ import itertools
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
-from formalbench.contracts.network import traits_of
+from formalbench.contracts.network import Batch, traits_of
 from formalbench.evaluation.cells import check_lengths
 from formalbench.host import PluginHost
 from formalbench.host.options import make_config

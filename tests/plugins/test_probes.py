@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
-from formalbench.contracts.network import Traits
+from formalbench.contracts.network import Batch, Traits
 from formalbench.host import PluginHost
 from formalbench.probes import attention_entropy, attention_on_first, read_probe
 from formalbench_papers.chi.figure4 import input_gradients

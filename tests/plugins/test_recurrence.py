@@ -6,7 +6,7 @@ import copy
 
 import pytest
 import torch
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench_models.catalogue.recurrent_networks import ElmanConfig, LstmConfig, RecurrentConfig
 from formalbench_models.families import recurrent
 from formalbench_models.layers.bptt import write_tanh

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import torch
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.host import PluginHost
 from formalbench_models.catalogue.transformer_variants import RegularGptConfig
 from formalbench_models.families import regulargpt
@@ -159,7 +159,7 @@ def test_a_string_of_a_million_symbols_in_little_memory():
     """Both forms at length 1,048,576, in a process that may not take 3 GiB; they agree."""
     program = """
 import resource, torch
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.host import PluginHost
 
 torch.set_num_threads(1)

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.contracts.specs import Splits
 from formalbench.host import PluginHost
 from formalbench.running.plan import RunRequest, make_plan

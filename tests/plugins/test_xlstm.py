@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench_models.catalogue.linear_recurrences import SlstmConfig, XlstmConfig
 from formalbench_models.families import xlstm
 from formalbench_models.families.xlstm import MlstmMixer, SlstmMixer, build_xlstm

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench_models.catalogue.constructions import (
     YaoHardConfig,
     YaoHardGenerateConfig,

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from formalbench import Batch
-from formalbench.contracts.example import tensors
+from formalbench.contracts.network import tensors
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import evaluate
 from formalbench.host import PluginHost

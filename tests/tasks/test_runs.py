@@ -6,10 +6,14 @@ from itertools import groupby
 import numpy as np
 import pytest
 from formalbench.contracts.source import Stream
-from formalbench_tasks.automata.long_runs import Chain, move_border
 from formalbench_tasks.automata.paths import Paths
 from formalbench_tasks.automata.regex import RegexDefinition
-from formalbench_tasks.automata.regular_language import EditedLanguage, LongRunsLanguage
+from formalbench_tasks.automata.regular_language import (
+    Chain,
+    EditedLanguage,
+    LongRunsLanguage,
+    move_border,
+)
 from scipy.stats import chisquare
 
 OTHER = RegexDefinition(("a", "b", "c"), "(a|b|c)*b(a|c)*")

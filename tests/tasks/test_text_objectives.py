@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from formalbench import Batch, Corpus, Example, RequestError, Stream
-from formalbench.contracts.example import tensors
+from formalbench.contracts.network import tensors
 from formalbench.evaluation.cells import check_process
 from formalbench.evaluation.cells import test_set as cells_of
 from formalbench.host import PluginHost

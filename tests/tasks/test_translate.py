@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 from formalbench import RequestError
-from formalbench.contracts.example import tensors
+from formalbench.contracts.network import tensors
 from formalbench.contracts.task import Task
-from formalbench.metrics.cross_entropy import class_nats
+from formalbench.metrics.answers import class_nats
 from formalbench_text.checksums import as_yaml, completed
 from formalbench_text.metrics import Bleu, compared
 from formalbench_text.pair_description import PairOptions

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor, nn
 
-from formalbench.contracts.example import Batch, Example, pad, stack, tensors
-from formalbench.contracts.network import Traits, traits_of
+from formalbench.contracts.network import Batch, Example, Traits, pad, stack, tensors, traits_of
 from formalbench.contracts.objective import Promise, demand
 from formalbench.contracts.source import Stream
 from formalbench.contracts.task import Task, expected_shape

@@ -9,7 +9,6 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +16,10 @@ from formalbench.checks.promises import Check, begun, keep
 from formalbench.contracts.errors import MissingPackageError, RequestError, each, unknown
 from formalbench.contracts.names import fill_fields
 from formalbench.contracts.network import traits_of
-from formalbench.contracts.objective import demand
-from formalbench.contracts.optimiser import Optimiser, ParameterInfo, Schedule
-from formalbench.contracts.sampler import Sampler
+from formalbench.contracts.objective import Metric, Objective, demand
 from formalbench.contracts.source import Stream
 from formalbench.contracts.specs import display
+from formalbench.contracts.training import Optimiser, ParameterInfo, Penalty, Sampler, Schedule
 from formalbench.host.options import parse_instance
 from formalbench.host.plain_class import PlainFactory, names_class
 
@@ -119,13 +117,13 @@ def _rates(schedule: Schedule) -> None:
             schedule.evaluated(memory, {"train/loss": 1.0, "train/error": 0.5})
 
 
-BUILT = {
-    "objective": "contracts.objective:Objective",
-    "metric": "contracts.metric:Metric",
-    "optimiser": "contracts.optimiser:Optimiser",
-    "schedule": "contracts.optimiser:Schedule",
-    "sampler": "contracts.sampler:Sampler",
-    "penalty": "contracts.penalty:Penalty",
+BUILT: dict[str, type] = {
+    "objective": Objective,
+    "metric": Metric,
+    "optimiser": Optimiser,
+    "schedule": Schedule,
+    "sampler": Sampler,
+    "penalty": Penalty,
 }
 """What a factory makes, by kind."""
 
@@ -165,9 +163,9 @@ def _make(kind: str, spec: Any) -> list[Any]:
     if kind in CALLED or (kind == "metric" and not spec.objectives):
         return []
     made = factory() if config is None else factory(config)
-    module, _, name = BUILT[kind].partition(":")
-    wanted = getattr(import_module(f"formalbench.{module}"), name)
-    demand(isinstance(made, wanted), f"the factory returned a {type(made).__name__}, no {name}")
+    wanted = BUILT[kind]
+    told = f"the factory returned a {type(made).__name__}, no {wanted.__name__}"
+    demand(isinstance(made, wanted), told)
     if kind in ("objective", "metric"):
         demand(made.name == spec.name, f"its name is {made.name!r}, not {spec.name!r}")
     return [made]

@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from formalbench.contracts.example import Example, pad, tensors
-from formalbench.contracts.metric import Measure, State, add_up
-from formalbench.contracts.objective import CROSS_ENTROPY, Patience, Promise, demand
+from formalbench.contracts.network import Example, pad, tensors
+from formalbench.contracts.objective import (
+    CROSS_ENTROPY,
+    Measure,
+    Patience,
+    Promise,
+    State,
+    add_up,
+    demand,
+)
 from formalbench.contracts.source import Language, Source, Stream, Symbols, Transduction
 from formalbench.contracts.task import Task, expected_shape
 from formalbench.evaluation.cells import split_lengths, spread

@@ -64,7 +64,7 @@ def write_files(kind: NewKind, name: str, folder: Path) -> tuple[Path, Path, str
         RequestError: if the name is invalid or a file exists; then nothing is written.
     """
     from formalbench.contracts.names import check_name
-    from formalbench.store import write_atomically
+    from formalbench.files import write_atomically
 
     try:
         check_name(name)

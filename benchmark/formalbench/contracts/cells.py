@@ -12,8 +12,7 @@ from pydantic import (
     model_validator,
 )
 
-from formalbench.contracts.metric import Measure
-from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.objective import CROSS_ENTROPY, Measure
 from formalbench.contracts.protocol import LATER, Part
 
 MAX_COUNT = 2**53

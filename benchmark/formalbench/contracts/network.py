@@ -1,15 +1,218 @@
-"""The interface of networks, and alphabets with additional symbols."""
+"""What a network is given, examples and batches of them, and what it must be.
+
+Legend: B strings, N symbols, M answers generated so far.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from torch import Tensor
 
-    from formalbench.contracts.example import Batch
+
+class Batch(NamedTuple):
+    """Strings of one length, or padded ones with their lengths.
+
+    A named tuple, so that `torch.func.vmap` and `torch.utils._pytree` see its tensors.
+
+    Attributes:
+        symbols: (B, N) int64, ids 0 … S-1. Positions at or past a string's own
+            length hold 0 and must not change its outputs.
+        lengths: (B,) int64 if the strings were padded on the right, else None. Only networks with
+            the trait ``padding`` get padded strings.
+        decoded: (B, M) int64, the answers generated so far; only for networks with the trait
+            ``encoder_decoder``, under the layout ``decoded``.
+        asked: (B, N) bool, which answers are scored, if few are and the layout is ``each``. A
+            network may ignore it, or return zeros for the other positions
+            (`formalbench.read_asked`): with many tokens, the readout costs as much as the layers
+            below. It is given in training only and never under `vmap`. In a test it would reveal
+            which tokens are scored.
+    """
+
+    symbols: Tensor
+    lengths: Tensor | None = None
+    decoded: Tensor | None = None
+    asked: Tensor | None = None
+
+
+Layout = Literal["last", "each", "prefixes", "decoded"]
+"""Where a network answers: ``last`` once per string, (B, K); ``each`` at every symbol,
+(B, N, K); ``prefixes`` after every prefix, the empty one first, (B, N+1, K); ``decoded`` after
+every prefix of the answer so far, (B, M+1, K), for encoder-decoders, where the last output marks
+the end of the answer."""
+
+
+class Example(NamedTuple):
+    """Strings with targets.
+
+    Objectives create it from NumPy arrays; the engine moves it to a device as tensors. A named
+    tuple, so that `torch.func.vmap` sees its tensors.
+
+    Attributes:
+        inputs: (B, N) symbol ids. Positions at or past a string's own length hold 0.
+        targets: correct answers (B, …), in the objective's format.
+        scored: bool, which answers are scored: (B,) for the layout ``last``, else (B, answers);
+            None for all.
+        lengths: (B,) if the strings were padded on the right, else None.
+        decoded: (B, M), the answers generated so far, for encoder-decoders, else None.
+        known: additional data that metrics need, by the metric's name.
+    """
+
+    inputs: Any
+    targets: Any
+    scored: Any = None
+    lengths: Any = None
+    decoded: Any = None
+    known: Mapping[str, Any] = {}
+
+    @property
+    def batch(self) -> Batch:
+        """The network's input."""
+        return Batch(self.inputs, self.lengths, self.decoded)
+
+    def map(self, change: Callable[[Any], Any]) -> Example:
+        """Apply a function to every array; None stays None."""
+        plain = [part if part is None else change(part) for part in self[:5]]
+        known = {name: change(part) for name, part in self.known.items()}
+        return Example._make((*plain, known))
+
+    def fields(self) -> Iterator[tuple[str, Any]]:
+        """Yield name and array of each field that is not None, except `known`."""
+        for name, part in zip(self._fields[:5], self[:5], strict=True):
+            if part is not None:
+                yield name, part
+
+    def rows(self, rows: slice | npt.NDArray[Any]) -> Example:
+        """Return the example restricted to some strings."""
+        return self.map(lambda part: part[rows])
+
+    @property
+    def length(self) -> int:
+        """Length of the strings; of padded ones, the greatest."""
+        return int(self.inputs.shape[1])
+
+
+def tensors(example: Example, device: Any = None) -> Example:
+    """Convert NumPy arrays to tensors on a device, integers to 64 bits."""
+    import torch
+
+    def moved(array: npt.NDArray[Any]) -> Tensor:
+        tensor = torch.from_numpy(array).to(device)
+        return tensor.long() if array.dtype.kind in "iu" else tensor
+
+    return example.map(moved)
+
+
+def stack(examples: Sequence[Example]) -> Example:
+    """Stack examples along a new first dimension (one run each).
+
+    Strings and targets have equal shapes; only answers of the layout ``decoded`` may have different
+    lengths and are padded with zeros.
+    """
+    import numpy as np
+
+    return _joined(examples, lambda parts: np.stack(_alike(parts)))
+
+
+def pad(examples: Sequence[Example], layout: Layout) -> Example:
+    """Concatenate examples of NumPy arrays, padded with zeros on the right.
+
+    Args:
+        examples: each has strings of one length, or is padded already.
+        layout: position of the answers; decides which of them are padding.
+
+    Returns:
+        An example with `lengths` and, unless the layout is ``last``, with `scored`.
+    """
+    import numpy as np
+
+    whole = [_with_lengths(example, layout) for example in examples]
+    return _joined(whole, lambda parts: np.concatenate(_alike(parts)))
+
+
+def _alike(parts: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+    """Concatenate arrays, padding all axes except the first with zeros to the greatest size."""
+    import numpy as np
+
+    if all(part.shape[1:] == parts[0].shape[1:] for part in parts):
+        return list(parts)
+    most = [max(part.shape[axis] for part in parts) for axis in range(1, parts[0].ndim)]
+    return [
+        np.pad(part, [(0, 0), *((0, m - n) for m, n in zip(most, part.shape[1:], strict=True))])
+        for part in parts
+    ]
+
+
+def split(example: Example, layout: Layout) -> list[Example]:
+    """Split padded strings into one example per length, without padding.
+
+    Strings keep their order. Arrays with a value per answer are cut as well. Accepts tensors, too.
+
+    Args:
+        example: returned as it is if it has no `lengths`.
+        layout: position of the answers.
+    """
+    if example.lengths is None:
+        return [example]
+    of_string = [int(length) for length in example.lengths]
+    parts = []
+    for length in sorted(set(of_string)):
+        rows = [row for row, own in enumerate(of_string) if own == length]
+        parts.append(_without_padding(example.map(itemgetter(rows)), length, layout))
+    return parts
+
+
+def _without_padding(example: Example, length: int, layout: Layout) -> Example:
+    """Cut the padding of strings that all have one length."""
+    inputs = example.inputs[:, :length]
+    if layout not in ("each", "prefixes"):
+        return example._replace(inputs=inputs, lengths=None)
+    beyond = layout == "prefixes"  # an answer more than symbols
+    places, answers = example.length + beyond, length + beyond
+
+    def cut(part: Any) -> Any:
+        return part[:, :answers] if part.ndim > 1 and part.shape[1] == places else part
+
+    scored = None if example.scored is None else example.scored[:, :answers]
+    return Example(
+        inputs,
+        cut(example.targets),
+        None if scored is None or bool(scored.all()) else scored,
+        known={name: cut(part) for name, part in example.known.items()},
+    )
+
+
+def _with_lengths(example: Example, layout: Layout) -> Example:
+    import numpy as np
+
+    count, length = example.inputs.shape
+    lengths = example.lengths
+    if lengths is None:
+        lengths = np.full(count, length, dtype=np.int64)
+    scored = example.scored
+    if scored is None and layout != "last":
+        answers = {
+            "each": length,
+            "prefixes": length + 1,
+            "decoded": 0 if example.decoded is None else example.decoded.shape[1] + 1,
+        }[layout]
+        scored = np.ones((count, answers), dtype=np.bool_)
+    return example._replace(lengths=lengths, scored=scored)
+
+
+def _joined(
+    examples: Sequence[Example],
+    join: Callable[[Sequence[npt.NDArray[Any]]], npt.NDArray[Any]],
+) -> Example:
+    first = examples[0]
+    plain = {name: join([getattr(e, name) for e in examples]) for name, _ in first.fields()}
+    known = {name: join([e.known[name] for e in examples]) for name in first.known}
+    return first._replace(**plain, known=known)
 
 
 class ExtendedAlphabet:

@@ -17,7 +17,6 @@ from formalbench.contracts.cells import MAX_COUNT, Cells
 from formalbench.contracts.cells import Name as MetricName
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.protocol import LATER, Part, Protocol
-from formalbench.contracts.reading import read_json, validated
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Line = Annotated[str, Field(max_length=500)]
@@ -396,16 +395,3 @@ class Record(Part):
         """Return the record as it is stored: compact ASCII, one line."""
         data = self.model_dump(mode="json")
         return json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False) + "\n"
-
-
-def parse_record(text: str | bytes, name: str) -> Record:
-    """Read the record of a run from untrusted JSON.
-
-    Args:
-        text: the file's contents.
-        name: name of the file in error messages.
-
-    Raises:
-        RequestError: one line that says what is wrong.
-    """
-    return validated(Record, read_json(text, name), name)

@@ -11,14 +11,13 @@ import numpy as np
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Example, Layout
-from formalbench.contracts.metric import Metric
-from formalbench.contracts.objective import Chance, Objective, process_of
+from formalbench.contracts.network import Example, Layout
+from formalbench.contracts.objective import Chance, Metric, Objective, process_of
 from formalbench.contracts.source import HasParts, Source, Split, Stream, Symbols
 from formalbench.contracts.specs import Splits
 
 if TYPE_CHECKING:
-    from formalbench.contracts.example import Batch
+    from formalbench.contracts.network import Batch
 
 
 def expected_shape(task: Task, batch: Batch) -> tuple[int, ...]:
@@ -69,7 +68,7 @@ class Task:
 
     @property
     def layout(self) -> Layout:
-        """Where a network answers (see `formalbench.contracts.example.Layout`)."""
+        """Where a network answers (see `formalbench.contracts.network.Layout`)."""
         return self.objective.layout
 
     @cached_property

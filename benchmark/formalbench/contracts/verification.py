@@ -1,27 +1,34 @@
-"""Records of verifications: an exact model, the tested strings and the result."""
+"""Records of verifications and of evaluations, and reading records of any kind from untrusted JSON.
+
+A verification checks an exact model; an evaluation scores the answers of an external system.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic_core import from_json
 
+from formalbench.contracts.errors import RequestError, one_line
 from formalbench.contracts.identity import used_text
-from formalbench.contracts.protocol import Part
-from formalbench.contracts.reading import read_json, validated
+from formalbench.contracts.protocol import Part, Protocol
 from formalbench.contracts.record import (
     Command,
     Count,
     Environment,
+    Identity,
     Line,
     ModelUsed,
     Name,
     Record,
     TaskUsed,
+    TestResult,
 )
 from formalbench.contracts.specs import show_value
 
@@ -238,6 +245,141 @@ class VerificationRecord(Part):
 AnyRecord = Record | VerificationRecord
 
 
+class Validated(Part):
+    """Results on held-out strings of the training lengths.
+
+    Attributes:
+        strings: number of strings.
+        correct: sum of the primary metric.
+        answers: number of answers.
+    """
+
+    strings: Annotated[int, Field(ge=1)]
+    correct: Annotated[int | float, Field(ge=0)]
+    answers: Annotated[int, Field(ge=1)]
+
+    @property
+    def accuracy(self) -> float:
+        """The primary metric's mean."""
+        return self.correct / self.answers
+
+    @model_validator(mode="after")
+    def _no_more_than_all(self) -> Validated:
+        if self.correct > self.answers:
+            raise ValueError("more answers correct than validated")
+        return self
+
+
+class EvaluatedRecord(Part):
+    """The record of answers by an external system on the strings of a test: one JSON file.
+
+    Nothing was trained and the answers cannot be reproduced, so boards never mix these records with
+    those of runs.
+
+    Attributes:
+        schema_version: of this format; first in the file.
+        kind: always ``evaluation``.
+        evaluated_id: hash of the answering system's name and the strings.
+        name: name of the answering system.
+        gave: ``labels`` or ``logits``; labels have no cross-entropy.
+        task, protocol: the task and the protocol of its test.
+        validation: results on validation strings; None if they were not answered.
+        test: test results, as in a run's record.
+        formalbench: version of formalbench that scored the answers.
+        date: UTC, ISO 8601, to the second.
+    """
+
+    schema_version: Literal[2]
+    kind: Literal["evaluated"]
+    evaluated_id: Identity
+    name: Name
+    gave: Literal["labels", "logits"]
+    task: TaskUsed
+    protocol: Protocol
+    validation: Validated | None = None
+    test: TestResult
+    formalbench: Line
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+
+    @property
+    def identity(self) -> str:
+        """The correct `evaluated_id`."""
+        facts = {
+            "name": self.name,
+            "task": json.loads(used_text(self.task)),
+            "protocol": [self.protocol.title, self.protocol.version],
+            "fingerprint": self.test.fingerprint,
+        }
+        text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def to_json(self) -> str:
+        """Return the record as it is stored: compact ASCII, one line."""
+        data = self.model_dump(mode="json")
+        return json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+SCHEMA_VERSION = 2
+MAX_BYTES = 1_000_000
+"""Maximum size of a record's file in bytes."""
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class OlderRecordError(RequestError):
+    """A record of a format that is no longer read."""
+
+
+def read_json(text: str | bytes, name: str) -> dict[str, Any]:
+    """Parse the JSON object of a record of any kind and check its version.
+
+    Raises:
+        RequestError: one line that says what is wrong.
+    """
+    if len(text) > MAX_BYTES:
+        raise RequestError(f"{name}: larger than {MAX_BYTES} bytes, so not a record")
+    try:
+        data: Any = from_json(text, allow_inf_nan=False)
+        json.loads(text, object_pairs_hook=_check_keys)
+    except RequestError as error:
+        raise RequestError(f"{name}: {error}") from None
+    except ValueError as error:
+        line = f"{name}: not valid JSON (truncated? move the file away and repeat the run): {error}"
+        raise RequestError(line) from None
+    if not isinstance(data, dict) or type(data.get("schema_version")) is not int:
+        raise RequestError(f"{name}: not a record: it has no integer schema_version")
+    if data["schema_version"] < SCHEMA_VERSION:
+        raise OlderRecordError(
+            f"{name}: schema_version {data['schema_version']} was written by an older formalbench "
+            f"(this version reads {SCHEMA_VERSION}): move the file away and repeat the run"
+        )
+    if data["schema_version"] > SCHEMA_VERSION:
+        raise RequestError(
+            f"{name}: schema_version {data['schema_version']} was written by a newer formalbench "
+            f"(this version reads {SCHEMA_VERSION}): upgrade formalbench"
+        )
+    return data
+
+
+def _check_keys(pairs: list[tuple[str, Any]]) -> None:
+    """Reject a JSON object with a duplicate key, because parsers differ in which value they use."""
+    if len({key for key, _ in pairs}) != len(pairs):
+        double = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+        raise RequestError(f"key {double!r:.60} is given twice, so not a record")
+
+
+def validated(kind: type[R], data: dict[str, Any], name: str) -> R:
+    """Return the record in a JSON object.
+
+    Raises:
+        RequestError: one line with its first problem.
+    """
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        raise RequestError(f"{name}: not a valid record: {one_line(error)}") from None
+
+
 def parse_any(text: str | bytes, name: str) -> AnyRecord:
     """Read a run's or a verification's record from untrusted JSON.
 
@@ -260,3 +402,19 @@ def parsed(data: dict[str, Any], name: str) -> AnyRecord:
     if data.get("kind") == "verification":
         return validated(VerificationRecord, data, name)
     return validated(Record, data, name)
+
+
+def parse_stored(text: str | bytes, name: str) -> AnyRecord | EvaluatedRecord:
+    """Read a record of any kind, including evaluations, from untrusted JSON.
+
+    Args:
+        text: the file's contents.
+        name: name of the file in error messages.
+
+    Raises:
+        RequestError: one line that says what is wrong.
+    """
+    data = read_json(text, name)
+    if data.get("kind") == "evaluated":
+        return validated(EvaluatedRecord, data, name)
+    return parsed(data, name)

@@ -19,8 +19,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from formalbench.contracts.example import Batch, Example
-from formalbench.contracts.network import Kept, Stepwise
+from formalbench.contracts.network import Batch, Example, Kept, Stepwise
 from formalbench.contracts.protocol import Protocol
 
 Say = Callable[[Sequence[int]], Sequence[float]]

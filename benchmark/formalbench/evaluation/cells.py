@@ -19,7 +19,7 @@ import numpy.typing as npt
 from formalbench import __version__
 from formalbench.cache import code_digest, place_of, read_sealed, write_sealed
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Example
+from formalbench.contracts.network import Example
 from formalbench.contracts.protocol import Protocol, Watch
 from formalbench.contracts.source import HasFixedStrings, HasProcess, Symbols
 from formalbench.contracts.task import Task

@@ -15,14 +15,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from formalbench.contracts.example import Batch, Example, split, tensors
-from formalbench.contracts.metric import Measure, Metric, State, add_up, merged
-from formalbench.contracts.network import Traits, traits_of
+from formalbench.contracts.network import Batch, Example, Traits, split, tensors, traits_of
+from formalbench.contracts.objective import Measure, Metric, State, add_up, merged
 from formalbench.contracts.task import Task, expected_shape
 from formalbench.device import forward_in, multiplying
 from formalbench.evaluation.beam_search import Search, searched
 from formalbench.evaluation.cells import Cell, TestSet
-from formalbench.metrics.accuracy import predicted_class
+from formalbench.metrics.answers import predicted_class
 
 
 def decode(network: nn.Module, batch: Batch, steps: int) -> tuple[Tensor, Tensor]:

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from torch import nn
 
     from formalbench.contracts.config import Config, Value
-    from formalbench.contracts.metric import Metric
     from formalbench.contracts.network import Traits
-    from formalbench.contracts.objective import Objective
+    from formalbench.contracts.objective import Metric, Objective
     from formalbench.contracts.protocol import Protocol
     from formalbench.contracts.published import PublishedTable
     from formalbench.contracts.source import Source
@@ -315,7 +314,7 @@ class PluginHost(LoadedPlugins):
         return objective
 
     def _extra_metrics(self, objective: str) -> tuple[Metric, ...]:
-        from formalbench.contracts.metric import Metric
+        from formalbench.contracts.objective import Metric
 
         wanted = {e.spec.name for e in self.metrics.every() if objective in e.spec.objectives}
         return tuple(self._made(self.metrics, name, Metric) for name in sorted(wanted))

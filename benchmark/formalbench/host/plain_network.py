@@ -17,7 +17,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import Traits
 
 if TYPE_CHECKING:
-    from formalbench.contracts.example import Batch
+    from formalbench.contracts.network import Batch
     from formalbench.contracts.task import Task
 
 TRIED = (2, 8)

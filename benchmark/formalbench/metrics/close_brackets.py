@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from formalbench.contracts.metric import Measure, State, StringMetric
+from formalbench.contracts.objective import Measure, State, StringMetric
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from formalbench.contracts.example import Example
+    from formalbench.contracts.network import Example
     from formalbench.contracts.source import HasBrackets, Source, Symbols
 
 CONFIDENT = 0.8

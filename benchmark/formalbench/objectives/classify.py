@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from formalbench.contracts.example import Example
+from formalbench.contracts.network import Example
 from formalbench.contracts.objective import Chance, Promise, as_plain, demand
 from formalbench.contracts.source import Language, Stream, Symbols
-from formalbench.metrics.accuracy import Accuracy
-from formalbench.metrics.cross_entropy import CrossEntropy
-from formalbench.metrics.mutual_information import MOST_CLASSES, MutualInformation
-from formalbench.objectives.answers import ClassAnswers, first_difference, some_lengths
-from formalbench.objectives.chance import fixed_chance, fixed_test
+from formalbench.metrics.answers import MOST_CLASSES, Accuracy, CrossEntropy, MutualInformation
+from formalbench.objectives.answers import (
+    ClassAnswers,
+    first_difference,
+    fixed_chance,
+    fixed_test,
+    some_lengths,
+)
 
 if TYPE_CHECKING:
-    from formalbench.contracts.metric import Metric
+    from formalbench.contracts.objective import Metric
     from formalbench.contracts.task import Task
 
 ESTIMATE_FROM = 8192

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from formalbench.contracts.example import Example
+from formalbench.contracts.network import Example
 from formalbench.contracts.objective import Chance, Objective, Promise, as_plain, demand
 from formalbench.contracts.source import (
     HasBrackets,
@@ -23,14 +23,14 @@ from formalbench.contracts.source import (
     Stream,
     Symbols,
 )
+from formalbench.metrics.answers import CrossEntropy, class_nats, mean_scored
 from formalbench.metrics.close_brackets import CloseBrackets
-from formalbench.metrics.cross_entropy import CrossEntropy, class_nats, mean_scored
 from formalbench.objectives.answers import END, check_members
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from formalbench.contracts.metric import Metric
+    from formalbench.contracts.objective import Metric
     from formalbench.contracts.task import Task
 
 

@@ -8,18 +8,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from formalbench.contracts.example import Example
+from formalbench.contracts.network import Example
 from formalbench.contracts.objective import SURE, Patience, Promise, demand
 from formalbench.contracts.source import HasMembers, Language, Stream, Symbols
-from formalbench.metrics.accuracy import StringAccuracy, bit_right
-from formalbench.metrics.cross_entropy import CrossEntropy, bit_nats, mean_scored, spread_scored
-from formalbench.objectives.answers import END, check_members, first_difference, least_margin
-from formalbench.objectives.chance import WholeString
+from formalbench.metrics.answers import (
+    CrossEntropy,
+    StringAccuracy,
+    bit_nats,
+    bit_right,
+    mean_scored,
+    spread_scored,
+)
+from formalbench.objectives.answers import (
+    END,
+    WholeString,
+    check_members,
+    first_difference,
+    least_margin,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from formalbench.contracts.metric import Metric
+    from formalbench.contracts.objective import Metric
     from formalbench.contracts.task import Task
 
 NOTHING = "!"

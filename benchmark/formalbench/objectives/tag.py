@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from formalbench.contracts.example import Example
+from formalbench.contracts.network import Example
 from formalbench.contracts.objective import Patience, Promise, as_plain, demand
 from formalbench.contracts.source import HasPrefixClasses, HasQuestions, Language, Stream, Symbols
-from formalbench.metrics.accuracy import StringAccuracy
-from formalbench.metrics.cross_entropy import CrossEntropy
+from formalbench.metrics.answers import CrossEntropy, StringAccuracy
 from formalbench.objectives.answers import (
     ClassAnswers,
+    WholeString,
     first_difference,
     some_lengths,
     strings_of,
 )
-from formalbench.objectives.chance import WholeString
 
 if TYPE_CHECKING:
-    from formalbench.contracts.metric import Metric
+    from formalbench.contracts.objective import Metric
     from formalbench.contracts.task import Task
 
 

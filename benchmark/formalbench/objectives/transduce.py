@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from formalbench.contracts.example import Example
+from formalbench.contracts.network import Example
 from formalbench.contracts.objective import Chance
 from formalbench.contracts.source import Labels, Stream, Symbols, Transduction
-from formalbench.metrics.accuracy import AnswerAccuracy
-from formalbench.metrics.cross_entropy import CrossEntropy
+from formalbench.metrics.answers import AnswerAccuracy, CrossEntropy
 from formalbench.objectives.answers import END, ClassAnswers, strings_of
 
 if TYPE_CHECKING:
-    from formalbench.contracts.metric import Metric
+    from formalbench.contracts.objective import Metric
 
 BLANK = "<blank>"
 

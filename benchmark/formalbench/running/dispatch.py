@@ -1,14 +1,14 @@
-"""Submit units to an executor, retry lost ones, collect their records."""
+"""Check runs before they begin, submit units to an executor, retry lost ones, collect records."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from formalbench.cache import temporary_folder
 from formalbench.commit import own_commit
@@ -20,15 +20,23 @@ from formalbench.contracts.errors import (
 )
 from formalbench.contracts.hooks import DetachedExecutor, Progress, Workplace
 from formalbench.device import usable_cores
-from formalbench.host import PluginHost
+from formalbench.host import LocalPlugin, PluginHost
 from formalbench.host.host import load
 from formalbench.host.options import make_config
+from formalbench.running import processes
 from formalbench.running.plan import Run, RunKey, RunOptions, does_for, key_of
-from formalbench.running.progress import Follower
 from formalbench.running.run_record import RunFailure, plain_line
-from formalbench.running.sandbox import Preflight
-from formalbench.running.units import Unit, divided, name_of, plugins_of
-from formalbench.running.worker import sharing, work
+from formalbench.running.units import (
+    Follower,
+    Unit,
+    divided,
+    home_of,
+    least_of,
+    look_at_task,
+    name_of,
+    plugins_of,
+)
+from formalbench.running.worker import load_host, sharing, work
 from formalbench.store import Store
 
 if TYPE_CHECKING:
@@ -36,8 +44,11 @@ if TYPE_CHECKING:
     from formalbench.host import Plugin
 
 
+T = TypeVar("T")
+
 PATIENCE = 120.0
-"""Seconds that a unit may be silent, in addition to the time limit of its runs."""
+"""Seconds that plugin code may take to make a task or a network; and that a unit may be silent, in
+addition to the time limit of its runs."""
 
 POLL = 0.2
 """Seconds between two checks of the units' progress."""
@@ -47,6 +58,76 @@ FOLLOWED = 0.01
 
 MAX_TRIES = 2
 """Maximum number of attempts for a unit whose worker is lost."""
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A question about a run to a sandbox process; plain data."""
+
+    run: Run
+    plugins: tuple[LocalPlugin, ...]
+    device: str
+
+    @property
+    def home(self) -> object:
+        return home_of(self.run, self.plugins)
+
+
+class Preflight:
+    """Checks runs before they begin; problems that it misses appear in the records of the runs.
+
+    Args:
+        host: the plugins.
+        workplace: the devices and processes of the runs.
+    """
+
+    def __init__(self, host: PluginHost, workplace: Workplace) -> None:
+        self._host, self._workplace = host, workplace
+        self._executor: Executor | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def hand_over(self) -> Executor | None:
+        """Hand over the processes used so far, if any: they have loaded the code of the runs."""
+        executor, self._executor = self._executor, None
+        return executor
+
+    def look_at_task(self, run: Run) -> None:
+        """Refuse a protocol that the task does not support; see `units.look_at_task`."""
+        if run.strangers:
+            self._ask(_look, run)
+        else:
+            look_at_task(self._host, run)
+
+    def least_of(self, run: Run) -> int | None:
+        """Return the smallest number of runs that train together; see `units.least_of`."""
+        if run.strangers:
+            return self._ask(_least, run)
+        return least_of(self._host, run, self._workplace.devices[0])
+
+    def _ask(self, function: Callable[[_Question], T], run: Run) -> T | None:
+        if self._executor is None:
+            self._executor = processes.make_local(self._workplace)
+        question = _Question(run, plugins_of(self._host, run), self._workplace.devices[0])
+        answer = self._executor.submit(function, question)
+        try:
+            return answer.result(PATIENCE)
+        except (TimeoutError, BrokenExecutor):
+            answer.cancel()
+            return None
+
+
+def _look(question: _Question) -> None:
+    look_at_task(load_host(question.plugins), question.run)
+
+
+def _least(question: _Question) -> int | None:
+    return least_of(load_host(question.plugins), question.run, question.device)
 
 
 @dataclass

@@ -20,8 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
-from formalbench.contracts.network import Traits, traits_of
+from formalbench.contracts.network import Batch, Traits, traits_of
 from formalbench.contracts.task import expected_shape
 from formalbench.device import forward_in, multiplying, own_numerics
 from formalbench.running.sandbox import NoAnswerError, Report, Sandbox

@@ -14,9 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from formalbench.contracts.cells import Cells, Sums
 from formalbench.contracts.errors import BrokenPluginError, FormalbenchError
-from formalbench.contracts.metric import Measure, Measures, merged, whole_number
-from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
-from formalbench.contracts.reading import SCHEMA_VERSION
+from formalbench.contracts.objective import (
+    CROSS_ENTROPY,
+    MUTUAL_INFORMATION,
+    Measure,
+    Measures,
+    merged,
+    whole_number,
+)
 from formalbench.contracts.record import (
     MOST_POINTS,
     CohortMember,
@@ -29,6 +34,7 @@ from formalbench.contracts.record import (
     TestResult,
     Training,
 )
+from formalbench.contracts.verification import SCHEMA_VERSION
 from formalbench.device import describe_environment, is_out_of_memory
 
 if TYPE_CHECKING:

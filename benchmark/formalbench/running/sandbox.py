@@ -9,21 +9,15 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from formalbench.contracts.hooks import Workplace
-from formalbench.host import LocalPlugin, PluginHost
 from formalbench.running import processes
 from formalbench.running.processes import MAX_BYTES, Report
-from formalbench.running.units import home_of, least_of, look_at_task, plugins_of
-from formalbench.running.worker import load_host
 
 if TYPE_CHECKING:
-    from formalbench.running.plan import Run
+    pass
 
-__all__ = ["NoAnswerError", "Preflight", "Report", "Sandbox"]
+__all__ = ["NoAnswerError", "Report", "Sandbox"]
 
 Q = TypeVar("Q")
 T = TypeVar("T")
@@ -101,77 +95,3 @@ def _give_up_privileges() -> None:
         system.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS: also for programs that it starts
         header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this process
         system.capset(header, (ctypes.c_uint32 * 6)())
-
-
-PATIENCE = 120.0
-"""Time limit for plugin code that makes a task or a network, in seconds."""
-
-
-@dataclass(frozen=True)
-class _Question:
-    """A question about a run to a sandbox process; plain data."""
-
-    run: Run
-    plugins: tuple[LocalPlugin, ...]
-    device: str
-
-    @property
-    def home(self) -> object:
-        return home_of(self.run, self.plugins)
-
-
-class Preflight:
-    """Checks runs before they begin; problems that it misses appear in the records of the runs.
-
-    Args:
-        host: the plugins.
-        workplace: the devices and processes of the runs.
-    """
-
-    def __init__(self, host: PluginHost, workplace: Workplace) -> None:
-        self._host, self._workplace = host, workplace
-        self._executor: Executor | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(wait=False, cancel_futures=True)
-
-    def hand_over(self) -> Executor | None:
-        """Hand over the processes used so far, if any: they have loaded the code of the runs."""
-        executor, self._executor = self._executor, None
-        return executor
-
-    def look_at_task(self, run: Run) -> None:
-        """Refuse a protocol that the task does not support; see `units.look_at_task`."""
-        if run.strangers:
-            self._ask(_look, run)
-        else:
-            look_at_task(self._host, run)
-
-    def least_of(self, run: Run) -> int | None:
-        """Return the smallest number of runs that train together; see `units.least_of`."""
-        if run.strangers:
-            return self._ask(_least, run)
-        return least_of(self._host, run, self._workplace.devices[0])
-
-    def _ask(self, function: Callable[[_Question], T], run: Run) -> T | None:
-        if self._executor is None:
-            self._executor = processes.make_local(self._workplace)
-        question = _Question(run, plugins_of(self._host, run), self._workplace.devices[0])
-        answer = self._executor.submit(function, question)
-        try:
-            return answer.result(PATIENCE)
-        except (TimeoutError, BrokenExecutor):
-            answer.cancel()
-            return None
-
-
-def _look(question: _Question) -> None:
-    look_at_task(load_host(question.plugins), question.run)
-
-
-def _least(question: _Question) -> int | None:
-    return least_of(load_host(question.plugins), question.run, question.device)

@@ -22,7 +22,7 @@ from formalbench.host.options import (
     parse_instance,
     settings_for,
 )
-from formalbench.running.dispatch import Dispatcher
+from formalbench.running.dispatch import Dispatcher, Preflight
 from formalbench.running.estimate import Estimate, due, estimate
 from formalbench.running.plan import (
     Run,
@@ -34,7 +34,6 @@ from formalbench.running.plan import (
     key_of,
     make_plan,
 )
-from formalbench.running.sandbox import Preflight
 from formalbench.running.units import clean_cache, cohorts_of
 from formalbench.store import Store
 

@@ -18,9 +18,8 @@ from formalbench.contracts.errors import PLUGIN_FAILURES, RequestError
 from formalbench.contracts.hooks import Progress
 from formalbench.device import keep_freed_memory
 from formalbench.host import LocalPlugin, PluginHost
-from formalbench.running.progress import ProgressFile
 from formalbench.running.run_record import RunFailure, plain_line
-from formalbench.running.units import Unit, have_ended
+from formalbench.running.units import ProgressFile, Unit, have_ended
 from formalbench.store import Store
 
 if TYPE_CHECKING:
@@ -169,8 +168,8 @@ class _Work:
             return result.outcome()
 
     def _test(self, result: RunResult) -> None:
+        from formalbench.running.cohort import test_run
         from formalbench.running.run_record import failure_of
-        from formalbench.running.testing import test_run
 
         trained = result.kept[0].training if result.kept else result.trained
         steps, stage = (trained.steps, trained.stage) if trained else (0, 0)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Example
+from formalbench.contracts.network import Example
 from formalbench.contracts.source import Corpus, PairedCorpus, Split
 from formalbench.evaluation.evaluate import evaluate as test_network
 from formalbench.scoring.evaluate import report_of

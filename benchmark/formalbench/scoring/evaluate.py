@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from formalbench.contracts.errors import RequestError, unknown
-from formalbench.contracts.evaluated import EvaluatedRecord, Validated
 from formalbench.contracts.names import split_task
 from formalbench.contracts.objective import CROSS_ENTROPY
-from formalbench.contracts.reading import SCHEMA_VERSION, validated
 from formalbench.contracts.record import TestResult
+from formalbench.contracts.verification import SCHEMA_VERSION, EvaluatedRecord, Validated, validated
 from formalbench.device import choose_device
 from formalbench.evaluation.evaluate import NotFiniteError, pooled, total
 from formalbench.evaluation.evaluate import evaluate as test_network

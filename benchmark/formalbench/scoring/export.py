@@ -14,10 +14,10 @@ import yaml
 
 from formalbench.contracts.errors import RequestError, UnwritableError
 from formalbench.contracts.source import Split
-from formalbench.files import check_replaceable
-from formalbench.metrics.accuracy import STRINGS
+from formalbench.files import check_replaceable, write_atomically
+from formalbench.metrics.answers import STRINGS
 from formalbench.scoring.answers import check_exported, exported
-from formalbench.store import safe_name, write_atomically
+from formalbench.store import safe_name
 from formalbench.task_handle import TaskHandle
 
 TOKENS_PER_ANSWER = 8

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
-from formalbench.contracts.network import Traits
+from formalbench.contracts.network import Batch, Traits
 from formalbench.contracts.task import Task, expected_shape
 from formalbench.host.host import answering
 

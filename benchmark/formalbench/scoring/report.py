@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from formalbench.contracts.evaluated import EvaluatedRecord
+from formalbench.contracts.verification import EvaluatedRecord
 from formalbench.statistics.intervals import wilson_each
 from formalbench.statistics.records import LEARNED, task_title
 from formalbench.store import Store

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from formalbench.contracts.cells import Cells
 from formalbench.contracts.objective import MUTUAL_INFORMATION
 from formalbench.contracts.record import Record
-from formalbench.metrics.accuracy import ANSWERS
+from formalbench.metrics.answers import ANSWERS
 from formalbench.statistics.intervals import (
     Measured,
     Sample,

@@ -15,7 +15,6 @@ from formalbench.contracts.theory import Theory
 from formalbench.contracts.verification import VerificationRecord
 from formalbench.statistics.aggregate import Aggregate, aggregate, facts_of
 from formalbench.statistics.board import Board, Page, Row, exact_models, profile_of
-from formalbench.statistics.frame import Chances
 from formalbench.statistics.intervals import (
     Sample,
     interquartile_draws,
@@ -25,6 +24,7 @@ from formalbench.statistics.intervals import (
 )
 from formalbench.statistics.ranks import significantly_better
 from formalbench.statistics.records import (
+    Chances,
     environments_of,
     grouped_by,
     has_result,

@@ -10,7 +10,7 @@ the second table it has one row without a length.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,7 @@ from formalbench.contracts.objective import MUTUAL_INFORMATION
 from formalbench.contracts.record import Record
 from formalbench.statistics.aggregate import selected_rate
 from formalbench.statistics.records import (
+    Chances,
     has_learned,
     model_key,
     task_contents,
@@ -37,9 +38,6 @@ MOST = 20_000
 """Maximum length for which chance levels are computed, since a record may claim any length."""
 
 _ROUNDING = 1e-6
-
-Chances = Callable[[Record], tuple[float, ...] | None]
-"""Returns the accuracy, in each cell of a test, of the best answer that depends on length only."""
 
 
 def chances_here(host: PluginHost, record: Record) -> tuple[float, ...] | None:

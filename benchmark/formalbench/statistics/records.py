@@ -34,6 +34,9 @@ ProtocolKey = tuple[str, int]
 Contents = tuple[int, str]
 """The contents behind a name: a version, and an identifier of the contents in this version."""
 
+Chances = Callable[[Record], tuple[float, ...] | None]
+"""Returns the accuracy, in each cell of a test, of the best answer that depends on length only."""
+
 
 def contents(version: int, source: Origin) -> Contents:
     """Return the contents of a task or model; a local file can change without a new version."""

@@ -20,7 +20,7 @@ from typing import Self
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.files import replacing
-from formalbench.store.records import read_record, weights_path
+from formalbench.store import read_record, weights_path
 
 INDEX = "index.json"
 

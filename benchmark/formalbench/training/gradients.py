@@ -15,10 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch, Example
-from formalbench.contracts.network import Traceable, traits_of
-from formalbench.contracts.penalty import Penalty, Weighted
+from formalbench.contracts.network import Batch, Example, Traceable, traits_of
 from formalbench.contracts.task import Task
+from formalbench.contracts.training import Penalty, Weighted
 from formalbench.device import forward_in
 from formalbench.training.parameters import Layout, fixed, trained
 
@@ -308,12 +307,6 @@ def choose_program(
     if least is None or len(networks) < least:
         return OneByOne(networks, task)
     return ManyTogether(networks, task, least) if least > 1 else Together(networks, task)
-
-
-def trains_together(networks: Sequence[nn.Module], device: str, batch: int | None = None) -> bool:
-    """Return whether networks run under `vmap` on a kind of device; see `least_together`."""
-    least = least_together(networks[0], device, batch)
-    return least is not None and len(networks) >= least
 
 
 def least_together(network: nn.Module, device: str, batch: int | None = None) -> int | None:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from formalbench.contracts.network import ParameterGroup, traits_of
-from formalbench.contracts.optimiser import Optimiser, ParameterInfo
+from formalbench.contracts.training import Optimiser, ParameterInfo
 
 
 @dataclass(frozen=True)

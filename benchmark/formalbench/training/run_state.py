@@ -23,7 +23,7 @@ from torch.serialization import safe_globals
 
 from formalbench.cache import DAY, cache_folder, prune, read_sealed, write_sealed
 from formalbench.contracts.hooks import Progress
-from formalbench.contracts.metric import Measure
+from formalbench.contracts.objective import Measure
 
 Report = Callable[[Progress], None]
 

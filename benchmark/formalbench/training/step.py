@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from formalbench.contracts.example import Example
+from formalbench.contracts.network import Example
 from formalbench.training.gradients import Gradients, Program
 from formalbench.training.parameters import Rows, Update
 

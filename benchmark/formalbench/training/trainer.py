@@ -1,37 +1,108 @@
 """Train a cohort from evaluation to evaluation, within the available memory.
 
-Between two evaluations, runs with batches of the same lengths (the runs of one seed at one stage of
-the curriculum) train as one program, and the host reads nothing from the device. At an evaluation,
-each run is judged separately and continues or ends, and runs are grouped into programs again. The
-results of a run do not depend on the other runs of the cohort.
+A `Recipe` holds the parts of the protocol that plugins provide. Between two evaluations, runs with
+batches of the same lengths (the runs of one seed at one stage of the curriculum) train as one
+program, and the host reads nothing from the device. At an evaluation, each run is judged separately
+and continues or ends, and runs are grouped into programs again. The results of a run do not depend
+on the other runs of the cohort.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import nn
 
 from formalbench.contracts.hooks import Progress
-from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.protocol import Options, Protocol
 from formalbench.contracts.record import History
 from formalbench.contracts.task import Task
+from formalbench.contracts.training import Optimiser, Penalty, Sampler, Schedule, Weighted
 from formalbench.device import multiplying
 from formalbench.evaluation.cells import split_lengths
 from formalbench.evaluation.evaluate import NotFiniteError
-from formalbench.training.curriculum import Regime, draw_length
-from formalbench.training.data import Interval, TrainingData
+from formalbench.host.host import load
+from formalbench.host.options import make_config
+from formalbench.training.curriculum import Interval, Regime, TrainingData, draw_length
 from formalbench.training.gradients import Program, Together, choose_program
 from formalbench.training.parameters import Rows, make_update, numbers_of_steps
-from formalbench.training.resolved_protocol import Recipe
 from formalbench.training.run_state import Checkpoint, Checkpointer, LearningPoint, Member, RunState
 from formalbench.training.step import GraphedGroup, Group, StepInputs
 from formalbench.training.validation import Validator, make_watcher
+
+if TYPE_CHECKING:
+    from formalbench.host import PluginHost
+    from formalbench.probes import Read
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The resolved parts of a protocol.
+
+    Attributes:
+        optimiser: the optimiser of every run.
+        schedule: the learning-rate schedule.
+        sampler: draws lengths and strings.
+        penalties: weighted terms that are added to the loss.
+        probes: the functions that `watch` reads, by name.
+    """
+
+    optimiser: Optimiser
+    schedule: Schedule
+    sampler: Sampler
+    penalties: Sequence[Weighted] = ()
+    probes: Mapping[str, Read] = field(default_factory=dict)
+
+
+def make_recipe(host: PluginHost, protocol: Protocol) -> Recipe:
+    """Look up the parts that a protocol names.
+
+    Raises:
+        RequestError: for an unknown name, or an invalid option.
+        BrokenPluginError: if a plugin's factory fails.
+    """
+    names = protocol.watch.probes if protocol.watch else ()
+    return Recipe(
+        _make(host, host.optimisers, protocol.optimiser.name, protocol.optimiser, Optimiser),
+        _make(host, host.schedules, protocol.schedule.name, protocol.schedule, Schedule),
+        make_sampler(host, protocol),
+        [
+            Weighted(name, weight, _make(host, host.penalties, name, None, Penalty))
+            for name, weight in (protocol.penalties or {}).items()
+        ],
+        {name: _load_probe(host, name) for name in names},
+    )
+
+
+def make_sampler(host: PluginHost, protocol: Protocol) -> Sampler:
+    """Look up the sampler that a protocol's curriculum names; see `make_recipe`."""
+    chosen = protocol.curriculum
+    sampler: Sampler = _make(host, host.samplers, chosen.kind, chosen, Sampler)
+    return sampler
+
+
+def _make(host: PluginHost, registry: Any, name: str, choice: Options | None, kind: type) -> Any:
+    entry, _ = registry.get(name)
+    what = f"{registry.kind} {name}"
+    with host.blaming(entry.plugin):
+        config = make_config(entry.spec, choice.options, what) if choice else None
+        factory = load(entry.spec.factory)
+        made = factory() if config is None else factory(config)
+        if not isinstance(made, kind):
+            raise TypeError(f"the factory of {what} gave a {type(made).__name__}")
+    return made
+
+
+def _load_probe(host: PluginHost, name: str) -> Read:
+    entry, _ = host.probes.get(name)
+    with host.blaming(entry.plugin):
+        read: Read = load(entry.spec.factory)
+    return read
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Example, tensors
-from formalbench.contracts.metric import Measure, whole_number
-from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.network import Example, tensors
+from formalbench.contracts.objective import CROSS_ENTROPY, Measure, whole_number
 from formalbench.contracts.protocol import Protocol, Watch
 from formalbench.contracts.record import Curve, History
 from formalbench.contracts.task import Task

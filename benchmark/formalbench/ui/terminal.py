@@ -162,7 +162,7 @@ def put(text: str, file: Path | None) -> None:
     if file is None:
         print(text, end="")
     else:
-        from formalbench.store import write_atomically
+        from formalbench.files import write_atomically
 
         write_atomically(file, text)
 

@@ -16,15 +16,13 @@ import torch
 from torch import Tensor, nn
 
 from formalbench.contracts.errors import FormalbenchError
-from formalbench.contracts.example import Example, split, tensors
-from formalbench.contracts.metric import Metric
-from formalbench.contracts.network import traits_of
-from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.network import Example, split, tensors, traits_of
+from formalbench.contracts.objective import CROSS_ENTROPY, Metric
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task, expected_shape
 from formalbench.contracts.verification import Dtype
 from formalbench.evaluation.evaluate import batches
-from formalbench.metrics.cross_entropy import CrossEntropy
+from formalbench.metrics.answers import CrossEntropy
 
 DTYPES: dict[Dtype, torch.dtype] = {
     "fp16": torch.float16,

@@ -15,12 +15,12 @@ from torch import nn
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import Traits, traits_of
-from formalbench.contracts.reading import SCHEMA_VERSION
 from formalbench.contracts.record import ModelUsed, TaskUsed
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.contracts.verification import (
     MAX_ENTRIES,
+    SCHEMA_VERSION,
     ByLength,
     Dtype,
     Failure,

@@ -16,13 +16,8 @@ from formalbench.host.registry import Entry
 from formalbench.statistics.result import Prediction
 from formalbench.theory.lookup import modulus_of_task
 
-from formalbench_leaderboard.board.sources import (
-    CORE_SUITE,
-    DEFAULT_SUITE,
-    read_published,
-    suite_view,
-)
-from formalbench_leaderboard.board.theory import Predictions, theory_here
+from formalbench_leaderboard.board.sources import CORE_SUITE, DEFAULT_SUITE, read_published
+from formalbench_leaderboard.board.views import Predictions, suite_view, theory_here
 from formalbench_leaderboard.charts.board_charts import STATE_LENGTH
 from formalbench_leaderboard.charts.language_map import (
     Known,

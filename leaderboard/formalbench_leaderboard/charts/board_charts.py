@@ -251,7 +251,7 @@ def write_figures(
     Raises:
         RequestError: if one cannot be drawn or written.
     """
-    from formalbench.store import write_atomically
+    from formalbench.files import write_atomically
 
     for board in page.boards:
         for drawing in drawings(board, title, state):

@@ -168,7 +168,7 @@ def _print_cost(again: Collection[Path]) -> None:
 
 
 def _published() -> Path:
-    from formalbench.store.records import PUBLISHED_RESULTS
+    from formalbench.store import PUBLISHED_RESULTS
 
     from formalbench_leaderboard.publishing.publish import find_repository
 

@@ -85,8 +85,8 @@ def compare(
         check_folders,
         read_published,
         read_with_published,
-        suite_view,
     )
+    from formalbench_leaderboard.board.views import suite_view
     from formalbench_leaderboard.commands.show import names_in, tell_invalid
 
     if suite is not None and task is not None:
@@ -148,7 +148,7 @@ def compared(
 
     from formalbench_leaderboard.board.comparison import differing, settings_of
     from formalbench_leaderboard.board.plugin_info import defaults_here
-    from formalbench_leaderboard.board.theory import shortcut_here
+    from formalbench_leaderboard.board.views import shortcut_here
 
     by_id = {record.test_id: record for record in records}
     defaults = cache(partial(defaults_here, host))

@@ -76,8 +76,7 @@ def fill(
     from formalbench.running.plan import RunOptions
     from formalbench.running.session import on_devices, with_config
     from formalbench.running.units import clean_cache
-    from formalbench.store import Store, default_results
-    from formalbench.store.records import repository_above
+    from formalbench.store import Store, default_results, repository_above
 
     from formalbench_leaderboard import fill as filling
     from formalbench_leaderboard.plan import find_plan, read_plan

@@ -112,8 +112,7 @@ def _places(results: Sequence[Path], alone: bool) -> list[Path]:
     Raises:
         RequestError: if no place is left.
     """
-    from formalbench.store import default_results
-    from formalbench.store.records import PUBLISHED_RESULTS, repository_above
+    from formalbench.store import PUBLISHED_RESULTS, default_results, repository_above
 
     from formalbench_leaderboard.publishing.publish import find_repository
 

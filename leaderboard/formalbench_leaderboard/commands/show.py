@@ -125,15 +125,15 @@ def add_commands(app: typer.Typer) -> None:
 def _evidence(ctx: typer.Context, folders: Sequence[Path] | None) -> Evidence:
     from dataclasses import replace
 
-    from formalbench.store.records import repository_above
+    from formalbench.store import repository_above
 
     from formalbench_leaderboard.board.sources import (
         DEFAULT_SUITE,
         check_folders,
         read_all,
         read_with_published,
-        suite_view,
     )
+    from formalbench_leaderboard.board.views import suite_view
     from formalbench_leaderboard.renderers.evidence_pages import evidence_of, kept_records
 
     check_folders(folders or ())
@@ -289,16 +289,15 @@ def show(
     from formalbench.theory.lookup import check_class
     from formalbench.ui.terminal import Screen
 
-    from formalbench_leaderboard.board import sources
-    from formalbench_leaderboard.board.sources import DEFAULT_SUITE, check_folders, suite_view
-    from formalbench_leaderboard.board.theory import Predictions
+    from formalbench_leaderboard.board import views
+    from formalbench_leaderboard.board.sources import DEFAULT_SUITE, check_folders
     from formalbench_leaderboard.renderers.terminal import ONE_SCREEN, Extent, print_page
 
     check_folders(results or ())
     if format in _FOLDERS and output is None:
         raise RequestError(f"--format {format} needs --output DIR, the folder to write to")
     host, shown = host_of(ctx), None if protocol is None else [protocol]
-    view = suite_view(host, suite or DEFAULT_SUITE)
+    view = views.suite_view(host, suite or DEFAULT_SUITE)
     view = replace(view, protocols=shown, ranks_unchecked=False)
     held, view = _held(results, view, among=format == "table", narrowed=not suite)
     if protocol is not None:
@@ -307,19 +306,19 @@ def show(
             raise unknown("protocol among the records", protocol, known)
         held = held._replace(verifications=[])  # verifications have no protocol
     if within is not None:
-        held, view = sources.in_class(held, view, check_class(within))
+        held, view = views.in_class(held, view, check_class(within))
         if not (view.tasks or held.records or held.verifications):
             raise RequestError(f"--class {within}: no task of the suite and no record is in it")
     if task is not None:
-        held, view = sources.on_tasks(held, view, names_in("task", task))
+        held, view = views.on_tasks(held, view, names_in("task", task))
     if format == "json":
-        view = replace(view, predicted=Predictions(host, view.theory).each)
+        view = replace(view, predicted=views.Predictions(host, view.theory).each)
     page = build_page(held.records, view, held.verifications)
     by_class = {}
     if format == "html":
-        by_class = sources.pages_by_class(held, view) | sources.pages_by_keyword(host, held, view)
+        by_class = views.pages_by_class(held, view) | views.pages_by_keyword(host, held, view)
     if model is not None:
-        page = sources.of_models(page, names_in("model", model))
+        page = views.of_models(page, names_in("model", model))
     records: list[AnyRecord] = [*held.records, *held.verifications]
     if format == "table" and output is None:
         extent = Extent(everything, "yours", other_tasks=bool(results))
@@ -349,7 +348,8 @@ def _others(
         words: the arguments of the current command.
         suites: whether to include the other suites with results.
     """
-    from formalbench_leaderboard.board.sources import DEFAULT_SUITE, suite_view
+    from formalbench_leaderboard.board.sources import DEFAULT_SUITE
+    from formalbench_leaderboard.board.views import suite_view
 
     command = ["formalbench", "leaderboard", *words]
     found = []
@@ -389,18 +389,18 @@ def _held(
     """
     from formalbench.store import default_results
 
-    from formalbench_leaderboard.board import sources
-    from formalbench_leaderboard.board.sources import read_all, read_published
+    from formalbench_leaderboard.board import views
+    from formalbench_leaderboard.board.sources import among_published, read_all, read_published
 
     published = read_published()
     if not results:
         own = read_all([default_results()])
-        return own.beside(published), sources.marked(view, own, published)
+        return own.beside(published), views.marked(view, own, published)
     own = read_all(results)
     if not among:
         return own, view
-    held = sources.among_published(own, published)
-    return held, sources.standing(view, own, published) if narrowed else view
+    held = among_published(own, published)
+    return held, views.standing(view, own, published) if narrowed else view
 
 
 def names_in(option: str, text: str) -> list[str]:
@@ -459,7 +459,7 @@ def _write_web_page(
     folders: Sequence[Path],
 ) -> None:
     """Write the files of the web page, and print which one to open."""
-    from formalbench.store import write_atomically
+    from formalbench.files import write_atomically
 
     from formalbench_leaderboard.board.plugin_info import map_here
     from formalbench_leaderboard.page.descriptions import definitions, details

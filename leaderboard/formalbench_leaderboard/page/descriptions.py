@@ -24,13 +24,12 @@ from formalbench.documents.text import harmless
 from formalbench.host.options import OptionFacts, option_facts
 from formalbench.statistics.board import ExactModel, Page
 from formalbench.statistics.records import title_of
-from formalbench.store import Store, default_results
-from formalbench.store.records import REPRODUCTIONS, repository_above
+from formalbench.store import REPRODUCTIONS, Store, default_results, repository_above
 
 from formalbench_leaderboard.board.comparison import settings_of
 from formalbench_leaderboard.board.paper_comparison import Premises, beside
 from formalbench_leaderboard.board.summary import verdict_of_verified
-from formalbench_leaderboard.board.theory import theory_here
+from formalbench_leaderboard.board.views import theory_here
 from formalbench_leaderboard.page.automaton import DrawnAutomaton, drawing
 from formalbench_leaderboard.publishing.places import published_path
 from formalbench_leaderboard.renderers.evidence_pages import premises

@@ -23,12 +23,12 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.specs import display
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.documents.text import harmless
+from formalbench.files import UNFINISHED, sweep
 from formalbench.running.sandbox import Report, Sandbox
 from formalbench.running.worker import load_host
 from formalbench.statistics.records import model_key, title_of
-from formalbench.store import UNFINISHED, Store, sweep, weights_path
+from formalbench.store import PUBLISHED_RESULTS, Store, safe_name, weights_path
 from formalbench.store.archive import WeightLookup
-from formalbench.store.records import PUBLISHED_RESULTS, safe_name
 
 from formalbench_leaderboard.board.sources import parted
 from formalbench_leaderboard.publishing.judge import (

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
-from formalbench.contracts.metric import Measure
-from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
+from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION, Measure
 from formalbench.contracts.record import Record, Selected
 from formalbench.contracts.task import Task
 from formalbench.contracts.verification import AnyRecord, VerificationRecord

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Origin
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
-from formalbench.files import read_plain
+from formalbench.files import read_plain, write_atomically
 from formalbench.host.loader import PROJECT
 from formalbench.host.registry import Entry, S
-from formalbench.store import Store, write_atomically
-from formalbench.store.records import PUBLISHED_RESULTS
+from formalbench.store import PUBLISHED_RESULTS, Store
 
 from formalbench_leaderboard.board.sources import DEFAULT_SUITE
 

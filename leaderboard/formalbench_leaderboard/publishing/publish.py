@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
+from formalbench.files import sweep
 from formalbench.running.units import clean_cache
 from formalbench.statistics.build import build_page
 from formalbench.statistics.records import has_result, identity, model_key, title_of
 from formalbench.statistics.selection import distinct
-from formalbench.store import Store, sweep, weights_path
+from formalbench.store import PUBLISHED_RESULTS, Store, repository_above, weights_path
 from formalbench.store.archive import Archive, WeightLookup
-from formalbench.store.records import PUBLISHED_RESULTS, repository_above
 
-from formalbench_leaderboard.board.sources import DEFAULT_SUITE, parted, suite_view
+from formalbench_leaderboard.board.sources import DEFAULT_SUITE, parted
+from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.publishing.check import broken_promises, untrue
 from formalbench_leaderboard.publishing.places import Contents, published_path, write_all
 from formalbench_leaderboard.publishing.plugin_sources import plugin_contents

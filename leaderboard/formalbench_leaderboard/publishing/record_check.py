@@ -18,9 +18,8 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.record import ModelUsed, Record, TaskUsed
 from formalbench.contracts.verification import STRINGS_VERSION, AnyRecord, VerificationRecord
-from formalbench.documents.text import harmless, plural, rate
+from formalbench.documents.text import harmless, rate
 from formalbench.host.plugin import SESSION
-from formalbench.running.estimate import rates_wanted
 from formalbench.running.plan import (
     Run,
     extra_metrics,
@@ -35,7 +34,6 @@ from formalbench.statistics.records import (
     by_itself,
     contents,
     grouped_by,
-    identity,
     model_key,
     protocol_contents,
     run_of,
@@ -44,6 +42,7 @@ from formalbench.statistics.records import (
 )
 from formalbench.statistics.selection import registered_protocol
 
+from formalbench_leaderboard.board.sources import cell_of, missing_runs
 from formalbench_leaderboard.publishing.test_check import (
     ExpectedTest,
     check_selected,
@@ -153,10 +152,6 @@ def _named(record: Record) -> str:
         f"{model_key(record)[0]} on {title_of(record)}, {record.protocol.title}, "
         f"seed {record.seed}{at}"
     )
-
-
-FEWEST_SEEDS = 3
-"""Minimum number of seeds of a model on a task, unless the protocol has fewer."""
 
 
 class Admission:
@@ -403,36 +398,6 @@ def _verification_facts(record: VerificationRecord) -> dict[str, object]:
 def _used(used: ModelUsed | TaskUsed) -> dict[str, object]:
     """Return the model or task that was used, without its source (see `_check_code`)."""
     return used.model_dump(mode="json", exclude={"parameters", "source"})
-
-
-def missing_runs(records: Sequence[Record], protocol: Protocol) -> list[str]:
-    """Return the missing seeds of a model on a task, one line for each learning rate.
-
-    Args:
-        records: all records of the model on the task.
-        protocol: their protocol.
-    """
-    first = records[0]
-    learned = first.model.kind == "learned"
-    least = min(protocol.seeds, FEWEST_SEEDS) if learned else 1
-    count = max(least, len({record.seed for record in records})) if learned else 1
-    lines = []
-    for wanted in sorted(rates_wanted(protocol, records)) if learned else [None]:
-        seeds = {record.seed for record in records if record.learning_rate == wanted}
-        missing = sorted(set(range(count)) - seeds)
-        if missing:
-            at = "" if wanted is None else f" at learning rate {rate(wanted)}"
-            which = f"seed{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
-            lines.append(
-                f"{model_key(first)[0]} on {title_of(first)}: {which}{at} missing "
-                f"(publish all you ran, at least {plural(least, 'seed')})"
-            )
-    return lines
-
-
-def cell_of(record: Record) -> str:
-    """Return a key that all learning rates and seeds of a model on a task share."""
-    return identity(record.model_copy(update={"learning_rate": None, "seed": 0}))
 
 
 def _unpublished(records: Sequence[Record]) -> list[str]:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import FormalbenchError, RequestError
-from formalbench.contracts.evaluated import EvaluatedRecord
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import display
+from formalbench.contracts.verification import EvaluatedRecord
 from formalbench.documents.markup import written
 from formalbench.documents.text import MISSING, percent
 from formalbench.statistics.frame import runs_frame

@@ -16,11 +16,10 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.metric import Measure
-from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
+from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION, Measure
 from formalbench.contracts.record import Selected, TestResult
 from formalbench.contracts.verification import Judged, VerificationRecord
-from formalbench.metrics.accuracy import Accuracy, StringAccuracy
+from formalbench.metrics.answers import Accuracy, StringAccuracy
 
 from formalbench_leaderboard.publishing.untrusted_records import check_fields
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import FormalbenchError, RequestError
-from formalbench.contracts.evaluated import EvaluatedRecord
 from formalbench.contracts.record import Record
-from formalbench.contracts.verification import AnyRecord
+from formalbench.contracts.verification import AnyRecord, EvaluatedRecord
 from formalbench.documents.text import harmless
 from formalbench.statistics.records import counts_of, grouped_by, has_result, identity
 from formalbench.store import read_stored

@@ -12,21 +12,17 @@ from typing import TYPE_CHECKING
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
+from formalbench.files import sweep
 from formalbench.statistics.records import counts_of, has_result
-from formalbench.store import Store, read_record, sweep, weights_path
+from formalbench.store import PUBLISHED_RESULTS, Store, read_record, repository_above, weights_path
 from formalbench.store.archive import Archive, WeightLookup, write_archive
-from formalbench.store.records import PUBLISHED_RESULTS, repository_above
 from formalbench.store.weights import read_weights
 
-from formalbench_leaderboard.board.sources import read_snapshot
+from formalbench_leaderboard.board.sources import EVERY_RUN, read_snapshot
 from formalbench_leaderboard.publishing.places import Contents, write_all
 
 if TYPE_CHECKING:
     from formalbench_leaderboard.publishing.untrusted_records import Found
-
-
-EVERY_RUN = "standard"
-"""All runs under this protocol keep their weights, because the main ranking is based on them."""
 
 
 def keeps_weights(record: AnyRecord) -> bool:

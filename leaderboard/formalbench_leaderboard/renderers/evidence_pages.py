@@ -16,8 +16,8 @@ from formalbench.documents.text import MISSING, percent
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import grouped_by, protocol_key
 from formalbench.statistics.result import Prediction, Result
+from formalbench.store import REPRODUCTIONS
 from formalbench.store.record_file import read_packed
-from formalbench.store.records import REPRODUCTIONS
 from formalbench.theory.theorems import theorems
 
 from formalbench_leaderboard.board.paper_comparison import (
@@ -45,7 +45,7 @@ from formalbench_leaderboard.board.predictions import (
     taught_table,
 )
 from formalbench_leaderboard.board.tables import tried
-from formalbench_leaderboard.board.theory import Predictions
+from formalbench_leaderboard.board.views import Predictions
 from formalbench_leaderboard.publishing.places import is_built_in
 from formalbench_leaderboard.renderers.formats import made
 from formalbench_leaderboard.renderers.links import FRONT, Links

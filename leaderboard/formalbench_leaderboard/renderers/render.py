@@ -9,14 +9,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.evaluated import EvaluatedRecord
 from formalbench.contracts.record import Record
-from formalbench.contracts.verification import AnyRecord
+from formalbench.contracts.verification import AnyRecord, EvaluatedRecord
 from formalbench.documents.reproduction import Document, read_document
-from formalbench.files import read_plain
-from formalbench.store import Store, sweep
+from formalbench.files import read_plain, sweep
+from formalbench.store import PUBLISHED_RESULTS, REPRODUCTIONS, Store
 from formalbench.store.record_file import written
-from formalbench.store.records import PUBLISHED_RESULTS, REPRODUCTIONS
 
 from formalbench_leaderboard.board import sources
 from formalbench_leaderboard.board.sources import parted

@@ -18,8 +18,7 @@ from formalbench.documents.reproduction import Document
 from formalbench.statistics.board import Page
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import ModelKey, row_names
-from formalbench.store import safe_name
-from formalbench.store.records import REPRODUCTIONS
+from formalbench.store import REPRODUCTIONS, safe_name
 
 from formalbench_leaderboard.board.plugin_info import (
     known_here,
@@ -27,8 +26,8 @@ from formalbench_leaderboard.board.plugin_info import (
     state_here,
     task_here,
 )
-from formalbench_leaderboard.board.sources import CORE_SUITE, DEFAULT_SUITE, parted, suite_view
-from formalbench_leaderboard.board.theory import theory_here
+from formalbench_leaderboard.board.sources import CORE_SUITE, DEFAULT_SUITE, parted
+from formalbench_leaderboard.board.views import suite_view, theory_here
 from formalbench_leaderboard.charts.language_map import complete_part, language_map
 from formalbench_leaderboard.publishing.places import REST, built_in, home_suite, is_built_in
 from formalbench_leaderboard.renderers.evidence_pages import evidence_of

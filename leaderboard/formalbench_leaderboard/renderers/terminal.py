@@ -25,7 +25,6 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from formalbench_leaderboard.board.paper_comparison import published_table
 from formalbench_leaderboard.board.tables import (
     LEGEND,
     by_place,
@@ -326,6 +325,8 @@ def _wrapped(text: str, width: int) -> str:
 
 
 def _print_published(paper: PublishedTable, tasks: Sequence[str], console: Console) -> None:
+    from formalbench_leaderboard.board.paper_comparison import published_table
+
     console.print(Text(f"published: {paper.source} (arXiv:{paper.arxiv})", style="bold"))
     _print_table(published_table(paper).only("model", *tasks), console, narrow=24)
     console.print(

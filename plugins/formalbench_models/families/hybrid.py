@@ -18,7 +18,7 @@ import torch
 from formalbench import Task
 from torch import Tensor
 
-from formalbench_models.catalogue.hybrid import ATTENTION, RECURRENCES, HybridConfig
+from formalbench_models.catalogue.linear_recurrences import ATTENTION, RECURRENCES, HybridConfig
 from formalbench_models.catalogue.options import ShellConfig
 from formalbench_models.layers.attention import Attention, Span
 from formalbench_models.layers.residual import Backbone, Block, Mixer, State

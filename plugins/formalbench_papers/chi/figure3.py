@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from formalbench.contracts.example import Batch
-from formalbench.contracts.network import Traceable
+from formalbench.contracts.network import Batch, Traceable
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.documents.figures import Figure, Panel, Series

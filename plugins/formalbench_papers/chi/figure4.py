@@ -28,8 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch, Example, tensors
-from formalbench.contracts.network import traits_of
+from formalbench.contracts.network import Batch, Example, tensors, traits_of
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.documents.charts import BLUES, GREY, ORANGE

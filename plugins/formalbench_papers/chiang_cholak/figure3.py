@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from formalbench.contracts.config import Value
-from formalbench.contracts.example import Example
+from formalbench.contracts.network import Example
 from formalbench.contracts.task import Task
 from formalbench.documents.charts import BLUES, GREEN, INK, ORANGE, RED
 from formalbench.documents.figures import Figure, Panel, Series

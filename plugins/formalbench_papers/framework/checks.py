@@ -24,9 +24,8 @@ from formalbench.documents.reproduction import NOT_RUN, Document, Plain, all_hol
 from formalbench.documents.text import plural, spreadsheet
 from formalbench.files import read_plain
 from formalbench.statistics.selection import current_of
-from formalbench.store import Store
+from formalbench.store import REPRODUCTIONS, Store
 from formalbench.store.record_file import read_packed
-from formalbench.store.records import REPRODUCTIONS
 
 from formalbench_papers.framework.bench import Bench, carry_out
 from formalbench_papers.framework.claims import Findings

@@ -163,7 +163,7 @@ def find_folder(output: Path | None) -> Path:
         RequestError: if none is named and this is no clone of the repository.
     """
     from formalbench.contracts.errors import RequestError
-    from formalbench.store.records import REPRODUCTIONS, repository_above
+    from formalbench.store import REPRODUCTIONS, repository_above
 
     if output is not None:
         return output

@@ -10,7 +10,7 @@ from statistics import fmean
 import numpy as np
 import torch
 from formalbench.contracts.config import Value
-from formalbench.contracts.example import Example, tensors
+from formalbench.contracts.network import Example, tensors
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.verification.judge import Judge, Tally

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from formalbench.contracts.errors import RequestError
-from formalbench.files import read_plain
-from formalbench.store import write_atomically
+from formalbench.files import read_plain, write_atomically
 
 MAX_BYTES = 64 << 20
 

@@ -30,8 +30,8 @@ from formalbench.documents.reproduction import (
 from formalbench.documents.table import Column, Sheet
 from formalbench.documents.templates import Templates
 from formalbench.documents.text import plural, spreadsheet
+from formalbench.files import write_atomically
 from formalbench.statistics.records import environments_of
-from formalbench.store import write_atomically
 from formalbench.store.record_file import written
 
 from formalbench_papers.framework.claims import Findings, Row

@@ -8,7 +8,7 @@ from itertools import product
 from formalbench.contracts.config import Value
 from formalbench.contracts.task import Task
 from formalbench.documents.text import percent
-from formalbench.metrics.accuracy import ANSWERS
+from formalbench.metrics.answers import ANSWERS
 
 from formalbench_papers.framework.bench import Bench, draw_strings, retest
 from formalbench_papers.framework.claims import (

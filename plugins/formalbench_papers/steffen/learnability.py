@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 import numpy as np
 from formalbench.contracts.config import Value
-from formalbench.contracts.example import Example
+from formalbench.contracts.network import Example
 from formalbench.contracts.task import Task
 from formalbench.documents.charts import BLUES, RED
 from formalbench.documents.figures import Figure

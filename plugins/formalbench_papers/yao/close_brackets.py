@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import TypeVar
 
 from formalbench.contracts.config import Value
-from formalbench.contracts.metric import Measure
+from formalbench.contracts.objective import Measure
 from formalbench.contracts.record import Record
 from formalbench.documents.figures import Series
 from formalbench.documents.text import percent

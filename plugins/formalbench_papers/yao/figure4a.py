@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from formalbench.contracts.metric import Measure
+from formalbench.contracts.objective import Measure
 from formalbench.contracts.record import Record
 from formalbench.contracts.source import HasBrackets
 from formalbench.documents.charts import BLUES, GREEN, GREY, ORANGE

@@ -9,7 +9,7 @@ import pytest
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.evaluation.cells import fresh_set
 from formalbench.evaluation.cells import test_set as draw_test_set
-from formalbench.metrics.accuracy import ANSWERS
+from formalbench.metrics.answers import ANSWERS
 from formalbench.metrics.close_brackets import MICRO
 from formalbench.store import weights_path
 from formalbench_leaderboard.publishing import untrusted_plugins

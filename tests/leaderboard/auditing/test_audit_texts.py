@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from formalbench.contracts.metric import Measure
+from formalbench.contracts.objective import Measure
 from formalbench.evaluation.beam_search import Search
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings

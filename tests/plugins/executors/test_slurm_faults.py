@@ -10,13 +10,14 @@ from types import SimpleNamespace
 
 import pytest
 from formalbench import RequestError, Workplace
+from formalbench import store as storing
 from formalbench.contracts.errors import UnwritableError
 from formalbench.host import PluginHost
 from formalbench.running.dispatch import Dispatcher
 from formalbench.running.plan import RunOptions, RunRequest, make_plan
-from formalbench.running.progress import ProgressFile
 from formalbench.running.session import execute
-from formalbench.store import Store, records
+from formalbench.running.units import ProgressFile
+from formalbench.store import Store
 from formalbench_executors import slurm, slurm_queue
 from formalbench_executors.slurm_queue import carry_out
 
@@ -85,7 +86,7 @@ now = threading.local()
 
 @pytest.fixture(autouse=True)
 def _faults(own_place, all_here, monkeypatch):
-    progress, write = ProgressFile.progress, records.write_atomically
+    progress, write = ProgressFile.progress, storing.write_atomically
 
     def killed_in_training(file, run, told):
         progress(file, run, told)
@@ -98,7 +99,7 @@ def _faults(own_place, all_here, monkeypatch):
         write(path, contents)
 
     monkeypatch.setattr(ProgressFile, "progress", killed_in_training)
-    for owner in ("formalbench.store", "formalbench.store.records"):  # caches, and records
+    for owner in ("formalbench.cache", "formalbench.store"):
         monkeypatch.setattr(f"{owner}.write_atomically", no_room)
     monkeypatch.setattr(slurm, "TICK", 0.01)
     monkeypatch.setattr(slurm, "QUIET", 0.05)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 from formalbench import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.host import PluginHost
-from formalbench_models.catalogue.hybrid import RECURRENCES
+from formalbench_models.catalogue.linear_recurrences import RECURRENCES
 from formalbench_models.layers import AttentionMixer
 
 

@@ -9,8 +9,7 @@ import torch
 from formalbench import RequestError
 from formalbench.checks.models import model_promises
 from formalbench.checks.promises import keep
-from formalbench.contracts.example import Batch
-from formalbench.contracts.network import traits_of
+from formalbench.contracts.network import Batch, traits_of
 from formalbench.host import PluginHost
 
 LAYERS = ["gated_deltanet", "delta_net", "gla", "retnet", "linear_attn"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.example import Batch
+from formalbench.contracts.network import Batch
 from formalbench.contracts.published import PublishedResult
 from formalbench.host import PluginHost
 from formalbench_papers.chi import figure3, figure4

@@ -9,7 +9,7 @@ from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.record import Curve, History
 from formalbench.documents.figures import picture
 from formalbench.host import PluginHost
-from formalbench.training.resolved_protocol import make_recipe
+from formalbench.training.trainer import make_recipe
 from formalbench_papers.chiang_cholak import figure4, table1
 from formalbench_papers.chiang_cholak.figure4 import LENGTHS, SCALED, STANDARD, claims
 from formalbench_papers.chiang_cholak.table1 import ALL, LONG, PAPER

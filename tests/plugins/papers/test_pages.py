@@ -15,7 +15,7 @@ from formalbench.checks import check_plugin
 from formalbench.cli.main import run_command_line
 from formalbench.documents.reproduction import read_document
 from formalbench.host import PluginHost
-from formalbench.store.records import REPRODUCTIONS
+from formalbench.store import REPRODUCTIONS
 from formalbench_papers import index
 from formalbench_papers.framework.checks import Kept, found_again, reproductions_problems
 from formalbench_papers.framework.report import RESULTS, overview

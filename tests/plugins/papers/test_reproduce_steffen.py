@@ -13,7 +13,7 @@ from formalbench.evaluation.cells import validation_set
 from formalbench.host import PluginHost
 from formalbench.running.plan import make_plan
 from formalbench.statistics.intervals import Measured
-from formalbench.training.data import Interval, TrainingData
+from formalbench.training.curriculum import Interval, TrainingData
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.scores import score_of
 from formalbench_papers.steffen import learnability

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 from announced import carry_out
-from formalbench.contracts.example import Batch
-from formalbench.contracts.metric import Measure
-from formalbench.contracts.record import parse_record
+from formalbench.contracts.network import Batch
+from formalbench.contracts.objective import Measure
+from formalbench.contracts.verification import parse_any
 from formalbench.documents.figures import picture
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.host import PluginHost
@@ -113,7 +113,7 @@ def record_of(make_record, wanted, seed, validation, test, macro=None):
         MICRO: {"total": [round(test * ASKED)], "count": [ASKED]},
         MACRO: {"total": [9 * (test / 2 if macro is None else macro)], "count": [9]},
     }
-    return parse_record(json.dumps(data), "it")
+    return parse_any(json.dumps(data), "it")
 
 
 @dataclass
