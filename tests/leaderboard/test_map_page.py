@@ -71,9 +71,7 @@ def test_the_front_page_shows_the_right_one_of_its_files(invoke, repository, mak
     assert invoke("render").exit_code == 0
     front = (repository / "leaderboard" / "README.md").read_text(encoding="utf-8")
     files = re.findall(r'(?:srcset|src)="(figures/map[^"]*)"', front)
-    assert files == [
-        f"figures/{name}.svg" for name in ("map-narrow-dark", "map-narrow", "map-dark", "map")
-    ]
+    assert files == [f"figures/{name}.svg" for name in ("map-narrow", "map")]
     for file in files:
         path = repository / "leaderboard" / file
         ElementTree.fromstring(path.read_text(encoding="utf-8"))
