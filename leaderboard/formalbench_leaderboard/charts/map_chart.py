@@ -38,7 +38,7 @@ WIDE, NARROW = 960, 460
 """Widths for a web page, or both columns of a paper, and for a phone. A map with too many columns
 is wider."""
 
-MARGIN, ROW, HEIGHT, GAP, GROUP_GAP = 12, 20, 16, 4, 12
+MARGIN, ROW, HEIGHT, GAP, GROUP_GAP, FAMILY_GAP = 12, 20, 16, 4, 12, 7
 """In pixels, as all measures. A cell is `HEIGHT` tall in a row of `ROW`."""
 
 NARROWEST, WIDEST = 34, 116
@@ -178,7 +178,7 @@ class Sheet:
         self._head(groups)
         for family in shown.families:
             self._family(family)
-        self.y += MARGIN
+        self.y += MARGIN - FAMILY_GAP
 
     def _write(self, x: float, text: str, kind: str, href: str = "", up: int = 0) -> None:
         """Write a text on the current row, or above it."""
@@ -256,7 +256,7 @@ class Sheet:
             self._row(label, "head quiet", every)
         for row in family.rows:
             self._row(_label(row.model, family.name), "model", row.cells, row.model)
-        self.y += 7
+        self.y += FAMILY_GAP
 
     def _row(self, label: str, kind: str, row: Iterable[Shown], model: str = "") -> None:
         href = self._address("model", model) if model else ""
