@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import pytest
@@ -15,15 +14,10 @@ from formalbench_leaderboard.board.missing_runs import lacking, lacking_table
 from formalbench_leaderboard.board.summary import MOST_NAMED, verdict_of, verdict_of_verified
 from formalbench_leaderboard.board.tables import ranking
 from formalbench_leaderboard.charts.language_map import (
-    FamilyRows,
-    LanguageMap,
     MapCell,
-    MapColumn,
-    MapRow,
     brief,
     told,
 )
-from formalbench_leaderboard.charts.map_chart import render as draw_map
 
 VIEW = View("test", ("parity",), shortcut=lambda task: 0.875)
 
@@ -103,31 +97,10 @@ def test_a_shortcut_is_known_at_the_lengths_of_the_task_alone(unlearned):
         assert weak_of(runs, 0.951) == {"lstm": weak, "rnn": False}
 
 
-def test_the_map_draws_what_is_weak_evidence_otherwise():
+def test_the_map_says_what_is_weak_evidence():
     weak = MapCell("d2", "learned", "", (Step(41, 500, 1.0),), 3, 3, solved_to=500, weak=True)
     assert brief(weak) == "✓ 500~"
     assert "learned by 3 of 3 seeds (weak evidence), right on 99 %" in told(weak)
-    shapes = {}
-    for one in (weak, replace(weak, weak=False)):
-        family = FamilyRows("rnn", (None,), (None,), (MapRow("rnn", (one,)),))
-        shown = LanguageMap("quick", (MapColumn("d2", "C-RASP", 40, 41, 500, 500),), (family,))
-        shapes[one.weak] = draw_map(shown)
-    assert "weak evidence: a predictor" in shapes[True]
-    assert 'class="tick"' not in shapes[True]
-    assert 'class="tick"' in shapes[False]
-    assert "weak evidence" not in shapes[False]
-
-
-def test_no_bar_of_the_map_covers_a_sign():
-    """A row's shapes of one kind are one path: that of the signs is drawn after all bars."""
-    cells = [
-        MapCell(task, "learned", "", (Step(41, 500, share),), 3, 3, weak=True)
-        for task, share in (("d2", 1.0), ("d3", 0.7))
-    ]
-    columns = tuple(MapColumn(one.task, "C-RASP", 40, 41, 500, 500) for one in cells)
-    family = FamilyRows("rnn", (None,) * 2, (None,) * 2, (MapRow("rnn", tuple(cells)),))
-    drawn = draw_map(LanguageMap("quick", columns, (family,)))
-    assert re.findall(r'<path class="(s\d|part)"', drawn)[:3] == ["s4", "s2", "part"]
 
 
 TASKS = ("parity", "first", "d2")

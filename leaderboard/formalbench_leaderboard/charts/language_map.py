@@ -1,18 +1,14 @@
-"""The map of languages and models: its data, cells and sentences.
+"""The map of languages and models: its cells and its sentences.
 
 Columns are languages, grouped by their class. Rows are models, grouped by family. A cell shows the
-result of one model on one language under one protocol. The head of a family shows what theory says
-about it, and its hand-written constructions. Every output format of the map is a function of
-`LanguageMap`.
-
-Every sentence states its numbers, and what they do not show.
+result of one model on one language under one protocol. A family shows what theory says about it,
+and its hand-written constructions. Every output format of the map is a function of `LanguageMap`.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -22,12 +18,15 @@ from formalbench.documents.text import grouped, percent, plural
 from formalbench.statistics.board import Board, ExactModel, Page, Row
 from formalbench.statistics.length_profile import Strip, strip_of
 from formalbench.statistics.records import LEARNED
-from formalbench.statistics.result import Prediction, TaskFacts
+from formalbench.statistics.result import Prediction
 
 State = Literal["learned", "unlearned", "failed", "not run"]
 
+Said = str
+"""The prediction of theory for a family on a language: ``can``, ``cannot``, or ``some`` if it
+differs within the family or is unknown; followed by `BY_EXPERIMENTS` unless it is proved."""
 
-Verdict = Literal["can", "cannot", "some"]
+BY_EXPERIMENTS = " (experiments)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +36,7 @@ class Known:
     Attributes:
         family: the family of a model, by its name with options.
         theory: the theoretical properties of a task, by its full name.
-        modulus: the number modulo which a task's language counts
-            (`formalbench.theory.transition_monoid`).
+        modulus: the number modulo which a task's language counts.
         trained_to: the longest training length of a task.
         predicted: the prediction of theorems for a model on a task.
     """
@@ -52,15 +50,11 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class MapColumn:
-    """A language.
+    """A language: the title of its task, its class, and its lengths, each None if unknown.
 
     Attributes:
-        task: the task's title.
-        group: the class under which it is shown.
-        trained_to: the longest training length; None if unknown.
-        first, last: the shortest and longest test length; None if nothing was tested.
-        last_telling: the longest test length at which chance is not always right; None if there is
-            none.
+        trained_to: the longest training length.
+        first, last: the shortest and the longest test length.
     """
 
     task: str
@@ -68,7 +62,6 @@ class MapColumn:
     trained_to: int | None
     first: int | None
     last: int | None
-    last_telling: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +69,6 @@ class MapCell:
     """A model's result on a language.
 
     Attributes:
-        task: the task's title.
         state: ``learned`` if a finished run learned the training lengths, ``unlearned`` if no run
             did, ``failed`` if no run finished, or none of those that learned.
         strip: if it was learned, the accuracy at each length.
@@ -109,14 +101,17 @@ class MapCell:
     weak: bool = False
     unfinished: int = 0
 
+    @property
+    def right_throughout(self) -> bool:
+        """Whether the mean accuracy of the runs is at least 99 % at every tested length."""
+        return bool(self.strip) and self.solved_to == self.strip[-1].last
+
 
 @dataclass(frozen=True, slots=True)
 class MapRow:
-    """A model's row.
+    """A model, by its name with the options set, with a cell for every column.
 
     Attributes:
-        model: its name with the options set.
-        cells: a cell for every column.
         missing: the command that runs it on the languages without a result; empty if none.
     """
 
@@ -126,45 +121,17 @@ class MapRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """The prediction of theory for a family on a language.
-
-    Attributes:
-        verdict: ``some`` if it differs within the family or is unknown.
-        proved: whether it follows from theorems, rather than experiments.
-    """
-
-    verdict: Verdict
-    proved: bool
-
-
-@dataclass(frozen=True, slots=True)
-class HandBuilt:
-    """The best construction of a family for a language.
-
-    Attributes:
-        model: its name with the options set.
-        exhaustive: the length up to which it is right on every string, if any.
-        tested_to: the length up to which it is also right on random and adversarial strings.
-    """
-
-    model: str
-    exhaustive: int | None
-    tested_to: int | None
-
-    @property
-    def verified_to(self) -> int:
-        """The greatest length at which it was verified."""
-        return max(self.exhaustive or 0, self.tested_to or 0)
-
-
-@dataclass(frozen=True, slots=True)
 class FamilyRows:
-    """The models of a family and its head; each has an entry for every column."""
+    """The models of a family, with an entry for every column.
+
+    Attributes:
+        theory: what theory predicts.
+        built: the greatest length up to which one of its constructions was verified.
+    """
 
     name: str
     theory: tuple[Said | None, ...]
-    built: tuple[HandBuilt | None, ...]
+    built: tuple[int | None, ...]
     rows: tuple[MapRow, ...]
 
 
@@ -194,7 +161,6 @@ class LanguageMap:
 
 
 UNKNOWN_CLASS = "unclassified"
-
 
 _CLASSES = {
     "finite": "R-trivial",
@@ -265,31 +231,23 @@ def full_name(title: str) -> str:
 def _columns(
     board: Board | None, exact: Sequence[ExactModel], known: Known
 ) -> tuple[MapColumn, ...]:
-    titles: Iterable[str] = (*board.tasks, *board.other_tasks) if board else ()
+    titles = (*board.tasks, *board.other_tasks) if board else ()
     facts = {title: board.facts_of(title) for title in titles} if board else {}
-    shown = [title for title in titles if (of := facts[title]) is None or of.scored]
     rows = board.rows if board else ()
-    shown = [title for title in shown if any(row.on(title) is not None for row in rows)]
-    shown = shown or sorted({one.task for one in exact})
-    order = list(_CLASSES)
+    shown = [
+        title
+        for title, of in facts.items()
+        if (of is None or of.scored) and any(row.on(title) is not None for row in rows)
+    ]
     placed = []
-    for place, title in enumerate(shown):
+    for title in shown or sorted({one.task for one in exact}):
         kind, modulus = _class_of(title, known)
-        rank = order.index(kind) if kind else len(order)
-        heading = _CLASSES[kind] or f"mod {modulus}" if kind else UNKNOWN_CLASS
-        placed.append((rank, modulus, place, _column(title, heading, facts.get(title), known)))
-    return tuple(column for *_, column in sorted(placed, key=lambda entry: entry[:3]))
-
-
-def _column(title: str, heading: str, facts: TaskFacts | None, known: Known) -> MapColumn:
-    return MapColumn(
-        task=title,
-        group=heading,
-        trained_to=known.trained_to(title),
-        first=facts.first if facts else None,
-        last=facts.last if facts else None,
-        last_telling=facts.last_telling if facts else None,
-    )
+        rank = list(_CLASSES).index(kind) if kind else len(_CLASSES)
+        group = _CLASSES[kind] or f"mod {modulus}" if kind else UNKNOWN_CLASS
+        of = facts.get(title)
+        ends = (of.first, of.last) if of else (None, None)
+        placed.append((rank, modulus, MapColumn(title, group, known.trained_to(title), *ends)))
+    return tuple(column for *_, column in sorted(placed, key=lambda entry: entry[:2]))
 
 
 def _class_of(title: str, known: Known) -> tuple[str, int]:
@@ -313,22 +271,22 @@ def _families(
         for row in board.rows:
             shown = _row(row, board, columns, known)
             found.setdefault(known.family(row.key[0]), []).append(shown)
-    built = _built(exact, known)
+    built: dict[tuple[str, str], int] = {}
+    for one in exact:
+        key = known.family(one.key[0]), one.task
+        if (to := max(one.exhaustive or 0, one.tested_to or 0)) and not one.errors:
+            built[key] = max(to, built.get(key, 0))
     titles = [column.task for column in columns]
     alone = sorted({family for family, task in built if task in titles} - set(found))
     return tuple(
         FamilyRows(
             name=name,
-            theory=tuple(_said(cells) for cells in _by_column(found.get(name, []), columns)),
+            theory=tuple(_said([row.cells[at] for row in rows]) for at in range(len(columns))),
             built=tuple(built.get((name, title)) for title in titles),
-            rows=tuple(found.get(name, ())),
+            rows=tuple(rows),
         )
-        for name in (*found, *alone)
+        for name, rows in (*found.items(), *((family, []) for family in alone))
     )
-
-
-def _by_column(rows: Sequence[MapRow], columns: Sequence[MapColumn]) -> list[list[MapCell]]:
-    return [[row.cells[place] for row in rows] for place in range(len(columns))]
 
 
 def _said(cells: Sequence[MapCell]) -> Said | None:
@@ -336,23 +294,9 @@ def _said(cells: Sequence[MapCell]) -> Said | None:
     known = [cell.prediction for cell in cells if cell.prediction is not None]
     if not known:
         return None
-    verdicts = {one.verdict for one in known}
-    agreed = len(verdicts) == 1 and len(known) == len(cells)
-    verdict: Verdict = known[0].verdict if agreed else "some"
-    return Said(verdict, all(one.evidence == "theorem" for one in known))
-
-
-def _built(exact: Sequence[ExactModel], known: Known) -> Mapping[tuple[str, str], HandBuilt]:
-    """Return the construction that was verified furthest, by family and task."""
-    found: dict[tuple[str, str], list[HandBuilt]] = defaultdict(list)
-    for one in exact:
-        built = HandBuilt(one.model, one.exhaustive, one.tested_to)
-        if not one.errors and built.verified_to:
-            found[known.family(one.key[0]), one.task].append(built)
-    return {
-        key: min(every, key=lambda built: (-built.verified_to, built.model))
-        for key, every in found.items()
-    }
+    agreed = len({one.verdict for one in known}) == 1 and len(known) == len(cells)
+    proved = all(one.evidence == "theorem" for one in known)
+    return (known[0].verdict if agreed else "some") + ("" if proved else BY_EXPERIMENTS)
 
 
 def _row(row: Row, board: Board, columns: Sequence[MapColumn], known: Known) -> MapRow:
@@ -401,12 +345,9 @@ def filling(row: Row, tasks: str) -> str:
 
 NOTHING = "No model has been measured on a language yet."
 
-
 Placed = tuple[MapColumn, MapCell]
 
-
 _THRESHOLD = f"{100 * LEARNED:.0f} %"
-
 
 _SAID = (
     ("the model can express the language", "can", "this instance"),
@@ -421,36 +362,31 @@ def sentences(shown: LanguageMap) -> tuple[str, ...]:
     """Return the sentences above a map; a single one if nothing was measured."""
     cells = [(column, cell) for column, _, cell in shown.cells]
     measured = [(column, cell) for column, cell in cells if cell.state != "not run"]
-    if not measured:
-        return (_nothing(shown),)
-    return _expressible(measured), _extrapolates(measured), _unknown(cells)
-
-
-def _nothing(shown: LanguageMap) -> str:
-    built = sum(one is not None for family in shown.families for one in family.built)
+    if measured:
+        return _expressible(measured), _extrapolates(measured), _unknown(cells)
+    built = sum(to is not None for family in shown.families for to in family.built)
     if not built:
-        return NOTHING
-    return (
-        f"No model has been trained yet. {plural(built, 'construction')} {_were(built)} verified, "
-        "which shows what can be expressed."
-    )
+        return (NOTHING,)
+    were = f"{plural(built, 'construction')} {_were(built)}"
+    return (f"No model has been trained yet. {were} verified, which shows what can be expressed.",)
 
 
 def _expressible(measured: list[Placed]) -> str:
-    said = [cell for _, cell in measured if _is_theorem(cell)]
+    said = [cell for _, cell in measured if _theorem(cell)]
+    of = plural(len(measured), "measured cell")
     if not said:
         return (
-            f"Theory decides none of the {plural(len(measured), 'measured cell')}, so it is open "
-            "whether a model that failed can express the language."
+            f"Theory decides none of the {of}, so it is open whether a model that failed can "
+            "express the language."
         )
     parts = [
         f"{what} in {len(cells)} ({sum(cell.solved > 0 for cell in cells)} solved)"
         for what, verdict, instance in _SAID
-        if (cells := [cell for cell in said if _says(cell) == (verdict, instance)])
+        if (cells := [cell for cell in said if _theorem(cell) == (verdict, instance)])
     ]
     listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
     return (
-        f"Theory for {plural(len(measured), 'measured cell')}: {listed}. A cell is solved if one "
+        f"Theory for {of}: {listed}. A cell is solved if one "
         f"seed is right on {_THRESHOLD} of the strings at every tested length. Theorems say which "
         "weights exist, not which ones training finds."
     )
@@ -460,68 +396,52 @@ def _extrapolates(measured: list[Placed]) -> str:
     learned = [(column, cell) for column, cell in measured if cell.state == "learned"]
     if not learned:
         return "No cell was learned, so no extrapolation could be measured."
-    far = [column for column, cell in learned if _to_the_end(column, cell)]
+    far = [column for column, cell in learned if cell.right_throughout]
+    of = plural(len(learned), "learned cell")
     if not far:
         return (
-            f"None of the {plural(len(learned), 'learned cell')} stays at {_THRESHOLD} up to the "
-            "longest tested length, on average over the seeds. Each strip shows where accuracy "
-            "falls."
+            f"None of the {of} stays at {_THRESHOLD} up to the longest tested length, on average "
+            "over the seeds. Each strip shows where accuracy falls."
         )
     return (
-        f"{len(far)} of {plural(len(learned), 'learned cell')} {_stay(len(far))} at {_THRESHOLD} "
-        f"or more at every tested length{_times(far)}, on average over seeds that all learned. "
-        "Other lengths were not tested."
+        f"{len(far)} of {of} {'stays' if len(far) == 1 else 'stay'} at {_THRESHOLD} or more at "
+        f"every tested length{_times(far)}, on average over seeds that all learned. Other lengths "
+        "were not tested."
     )
 
 
 def _unknown(cells: list[Placed]) -> str:
     unlearned = [cell for _, cell in cells if cell.state == "unlearned"]
-    failed = sum(cell.state == "failed" for _, cell in cells)
+    failed = [cell for _, cell in cells if cell.state == "failed"]
     missing = sum(cell.state == "not run" for _, cell in cells)
-    others = [f"{failed} did not finish{_learned_first(cells)}"] if failed else []
+    learned = sum(cell.learned > 0 for cell in failed)
+    though = f" ({learned} of them learned)" if learned else ""
+    others = [f"{len(failed)} did not finish{though}"] if failed else []
     others += [f"{missing} {_were(missing)} not run"] if missing else []
     rest = f"; {' and '.join(others)}" if others else ""
     if not unlearned:
         partly = sum(cell.state == "learned" and cell.learned < cell.seeds for _, cell in cells)
         some = f", {partly} of them not by every seed" if partly else ""
         return f"Every cell that finished was learned{some}{rest}."
-    budget = steps(max(cell.budget for cell in unlearned))
+    budget = grouped(max(cell.budget for cell in unlearned))
     return (
         f"{plural(len(unlearned), 'cell')} {_were(len(unlearned))} not learned within at most "
-        f"{budget} (more steps might suffice), so no extrapolation is shown there{rest}."
+        f"{budget} steps (more steps might suffice), so no extrapolation is shown there{rest}."
     )
 
 
-def _learned_first(cells: list[Placed]) -> str:
-    """Return a sentence with the number of unfinished cells that were learned nevertheless."""
-    failed = [cell for _, cell in cells if cell.state == "failed"]
-    learned = sum(cell.learned > 0 for cell in failed)
-    if learned == len(failed):
-        return " (but learned)"
-    return f" ({learned} of them learned)" if learned else ""
-
-
-def _is_theorem(cell: MapCell) -> bool:
-    return cell.prediction is not None and cell.prediction.evidence == "theorem"
-
-
-def _says(cell: MapCell) -> tuple[str, str]:
+def _theorem(cell: MapCell) -> tuple[str, str] | None:
     """Return the prediction of a theorem for a cell, and the networks that it is about."""
     said = cell.prediction
-    assert said is not None
+    if said is None or said.evidence != "theorem":
+        return None
     return said.verdict, "" if said.verdict == "cannot" else said.instance
-
-
-def _to_the_end(column: MapColumn, cell: MapCell) -> bool:
-    return cell.solved_to is not None and cell.solved_to == column.last_telling
 
 
 def _times(columns: list[MapColumn]) -> str:
     """Return the longest tested lengths as multiples of the training length, if known for all."""
-    times = {
-        column.last / column.trained_to for column in columns if column.last and column.trained_to
-    }
-    if not times or any(not column.trained_to for column in columns):
+    times = [one.last / one.trained_to for one in columns if one.last and one.trained_to]
+    if len(times) < len(columns):
         return ""
     low, high = (f"{one:.3g}" for one in (min(times), max(times)))
     if low == high:
@@ -533,26 +453,20 @@ def _were(times: int) -> str:
     return "was" if times == 1 else "were"
 
 
-def _stay(times: int) -> str:
-    return "stays" if times == 1 else "stay"
-
-
 def told(cell: MapCell) -> str:
     """Return the content of a cell in words; if it was not run, the command that runs it."""
     if cell.state == "not run":
         return f"not run: {cell.command}"
+    said = f"learned by {cell.learned} of {plural(cell.seeds, 'seed')}"
     if cell.state == "failed":
-        if not cell.learned:
-            return f"none of {plural(cell.seeds, 'run')} finished"
-        learned = f"learned by {cell.learned} of {plural(cell.seeds, 'seed')}"
-        return f"{learned}; no test finished"
+        none = f"none of {plural(cell.seeds, 'run')} finished"
+        return f"{said}; no test finished" if cell.learned else none
     if cell.state == "unlearned":
         capped = f", {cell.capped} of {plural(cell.seeds, 'run')} capped" if cell.capped else ""
         return (
-            f"not learned within {steps(cell.budget)}{capped}: "
+            f"not learned within {grouped(cell.budget)} steps{capped}: "
             f"validation accuracy {percent(cell.validation)} %"
         )
-    said = f"learned by {cell.learned} of {plural(cell.seeds, 'seed')}"
     said += " (weak evidence)" if cell.weak else ""
     if cell.unfinished:
         said += f", {plural(cell.unfinished, 'run')} diverged or did not finish"
@@ -569,20 +483,15 @@ def told(cell: MapCell) -> str:
 
 def brief(cell: MapCell) -> str:
     """Return the content of a cell as a few symbols, for a table beside the map."""
-    if cell.state != "learned":
-        if cell.state != "unlearned":
-            return cell.state
+    if cell.state == "unlearned":
         return f"[{percent(cell.validation, 0)}]{CAPPED if cell.capped else ''}"
+    if cell.state != "learned":
+        return cell.state
     if not cell.strip:
         return "learned"
     first, last = cell.strip[0], cell.strip[-1]
     part = f"{'' if cell.learned == cell.seeds else SOME}{DOUBTFUL if cell.weak else ''}"
     part += f" {FAILED}" if cell.unfinished else ""
-    if cell.solved_to == last.last:
+    if cell.right_throughout:
         return f"✓ {last.last}{part}"
     return f"{100 * first.share:.0f} → {100 * last.share:.0f}{part}"
-
-
-def steps(budget: int) -> str:
-    """Return a budget as text."""
-    return f"{grouped(budget)} step{'' if budget == 1 else 's'}"

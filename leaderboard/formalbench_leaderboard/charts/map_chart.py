@@ -1,337 +1,336 @@
-"""The map's files, with its legend.
+"""The map as SVG: where everything is. What it looks like is in the template `map.svg.j2`.
 
-There are several variants for screens of different widths and themes; a page shows the one that
-fits the reader's screen.
-
-The same map gives the same bytes on every machine: nothing depends on measured fonts or a solver.
+The same map gives the same bytes on every machine: the width of a text is estimated from its number
+of letters.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+import textwrap
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import count, groupby
 from pathlib import Path
 from typing import Literal
 
+from formalbench.documents.table import CAPPED
+from formalbench.documents.text import harmless
 from formalbench.statistics.length_profile import Step
 
-from formalbench_leaderboard.charts import map_drawing as ink
-from formalbench_leaderboard.charts.language_map import LanguageMap, Said, Verdict, sentences
-from formalbench_leaderboard.charts.map_drawing import (
-    CELL_HEIGHT,
-    GROUP_GAP,
-    MARGIN,
-    NARROW,
-    ROW,
-    SMALL,
-    WIDE,
-    Addresses,
-    Canvas,
-    Entry,
-    Frame,
-    Sign,
-    draw,
-    flow,
-    number,
-    shortened,
+from formalbench_leaderboard.charts.language_map import (
+    BY_EXPERIMENTS,
+    NOTHING,
+    FamilyRows,
+    LanguageMap,
+    MapCell,
+    Said,
+    sentences,
+    told,
 )
 from formalbench_leaderboard.renderers.links import FIGURES
 from formalbench_leaderboard.templating import render as from_template
 
-_BOX = 30.0
-
-
-_VERDICTS: dict[Verdict, str] = {
-    "can": "can",
-    "cannot": "cannot",
-    "some": "differs within the family, or unknown",
-}
-
-
-def add_legend(sheet: Canvas, shown: LanguageMap) -> None:
-    """Write the legend at the current position of the sheet: below a map, or above it."""
-    sheet.y += GROUP_GAP / 2
-    flow(sheet, list(_entries(shown)))
-
-
-def _entries(shown: LanguageMap) -> Iterator[Entry]:
-    cells = [cell for _, _, cell in shown.cells]
-    states = {cell.state for cell in cells}
-    if "learned" in states:
-        told = f"learned; accuracy on longer strings{_lengths(shown)}, from chance to perfect"
-        yield 60.0, told, _ramp
-    if any(ink.solved(cell) and not cell.weak for cell in cells):
-        yield _BOX, "99 % or more at every tested length, on average over the seeds", _solved
-    if any(cell.weak for cell in cells):
-        told = "weak evidence: a predictor that is wrong on some test strings has over 95 %"
-        yield _BOX, told, _weak
-    if any(cell.state == "learned" and cell.unfinished for cell in cells):
-        told = "weak evidence: a run diverged or did not finish, and counts as chance"
-        yield _BOX, told, _hatched
-    if any(cell.state == "learned" and cell.learned < cell.seeds for cell in cells):
-        yield (
-            4.0,
-            "not every seed learned",
-            lambda sheet, x: sheet.shapes.append(ink.ring(x + 2, sheet.y + 8)),
-        )
-    if "unlearned" in states:
-        told = "training lengths not learned: validation accuracy in %"
-        yield _BOX, told, lambda sheet, x: _grey(sheet, x, "58")
-    if "failed" in states:
-        yield _BOX, "no run finished", lambda sheet, x: _grey(sheet, x, "!")
-    if "not run" in states:
-        yield 6.0, "not run", lambda sheet, x: sheet.shapes.append(ink.dot(x + 3, sheet.y + 8))
-    yield from _heads(shown)
-    if shown.protocol:
-        yield -6.0, f"Protocol {shortened(shown.protocol, 300, SMALL)}.", lambda sheet, x: None
-
-
-def _heads(shown: LanguageMap) -> Iterator[Entry]:
-    said = {one for family in shown.families for one in family.theory if one is not None}
-    for verdict, text in _VERDICTS.items():
-        for proved in (True, False):
-            if (one := Said(verdict, proved)) in said:
-                how = "theory" if proved else "experiments"
-                yield 8.0 if proved else 16.0, f"{how}: {text}", _verdict(one)
-    if any(one for family in shown.families for one in family.built):
-        yield 8.0, "built by hand and verified up to this length", _built
-
-
-def _lengths(shown: LanguageMap) -> str:
-    ranges = {(one.first, one.last) for one in shown.columns if one.first and one.last}
-    if not ranges or len(ranges) > 3:
-        return ""
-    listed = " or ".join(f"{first}–{last}" for first, last in sorted(ranges, key=lambda r: -r[1]))
-    return f" ({listed} symbols, left to right)"
-
-
-def _ramp(sheet: Canvas, x: float) -> None:
-    shares = [0.0, 0.3, 0.6, 0.85, 1.0]
-    strip = tuple(Step(place, place, share) for place, share in enumerate(shares))
-    sheet.shapes.append(ink.Shape("track", ink.rectangle(x, sheet.y, 60, CELL_HEIGHT)))
-    sheet.shapes += ink.bars(strip, x, sheet.y, 60)
-
-
-def _solved(sheet: Canvas, x: float) -> None:
-    sheet.shapes += ink.bars((Step(0, 0, 1.0),), x, sheet.y, _BOX)
-    sheet.shapes.append(ink.tick(x + _BOX / 2, sheet.y + CELL_HEIGHT / 2))
-
-
-def _weak(sheet: Canvas, x: float) -> None:
-    sheet.shapes += ink.bars((Step(0, 0, 1.0),), x, sheet.y, _BOX)
-    sheet.shapes.append(ink.wave(x + _BOX / 2, sheet.y + CELL_HEIGHT / 2))
-
-
-def _hatched(sheet: Canvas, x: float) -> None:
-    sheet.shapes += ink.bars((Step(0, 0, 1.0),), x, sheet.y, _BOX)
-    sheet.shapes.append(ink.hatching(x, sheet.y, _BOX))
-
-
-def _grey(sheet: Canvas, x: float, text: str) -> None:
-    sheet.shapes.append(ink.Shape("grey", ink.rectangle(x, sheet.y, _BOX, CELL_HEIGHT)))
-    sheet.write(x + _BOX / 2, text, "value")
-
-
-def _verdict(said: Said) -> Sign:
-    def sign(sheet: Canvas, x: float) -> None:
-        sheet.shapes += ink.verdict(said, x + (4 if said.proved else 8), sheet.y + 8)
-
-    return sign
-
-
-def _built(sheet: Canvas, x: float) -> None:
-    sheet.shapes.append(ink.Shape("built", ink.tick(x + 4, sheet.y + 8).path))
-
-
-Theme = Literal["light", "dark", "page"]
-
-
-_PHONE = "(max-width: 600px)"
-
-
-_IN_THE_DARK = "(prefers-color-scheme: dark)"
-
-
-FEW = 1500
-"""Larger maps have no tooltip for each cell and no variant for phones."""
-
-
 TITLE = "What each family of models can express, learns and extrapolates on"
 
+WIDE, NARROW = 960, 460
+"""Widths for a web page, or both columns of a paper, and for a phone. A map with too many columns
+is wider."""
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """The colours of a theme; `ramp` goes from chance to perfect.
+MARGIN, ROW, HEIGHT, GAP, GROUP_GAP, FAMILY_GAP = 12, 20, 16, 4, 12, 7
+"""In pixels, as all measures. A cell is `HEIGHT` tall in a row of `ROW`."""
 
-    Lightness changes in one direction along the ramp, so that its order remains visible to readers
-    with colour blindness and in grey print. The height of a bar shows the same value.
+NARROWEST, WIDEST = 34, 116
+"""Limits of a cell's width."""
+
+LETTER = 5.5
+"""Estimated width of a letter."""
+
+LONGEST_NAME, LONGEST_FAMILY, LONGEST_TITLE = 36, 20, 300
+"""In letters; longer ones are cut off."""
+
+FEW = 1500
+"""Maps with more cells have no tooltips."""
+
+Theme = Literal["file", "dark", "page"]
+"""A file follows its reader's theme, and an SVG in the web page follows the page's theme."""
+
+Shown = MapCell | Said | int | None
+"""What a cell shows: a result, what theory says, or the length up to which a construction is right.
+"""
+
+
+def parts_of(shown: Shown) -> list[str]:
+    """Return what the sign of a cell consists of: keys of `LEGEND`."""
+    if shown is None:
+        return []
+    if not isinstance(shown, MapCell):
+        return [shown if isinstance(shown, str) else "built"]
+    parts = {
+        "solved": shown.right_throughout and not shown.weak,
+        "weak": shown.weak,
+        "unfinished": shown.state == "learned" and shown.unfinished,
+        "partly": shown.state == "learned" and shown.learned < shown.seeds,
+        "capped": shown.state == "unlearned" and shown.capped,
+    }
+    return [shown.state, *(part for part, there in parts.items() if there)]
+
+
+_RIGHT = MapCell("", "learned", "", (Step(0, 0, 1.0),), 1, 1)
+
+_MISSED = MapCell("", "unlearned", "", validation=0.58)
+
+_RAMP = tuple(Step(place, place, share) for place, share in enumerate((0.0, 0.3, 0.6, 0.85, 1.0)))
+
+_DIFFERS = "differs within the family, or unknown"
+
+LEGEND: Mapping[str, tuple[Shown, str]] = {
+    "learned": (
+        replace(_RIGHT, strip=_RAMP),
+        "learned; accuracy on longer strings, from chance to perfect",
+    ),
+    "solved": (
+        replace(_RIGHT, solved_to=0),
+        "99 % or more at every tested length, on average over the seeds",
+    ),
+    "weak": (
+        replace(_RIGHT, weak=True),
+        "weak evidence: a predictor that is wrong on some test strings has over 95 %",
+    ),
+    "unfinished": (
+        replace(_RIGHT, unfinished=1),
+        "weak evidence: a run diverged or did not finish, and counts as chance",
+    ),
+    "partly": (replace(_RIGHT, learned=0), "not every seed learned"),
+    "unlearned": (_MISSED, "training lengths not learned: validation accuracy in %"),
+    "capped": (replace(_MISSED, capped=1), "a run that did not learn was stopped early"),
+    "failed": (replace(_MISSED, state="failed"), "no run finished"),
+    "not run": (replace(_MISSED, state="not run"), "not run"),
+    "can": ("can", "theory: can"),
+    f"can{BY_EXPERIMENTS}": (f"can{BY_EXPERIMENTS}", "experiments: can"),
+    "cannot": ("cannot", "theory: cannot"),
+    f"cannot{BY_EXPERIMENTS}": (f"cannot{BY_EXPERIMENTS}", "experiments: cannot"),
+    "some": ("some", f"theory: {_DIFFERS}"),
+    f"some{BY_EXPERIMENTS}": (f"some{BY_EXPERIMENTS}", f"experiments: {_DIFFERS}"),
+    "built": (10_000, "built by hand and verified up to this length"),
+}
+"""An example and the meaning of each part of a sign."""
+
+
+def bars(cell: MapCell, width: int) -> list[tuple[int, str]]:
+    """Return the bars of a strip: the path of each shade. Their positions show the lengths."""
+    strip, paths = cell.strip, defaultdict[int, str](str)
+    for place, step in enumerate(strip):
+        left, right = (round(width * at / len(strip)) for at in (place, place + 1))
+        height = max(1, round(2 * HEIGHT * step.share) / 2)  # chance is visible, too
+        shade = 4 if step.share >= 0.99 else min(3, int(4 * step.share))
+        paths[shade] += f"M{left} {HEIGHT}v-{height:g}H{right}V{HEIGHT}z"
+    return sorted(paths.items())
+
+
+def shortened(name: str, letters: int = LONGEST_NAME) -> str:
+    """Return a name, cut off if it is too long."""
+    clean = harmless(name)
+    return clean if len(clean) <= letters else f"{clean[: letters - 1]}…"
+
+
+def lines_of(name: str, width: float) -> list[str]:
+    """Return a name broken at spaces and hyphens; empty if it does not fit in two lines."""
+    letters = max(1, int(width / LETTER))
+    lines = textwrap.wrap(name, letters, break_long_words=False)
+    return lines if len(lines) <= 2 and all(len(line) <= letters for line in lines) else []
+
+
+class Sheet:
+    """A drawing of a map, made from top to bottom.
+
+    Attributes:
+        width: its width, at least as asked for.
+        y: its height so far.
+        signs: what is drawn in the area of a cell: what it shows, left and upper edge, width and
+            tooltip.
+        texts: the position of a text, its content, its class in the template, and its address.
+        rules: horizontal lines: left end, height and length.
     """
 
-    paper: str
-    ink: str
-    quiet: str
-    value: str
-    built: str
-    track: str
-    grey: str
-    tick: str
-    ramp: tuple[str, ...]
+    def __init__(self, shown: LanguageMap, width: int, address: Callable[[str, str], str]) -> None:
+        self.width, self.y = width, MARGIN
+        self.signs = list[tuple[Shown, int, int, int, str]]()
+        self.texts = list[tuple[int, int, str, str, str]]()
+        self.rules = list[tuple[int, int, int]]()
+        self._shown, self._address = shown, address
+        self._few = len(shown.cells) <= FEW
+        self._legend()
+        if not shown.columns:
+            self._write(MARGIN, NOTHING, "family")
+            self.y += ROW + MARGIN
+            return
+        names = [_label(row.model, one.name) for one in shown.families for row in one.rows]
+        names += [f"{shortened(one.name, LONGEST_FAMILY)} built by hand" for one in shown.families]
+        letters = max(len(shortened(name)) for name in names)
+        self._left = round(MARGIN + LETTER * letters)
+        cells = range(WIDEST, NARROWEST, -1)
+        room = width - MARGIN
+        self._cell = next((cell for cell in cells if self._columns(cell)[1] <= room), NARROWEST)
+        groups, right = self._columns(self._cell)
+        self.width = max(width, right + MARGIN)
+        self._head(groups)
+        for family in shown.families:
+            self._family(family)
+        self.y += MARGIN - FAMILY_GAP
+
+    def _write(self, x: float, text: str, kind: str, href: str = "", up: int = 0) -> None:
+        """Write a text on the current row, or above it."""
+        self.texts.append((round(x), self.y + 12 - up, text, kind, href))
+
+    def _legend(self) -> None:
+        """Place the entries side by side, in as many lines as needed."""
+        rows = [row.cells for family in self._shown.families for row in family.rows]
+        heads = [every for one in self._shown.families for every in (one.theory, one.built)]
+        found = {part for row in [*rows, *heads] for shown in row for part in parts_of(shown)}
+        entries = [entry for part, entry in LEGEND.items() if part in found]
+        tested = {(one.first, one.last) for one in self._shown.columns if one.first and one.last}
+        if "learned" in found and len(tested) <= 3:
+            lengths = " or ".join(f"{first}–{last}" for first, last in sorted(tested))
+            entries.insert(1, (None, f"Strings of {lengths} symbols, left to right."))
+        if self._shown.protocol:
+            entries.append((None, f"Protocol {shortened(self._shown.protocol)}."))
+        x = MARGIN
+        for shown, text in entries:
+            sign = 0 if shown is None else 24 if isinstance(shown, str) else 38
+            long = round(sign + 0.9 * LETTER * len(text))
+            if x > MARGIN and x + long > self.width - MARGIN:
+                x, self.y = MARGIN, self.y + ROW
+            self._write(x + sign, text, "legend quiet")
+            self.signs.append((shown, x, self.y, sign - 8, ""))
+            x += long + GROUP_GAP
+        self.y += ROW + MARGIN if entries else 0
+
+    def _columns(self, cell: int) -> tuple[list[tuple[str, int, int, list[int]]], int]:
+        """Return the classes, for a width of cells, and where the last one ends.
+
+        A class has a name, a left edge, a width, and the left edges of its columns.
+        """
+        groups, left = list[tuple[str, int, int, list[int]]](), self._left + 10
+        for group, columns in groupby(self._shown.columns, key=lambda one: one.group):
+            name = shortened(group)
+            places = [left + (cell + GAP) * place for place, _ in enumerate(columns)]
+            least = places[-1] + cell - left
+            width = next(wide for wide in count(least) if lines_of(name, 0.85 * wide) or not name)
+            groups.append((name, left, width, places))
+            left += width + GROUP_GAP
+        return groups, left - GROUP_GAP
+
+    def _head(self, groups: Sequence[tuple[str, int, int, list[int]]]) -> None:
+        """Write the names of the classes, a rule below each, and the names of the languages."""
+        heads = [lines_of(name, 0.85 * width) for name, _, width, _ in groups]
+        self.y += 13 * max(map(len, heads))
+        for (_, x, width, _), lines in zip(groups, heads, strict=True):
+            self.rules.append((x, self.y + 3, width))
+            for place, line in enumerate(reversed(lines)):
+                self._write(x, line, "group", up=14 + 13 * place)
+        tasks = [column.task for column in self._shown.columns]
+        names = [shortened(task, 24) for task in tasks]
+        wrapped = [lines_of(name, self._cell) for name in names]
+        kind = "task" if all(wrapped) else "turned"
+        if kind == "turned":
+            wrapped = [[name] for name in names]
+            self.y += round(LETTER * max(map(len, names))) - 12
+        self.y += 12 * max(map(len, wrapped))
+        self._places = [place for *_, places in groups for place in places]
+        for x, task, lines in zip(self._places, tasks, wrapped, strict=True):
+            for place, line in enumerate(reversed(lines)):
+                middle = x + self._cell / 2
+                self._write(middle, line, kind, self._address("task", task), up=5 + 12 * place)
+        self.y += 14
+
+    def _family(self, family: FamilyRows) -> None:
+        """Draw what is said of a family, and its models."""
+        heads = {"theory": family.theory, "built by hand": family.built}
+        heads = {label: every for label, every in heads.items() if any(every)}
+        if heads or [row.model for row in family.rows] != [family.name]:
+            self._write(MARGIN, shortened(family.name, LONGEST_FAMILY), "family")
+            self.y += 0 if heads else ROW
+        for label, every in heads.items():
+            self._row(label, "head quiet", every)
+        for row in family.rows:
+            self._row(_label(row.model, family.name), "model", row.cells, row.model)
+        self.y += FAMILY_GAP
+
+    def _row(self, label: str, kind: str, row: Iterable[Shown], model: str = "") -> None:
+        href = self._address("model", model) if model else ""
+        self._write(self._left, shortened(label), kind, href)
+        for x, cell in zip(self._places, row, strict=True):
+            title = ""
+            if isinstance(cell, MapCell) and self._few:
+                names = f"{shortened(model)} on {shortened(cell.task)}"
+                title = shortened(f"{names}: {told(cell)}", LONGEST_TITLE)
+            self.signs.append((cell, x, self.y, self._cell, title))
+        self.y += ROW
 
 
-LIGHT = Look(
-    paper="#ffffff",
-    ink="#1c1d20",
-    quiet="#5a5b60",
-    value="#55565b",
-    built="#14566e",
-    track="#eef4f5",
-    grey="#e4e3e0",
-    tick="#ffffff",
-    ramp=("#e2b84c", "#a9cb8a", "#57b5a7", "#2d88a6", "#15506f"),
-)
-
-
-DARK = Look(
-    paper="#0d1117",
-    ink="#e9e6df",
-    quiet="#a3a3a8",
-    value="#b4b3b0",
-    built="#8fd3e6",
-    track="#1a242b",
-    grey="#2d2e31",
-    tick="#0d1117",
-    ramp=("#775a2a", "#627f4a", "#409585", "#4aacbf", "#8bd7ea"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """A file of the map: its theme and frame, and a media query for its screens (empty for all)."""
-
-    name: str
-    theme: Theme
-    frame: Frame
-    media: str
-
-
-VARIANTS = (
-    Variant("map-narrow-dark", "dark", NARROW, f"{_PHONE} and {_IN_THE_DARK}"),
-    Variant("map-narrow", "light", NARROW, _PHONE),
-    Variant("map-dark", "dark", WIDE, _IN_THE_DARK),
-    Variant("map", "light", WIDE, ""),
-)
-"""Variants of the map; a page shows the first one whose media query matches."""
-
-
-def _both() -> Look:
-    """Return the look of a page, which follows its reader's theme."""
-
-    def either(light: str, dark: str) -> str:
-        return f"light-dark({light},{dark})"
-
-    one = {
-        name: either(getattr(LIGHT, name), getattr(DARK, name))
-        for name in ("paper", "ink", "quiet", "value", "built", "track", "grey", "tick")
-    }
-    return Look(**one, ramp=tuple(map(either, LIGHT.ramp, DARK.ramp)))
-
-
-README_VARIANTS = tuple(replace(one, name=f"readme-{one.name}") for one in VARIANTS)
-"""Variants of the map for the README of the repository."""
-
-
-README_HEIGHTS = {WIDE: 500.0, NARROW: 640.0}
-"""Maximum height of a map in the README: 500 pixels when it is 960 or, on a phone, 360 wide."""
-
-
-_LOOKS: dict[Theme, Look] = {"light": LIGHT, "dark": DARK, "page": _both()}
+def _label(model: str, family: str) -> str:
+    """Return a model's name in its row: only the options, if the family's name says the rest."""
+    options = model.removeprefix(f"{family}[")
+    return model if options == model else options.removesuffix("]")
 
 
 def render(
     shown: LanguageMap,
-    theme: Theme = "light",
-    frame: Frame = WIDE,
-    to: Addresses | None = None,
+    theme: Theme = "file",
+    width: int = WIDE,
+    address: Callable[[str, str], str] = lambda kind, name: "",
     name: str = "map",
+    tallest: float = math.inf,
 ) -> str:
     """Return the map as SVG.
 
     Args:
         shown: the map.
         theme: its colours.
-        frame: its width.
-        to: addresses of the pages of models and tasks.
+        width: its width, if its columns fit.
+        address: returns the address of a page, by ``model`` or ``task`` and a name.
         name: prefix of the identifiers in the SVG, which must be unique on a page.
+        tallest: its maximum height. Models are left out until it fits: the last one of the family
+            with the most models, but every family keeps one.
     """
-    sheet = draw(shown, frame, to or Addresses(), targets=len(shown.cells) <= FEW)
-    add_legend(sheet, shown)
-    return _svg(shown, sheet, theme, name, sheet.y + MARGIN / 2)
-
-
-def render_compact(shown: LanguageMap, theme: Theme, frame: Frame, tallest: float) -> str:
-    """Return the map as SVG with the legend on top, with as many rows as fit.
-
-    Rows are left out one by one: the last row of the family with the most rows.
-
-    Args:
-        shown: the map.
-        theme: its colours.
-        frame: its width.
-        tallest: its maximum height; each family keeps one row even if that is higher.
-    """
+    said, families = " ".join(sentences(shown)), shown.families
     while True:
-        sheet = draw(shown, frame, Addresses(), targets=False, legend=add_legend)
-        height = sheet.y - ROW + MARGIN
-        most = max(shown.families, key=lambda family: len(family.rows))
-        if height <= tallest or len(most.rows) <= 1:
-            return _svg(shown, sheet, theme, "map", height)
+        sheet = Sheet(replace(shown, families=families), width, address)
+        most = max(families, key=lambda family: len(family.rows), default=None)
+        if sheet.y <= tallest or most is None or len(most.rows) < 2:
+            break
         fewer = replace(most, rows=most.rows[:-1])
-        families = tuple(fewer if family is most else family for family in shown.families)
-        shown = replace(shown, families=families)
-
-
-def _svg(shown: LanguageMap, sheet: Canvas, theme: Theme, name: str, height: float) -> str:
+        families = tuple(fewer if family is most else family for family in families)
     return from_template(
         "map.svg.j2",
         id=name,
         theme=theme,
-        look=_LOOKS[theme],
-        width=round(sheet.frame.width),
-        height=math.ceil(height),
         title=TITLE,
-        description=" ".join(sentences(shown)),
-        texts=sheet.texts,
-        shapes=sheet.shapes,
-        n=number,
-        targets=sheet.targets,
+        said=said,
+        sheet=sheet,
+        cell=HEIGHT,
+        parts_of=parts_of,
+        bars=bars,
+        capped=CAPPED,
     )
 
 
-def variants(shown: LanguageMap) -> list[tuple[Variant, Path]]:
-    """Return the variants of a map with their paths; none for a map without columns."""
-    if not shown.columns:
-        return []
-    narrow = len(shown.cells) <= FEW
-    kept = [one for one in VARIANTS if narrow or "narrow" not in one.name]
-    return [(one, FIGURES / f"{one.name}.svg") for one in kept]
+FILES = {
+    "map": (WIDE, math.inf),
+    "map-narrow": (NARROW, math.inf),
+    "readme-map": (WIDE, 500),
+    "readme-map-narrow": (NARROW, 640),
+}
+"""The width and the maximum height of each file: in the README, 500 pixels when the map is 960 or,
+on a phone, 360 wide."""
 
 
 def map_files(shown: LanguageMap) -> dict[Path, str]:
-    """Return every file of a map, including those of the README, by its path below the root."""
-    if not shown.columns:
-        return {}
-    files = {path: render(shown, one.theme, one.frame) for one, path in variants(shown)}
-    for one in README_VARIANTS:
-        svg = render_compact(shown, one.theme, one.frame, README_HEIGHTS[one.frame])
-        files[FIGURES / f"{one.name}.svg"] = svg
-    return files
-
-
-def map_fields(shown: LanguageMap) -> Mapping[str, object]:
-    """Return the fields of the template `map.md.j2`."""
+    """Return every file of a map by its path below the root; none for a map without columns."""
+    sizes = FILES if shown.columns else {}
     return {
-        "sentences": sentences(shown),
-        "variants": variants(shown),
-        "map_title": TITLE,
+        FIGURES / f"{name}.svg": render(shown, width=width, tallest=tallest)
+        for name, (width, tallest) in sizes.items()
     }

@@ -178,7 +178,7 @@ _FOLDERS = ("html", "figures")
 """The formats that consist of several files."""
 
 
-_MAPS: dict[str, Literal["light", "dark"]] = {"map": "light", "map-dark": "dark"}
+_MAPS: dict[str, Literal["file", "dark"]] = {"map": "file", "map-dark": "dark"}
 
 
 leaderboard = typer.Typer(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 from formalbench.documents.text import printable
@@ -13,8 +13,7 @@ from markupsafe import Markup, escape
 
 from formalbench_leaderboard.board.tables import LEGEND
 from formalbench_leaderboard.charts.language_map import LanguageMap, brief, sentences
-from formalbench_leaderboard.charts.map_chart import FEW, render
-from formalbench_leaderboard.charts.map_drawing import NARROW, WIDE, Addresses
+from formalbench_leaderboard.charts.map_chart import FEW, NARROW, WIDE, render
 from formalbench_leaderboard.page import html_tables
 from formalbench_leaderboard.page.descriptions import Definitions
 from formalbench_leaderboard.page.html_tables import address, how_to_read, link, marked
@@ -35,12 +34,11 @@ def map_section(shown: LanguageMap) -> Markup | None:
     """Return the map for the first screen; None for a map without columns."""
     if not shown.columns:
         return None
-    to = Addresses(partial(address, "model"), partial(address, "task"))
     few = len(shown.cells) <= FEW
-    frames = {"wide": WIDE, "narrow": NARROW} if few else {"wide": WIDE}
+    widths = {"wide": WIDE, "narrow": NARROW} if few else {"wide": WIDE}
     drawn = {
-        name: Markup(render(shown, "page", frame, to, f"map-{name}"))  # noqa: S704 - escaped there
-        for name, frame in frames.items()
+        name: Markup(render(shown, "page", width, address, f"map-{name}"))  # noqa: S704 - escaped there
+        for name, width in widths.items()
     }
     rows = [row for family in shown.families for row in family.rows]
     section = from_template(

@@ -16,11 +16,12 @@ from formalbench_leaderboard.board.missing_runs import lacking_table
 from formalbench_leaderboard.board.predictions import Agreement, agreement_table
 from formalbench_leaderboard.board.summary import verdict_of, verdict_of_verified
 from formalbench_leaderboard.board.tables import STANDING, Outcome, of_row
-from formalbench_leaderboard.charts.map_chart import map_fields
+from formalbench_leaderboard.charts.language_map import sentences
+from formalbench_leaderboard.charts.map_chart import TITLE
 from formalbench_leaderboard.publishing.self_reported import PAGE as REPORTS
 from formalbench_leaderboard.renderers.evidence_pages import PAPERS, PREDICTIONS
 from formalbench_leaderboard.renderers.formats import exact_tables, made
-from formalbench_leaderboard.renderers.links import FRONT, Links
+from formalbench_leaderboard.renderers.links import FIGURES, FRONT, Links
 from formalbench_leaderboard.renderers.site import (
     ModelPage,
     ReproductionPage,
@@ -56,7 +57,8 @@ def front_page(site: Site, *, reported: bool = False) -> str:
         "models": _models(site, links),
         "reproductions": _reproductions(site.reproductions, links),
     }
-    fields = {**tables, **map_fields(site.map), "ways": Markdown(" · ".join(ways))}
+    fields = {**tables, "sentences": sentences(site.map), "map_title": TITLE, "FIGURES": FIGURES}
+    fields |= {"ways": Markdown(" · ".join(ways))}
     fields |= {"agreed": _agreed(site), "PREDICTIONS": PREDICTIONS, "PAPERS": PAPERS}
     return made("front.md.j2", links, site=site, brief=True, **fields)
 

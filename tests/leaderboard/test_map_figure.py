@@ -1,0 +1,189 @@
+"""The drawing of the map: its signs and legend, its themes, its size, and what names do to it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+import pytest
+from built_maps import HOSTILE, SVG, drawn, large, mapped, told_by, verified
+from built_records import write_all
+from formalbench.documents.text import harmless
+from formalbench.store import Store
+from formalbench_leaderboard.charts.language_map import NOTHING, MapCell, sentences
+from formalbench_leaderboard.charts.map_chart import LEGEND, NARROW, WIDE, parts_of, render
+
+
+def classes(root, tag="path"):
+    return [one.get("class") for one in root.iter(f"{SVG}{tag}")]
+
+
+def test_the_drawing_shows_every_cell_and_is_the_same_each_time(many_records):
+    shown = mapped(many_records, "parity", "first", "tomita-3", exact=[verified("first")])
+    text, root = drawn(shown)
+    assert text == render(shown)
+    assert (root.get("role"), root.get("aria-labelledby")) == ("img", "map-title map-desc")
+    names = {element.get("id"): element.text for element in root if element.get("id")}
+    assert names["map-desc"] == " ".join(sentences(shown))
+    assert names["map-title"]
+    told_cells = [group.findtext(f"{SVG}title") for group in root.iter(f"{SVG}g")]
+    told_cells = [title for title in told_cells if title]
+    assert len(told_cells) == 9
+    missing = "transformer on first: not run: formalbench run --model transformer --task first"
+    assert any(line.startswith(missing) for line in told_cells)
+    assert told_by(root, "model") == ["regulargpt", "rnn", "transformer"]
+    assert told_by(root, "built") == ["10k", "1k"]  # the legend and the construction
+    assert "60" in told_by(root, "middle")  # the transformer's validation
+
+
+@pytest.mark.parametrize("part", LEGEND)
+def test_the_legend_explains_what_the_map_shows_and_nothing_else(make_record, part):
+    plain = mapped([make_record(accuracy=0.8)], "parity")
+    (family,) = plain.families
+    example, text = LEGEND[part]
+    assert part in parts_of(example)
+    if isinstance(example, MapCell):
+        row = replace(family.rows[0], cells=(replace(example, task="parity"),))
+        family = replace(family, theory=(None,), rows=(row,))
+    elif isinstance(example, str):
+        family = replace(family, theory=(example,))
+    else:
+        family = replace(family, theory=(None,), built=(example,))
+    texts = told_by(drawn(replace(plain, families=(family,)))[1], "legend")
+    expected = [meaning for key, (_, meaning) in LEGEND.items() if key in parts_of(example)]
+    assert text in expected
+    explained = {meaning for _, meaning in LEGEND.values()} & set(texts)
+    assert explained - {LEGEND["learned"][1]} == set(expected) - {LEGEND["learned"][1]}
+
+
+def test_every_part_has_a_sign_of_its_own():
+    cells = [example for example, _ in LEGEND.values() if isinstance(example, MapCell)]
+    assert len({tuple(parts_of(cell)) for cell in cells}) == len(cells)
+
+
+def test_signs_of_weak_evidence_take_the_place_of_the_tick_above_the_bars(make_record):
+    records = [make_record("lstm", seed=seed, accuracy=1.0) for seed in range(2)]
+    shown = mapped(records, "parity")
+    assert "mark" not in classes(drawn(shown)[1])
+    ticks = classes(drawn(shown)[1]).count("paper line")
+    assert ticks == 2  # the cell and the legend
+    ((_, _, cell),) = shown.cells
+    (family,) = shown.families
+    for change, sign in (({"weak": True}, "mark"), ({"unfinished": 1}, "paper line")):
+        row = replace(family.rows[0], cells=(replace(cell, solved_to=None, **change),))
+        weak = replace(shown, families=(replace(family, rows=(row,)),))
+        kinds = classes(drawn(weak)[1])
+        assert kinds.count(sign) == 2
+        assert kinds[-1] == sign
+
+
+def test_a_run_that_diverged_makes_its_cell_weak_evidence(make_record):
+    records = [make_record("lstm", seed=seed) for seed in range(2)]
+    shown = mapped([*records, make_record("lstm", seed=2, not_finite=[3])], "parity")
+    ((_, _, cell),) = shown.cells
+    assert cell.unfinished == 1
+    text, root = drawn(shown)
+    assert "weak evidence: a run diverged or did not finish" in " ".join(told_by(root, "legend"))
+    assert "1 run diverged or did not finish" in text
+
+
+def test_each_theme_has_its_colours_and_the_same_shapes(many_records):
+    shown = mapped(many_records, "parity", "first", "tomita-3")
+    texts = {theme: render(shown, theme) for theme in ("file", "dark", "page")}
+    paths = [re.findall(r' d="([^"]*)"', text) for text in texts.values()]
+    assert paths[0] == paths[1] == paths[2]
+    assert "@media (prefers-color-scheme:dark)" in texts["file"]
+    assert all(paper in texts["file"] for paper in ("#ffffff", "#0d1117"))
+    assert "#ffffff" not in texts["dark"]
+    assert "light-dark(#ffffff,#0d1117)" in texts["page"]
+    assert "@media" not in texts["page"]
+
+
+def test_shade_and_height_both_tell_the_accuracy(make_record):
+    shown = mapped([make_record("lstm", accuracy=[100, 85, 70, 50])], "parity")
+    _, root = drawn(shown)
+    (cell,) = [group for group in root.iter(f"{SVG}g") if group.find(f"{SVG}title") is not None]
+    paths = cell.findall(f"{SVG}path")
+    assert [path.get("class") for path in paths] == ["shade0", "shade1", "shade2", "shade4"]
+    heights = [float(re.search(r"v-([0-9.]+)H", path.get("d"))[1]) for path in paths]
+    assert heights == [1, 6.5, 11, 16]  # chance, 0.4, 0.7 and all of sixteen pixels
+
+
+def test_nothing_is_drawn_as_a_sentence():
+    _, root = drawn(mapped([], "parity"))
+    assert told_by(root, "family") == [NOTHING]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_do_no_harm(make_record, name):
+    shown = mapped([make_record("rnn")], "parity", exact=[verified("parity")])
+    [family] = shown.families
+    row = replace(family.rows[0], model=name)
+    column = replace(shown.columns[0], task=name, group=name)
+    families = (replace(family, name=name, rows=(row,)),)
+    shown = replace(shown, protocol=name, columns=(column,), families=families)
+    for width in (WIDE, NARROW):
+        address = lambda kind, name: f"#{kind}=" + quote(harmless(name))  # noqa: E731
+        text, root = drawn(shown, "page", width, address)
+        tags = {element.tag.removeprefix(SVG) for element in root.iter()}
+        assert tags <= {"svg", "title", "desc", "style", "rect", "path", "circle", "text", "a", "g"}
+        names = {name for element in root.iter() for name in element.attrib}
+        assert not any(name.startswith("on") for name in names)
+        assert "<script" not in text
+        assert "49" not in "".join(told_by(root, "model"))
+        assert "\u202e" not in text
+        assert len(text) < 60_000
+
+
+@pytest.mark.parametrize(
+    ("width", "tasks", "cell"), [(WIDE, 3, 116), (WIDE, 60, 34), (NARROW, 3, 101), (NARROW, 60, 34)]
+)
+def test_cells_are_as_wide_as_fits_and_many_columns_make_the_map_wider(width, tasks, cell):
+    _, root = drawn(large(20, tasks), "file", width)
+    whole = float(root.get("width"))
+    assert (whole > width) == (tasks == 60)
+    last = [group for group in root.iter(f"{SVG}g") if group.find(f"{SVG}title") is not None]
+    row = last[-tasks:]
+    assert {int(one.find(f"{SVG}rect").get("width")) for one in row} == {cell}
+    lefts = [int(re.search(r"\d+", one.get("transform"))[0]) for one in row]
+    assert all(right - left >= cell + 4 for left, right in pairwise(lefts))
+    assert lefts[-1] + cell <= whole
+
+
+def test_a_large_map_stays_small():
+    text, root = drawn(large(100, 60))
+    assert len(text.encode()) < 2_000_000
+    assert not list(root.iter(f"{SVG}a"))
+
+
+def test_the_command_writes_one_file(invoke, repository, make_runs, tmp_path):
+    store = Store(tmp_path / "more")
+    write_all(store, [*make_runs("rnn"), *make_runs("lstm", task="first:classify")])
+    told = ("--results", store.path, "--format")
+    root = ElementTree.fromstring(invoke(*told, "map").stdout)
+    assert told_by(root, "model") == ["lstm", "rnn"]
+    file = tmp_path / "m.svg"
+    assert invoke(*told, "map-dark", "--model", "rnn", "--output", file).exit_code == 0
+    text = file.read_text(encoding="utf-8")
+    assert "#0d1117" in text
+    assert told_by(ElementTree.fromstring(text), "model") == ["rnn"]
+    root = ElementTree.fromstring(invoke(*told, "map", "--task", "first").stdout)
+    assert told_by(root, "task") == ["first"]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_a_map_leaves_out_models_until_it_is_as_low_as_asked(width):
+    shown = large(30, 6)
+    _, root = drawn(shown, "file", width)
+    tallest = 0.6 * float(root.get("height"))
+    low = ElementTree.fromstring(render(shown, width=width, tallest=tallest))
+    assert tallest - 20 < float(low.get("height")) <= tallest
+    kept, every = told_by(low, "model"), told_by(root, "model")
+    rest = iter(every)
+    assert all(name in rest for name in kept)  # in the same order
+    assert 0 < len(kept) < len(every)
+    least = ElementTree.fromstring(render(shown, width=width, tallest=0))
+    assert len(told_by(least, "model")) == len(shown.families)
