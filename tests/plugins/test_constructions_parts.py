@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -300,6 +301,20 @@ def test_layer_norm_keeps_decisions_and_every_mean_at_zero(epsilon):
         for name in MAJORITY.coordinates:
             assert torch.equal(trace[f"{point}[{name}]"], -trace[f"{point}[-{name}]"])
     assert (trace["layer.1.feed_forward.2[difference]"] == 0).all()
+
+
+def test_the_input_as_printed_would_be_recentred():
+    # The paper prints (x, 0) for (x, -x). Then what should be 0 is not, after layer norm.
+    normed = transforms.with_layer_norm(MAJORITY, 1e-5)
+    printed = {
+        symbol: {name: factor for name, factor in form.items() if not name.startswith("-")}
+        for symbol, form in normed.symbols.items()
+    }
+    wrong = replace(normed, symbols=printed)
+    balanced = torch.tensor([[0, 1, 1, 0]])
+    for construction, is_zero in ((normed, True), (wrong, False)):
+        trace = HandWritten(construction, "ab").trace(Batch(balanced))
+        assert (trace["layer.1.attention[difference]"][0, -1] == 0) == is_zero
 
 
 @pytest.mark.parametrize("eta", [1e-6, 0.001, 0.5])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from formalbench.checks.models import model_promises
@@ -135,6 +137,17 @@ def test_no_strings_and_empty_ones_have_no_states(name):
 
 
 @every_case
+@pytest.mark.parametrize("layout", ["each", "prefixes"])
+def test_answers_do_not_depend_on_how_long_the_string_goes_on(name, options, layout):
+    network = shaken(build(name, options, layout))
+    symbols = strings(4, 27)
+    whole = network(Batch(symbols))
+    for length in (1, 2, 5, 12):
+        alone = network(Batch(symbols[:, :length]))
+        torch.testing.assert_close(whole[:, : alone.shape[1]], alone, rtol=0, atol=1e-10)
+
+
+@every_case
 def test_prefixes_and_each_agree(name, options):
     prefixes = shaken(build(name, options, "prefixes"))
     each = build(name, options, "each").double()
@@ -144,6 +157,24 @@ def test_prefixes_and_each_agree(name, options):
     each.load_state_dict(weights)
     batch = Batch(strings(4, 9))
     torch.testing.assert_close(prefixes(batch)[:, 1:], each(batch), rtol=0, atol=1e-10)
+
+
+@every_case
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_double_and_bfloat16(name, options, layout):
+    network = build(name, options, layout)
+    batch = Batch(strings(6, 10))
+    want = network(batch)
+    for grad in (True, False):
+        with torch.set_grad_enabled(grad):
+            double = copy.deepcopy(network).double()(batch)
+            assert double.dtype == torch.float64
+            torch.testing.assert_close(double.float(), want, rtol=1e-3, atol=1e-4)
+            half = copy.deepcopy(network).bfloat16()(batch)
+            assert half.dtype == torch.bfloat16
+            far = ((half.float() - want).abs() >= 0.25).float().mean()
+            # Hard attention takes either of two keys whose logits bf16 cannot tell apart.
+            assert far <= (0.1 if options.get("attention") == "hard" else 0)
 
 
 @every_case

@@ -29,7 +29,7 @@ from formalbench_models.constructions.crasp import (
     program_of,
 )
 from formalbench_models.constructions.exact_crasp import network_of
-from formalbench_models.constructions.exact_delta_product import MAX_STATES
+from formalbench_models.constructions.exact_delta_product import MAX_STATES, transpositions
 from formalbench_models.constructions.network import HandWritten
 
 BITS_PER_NAT = 1 / math.log(2)
@@ -128,6 +128,22 @@ def test_log_length_scaling_mends_it_only_if_c_is_1_or_more():
     one_hot = torch.zeros(1, 10_000, dtype=torch.int64)
     one_hot[0, 0] = 1
     assert judge(weak, task, one_hot)[0] == 1
+
+
+def test_the_steps_of_the_parity_network_are_those_of_the_paper():
+    network, _ = make("exact-parity", "parity")
+    string = torch.tensor([[1, 0, 1, 1, 0]])
+    trace = {name: tensor[0].tolist() for name, tensor in network.trace(Batch(string)).items()}
+    sixth = 1 / 6
+    assert trace["input[is 1]"] == [0, 1, 0, 1, 1, 0]
+    assert trace["input[i/n]"] == [i / 6 for i in range(6)]
+    assert trace["layer.1.attention[k/n]"] == [0.5] * 6
+    assert trace["layer.1.attention[1/n]"] == [sixth] * 6
+    hat = trace["layer.1.feed_forward.1[[i=k]/n]"]
+    assert hat == pytest.approx([0, 0, 0, sixth, 0, 0], abs=1e-15)
+    odd = trace["layer.2.head.odd.attention"][0]
+    assert odd[1] / odd[0] == pytest.approx(math.exp(2), rel=1e-12)
+    assert sum(odd) == pytest.approx(1, rel=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 10])
@@ -285,6 +301,20 @@ def test_a_reset_forgets_what_was_before(tmp_path):
     network = host.network("exact-deltaproduct", task, {})
     for length in range(1, 7):
         assert least_margin(network, task, every_string(length, 3)) > 0
+
+
+@pytest.mark.parametrize("states", [1, 2, 5, 6])
+def test_transpositions_make_the_permutation(states):
+    for _ in range(20):
+        targets = torch.randperm(states).tolist()
+        steps = transpositions(targets)
+        assert len(steps) <= max(0, states - 1)
+        for start in range(states):
+            state = start
+            for key, _value in steps:
+                one, other = key
+                state = {one: other, other: one}.get(state, state)
+            assert state == targets[start]
 
 
 def test_its_transitions_have_the_eigenvalues_it_tells():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from formalbench_models.families import regulargpt
 from model_helpers import padded
 
 FORMS = ("classify", "tag", "next-symbols")
+DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 HOST = PluginHost.load()
 
 
@@ -142,6 +144,102 @@ def test_the_weights_load_into_the_class_that_is_trained(form, chunk, clamp):
     batch = Batch(torch.from_numpy(task.sample(Stream("load"), 40, 8).inputs))
     assert learned(batch).dtype is torch.float32
     assert torch.equal(learned(batch), exact.float()(batch))
+
+
+@pytest.mark.parametrize("eps", [0.0, 1e-5, 1.0])
+def test_layer_norm_is_undone_for_any_eps(eps):
+    task = HOST.task("tomita-7")
+    network = build(task)
+    for norm in (network.blocks[0].norm_attention, network.blocks[0].norm_feed_forward):
+        norm.eps = eps
+    machine = exact_regulargpt.machine_of(task)
+    sizes = exact_regulargpt.Sizes(machine.states, 2, clamp=True)
+    answers = exact_regulargpt.answers(task, machine, 16.0)
+    exact_regulargpt.write(network, machine, sizes, answers)
+    for length in range(10):
+        assert margin(network, task, every_string(length, 2)) == pytest.approx(16, abs=1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: str(dtype)[6:])
+@pytest.mark.parametrize("chunk", [2, 3, 5])
+def test_each_head_sees_one_distance_and_states_are_matrices(chunk, dtype):
+    task = HOST.task("tomita-4")
+    network = build(task, chunk=chunk).to(dtype)
+    symbols = torch.from_numpy(task.sample(Stream("look"), 40, 3).inputs)
+    trace = network.trace(Batch(symbols))
+    for name, tensor in trace.items():
+        if name.endswith("attention"):
+            want = torch.eye(chunk, dtype=dtype).flip(0).expand(tensor.shape)
+            assert torch.equal(tensor, want)
+        if name.endswith("state"):
+            assert (tensor - tensor.round()).abs().max() < 0.02
+            matrices = tensor.double().round().unflatten(-1, (chunk, 4, 4))
+            assert (matrices.sum(-1) == 1).all(), "every state leads to one state"
+            assert (matrices == matrices[..., :1, :, :]).all(), "every slot has the same"
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("chunk", [2, 3, 4])
+@pytest.mark.parametrize("clamp", [True, False])
+def test_the_feed_forward_network_multiplies_any_functions(n, chunk, clamp):
+    # Lemma 1, on all C-tuples of functions of n states, with noise if it is clamped.
+    language = Walk([[(q + 1) % n] for q in range(n)], [0] * n, 0)
+    network = build(task_of(language), chunk=chunk, clamp=clamp)
+    functions = list(itertools.product(range(n), repeat=n))
+    every = list(itertools.product(functions, repeat=chunk))
+    slots_BCQ = torch.tensor(every[:: 1 + len(every) // 1000])
+    one_BCQQ = torch.nn.functional.one_hot(slots_BCQ, n).double()
+    want_BQQ = one_BCQQ[:, -1]  # the oldest is in the last slot
+    for slot in reversed(range(chunk - 1)):
+        want_BQQ = want_BQQ @ one_BCQQ[:, slot]
+    old_BD = one_BCQQ.flatten(1)
+    if clamp:
+        old_BD = old_BD + (torch.rand_like(old_BD) - 0.5) * (2 * 0.25 / chunk)
+    new_BD = old_BD + network.blocks[0].feed_forward(old_BD)
+    torch.testing.assert_close(new_BD, want_BQQ.flatten(1).repeat(1, chunk), rtol=0, atol=1e-12)
+
+
+def printed_weights(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return W⁽¹⁾ (2n², n³) and W⁽²⁾ (n³, n²) by eq. 3 and the Kronecker product of appendix C."""
+    first, square = np.zeros((2 * n * n, n**3)), n * n
+    for i, j, k in itertools.product(range(n), repeat=3):
+        first[[i * n + k, square + k * n + j], i * square + j * n + k] = 1
+    return first, np.kron(np.eye(square), np.ones((n, 1)))
+
+
+def by_lemma_1(flat_BX: np.ndarray, n: int) -> np.ndarray:
+    """Return the printed network's answer to [Flat(A), Flat(B)]."""
+    first, second = printed_weights(n)
+    return np.maximum(flat_BX @ first - 1, 0) @ second
+
+
+def test_the_worked_example_of_appendix_d():
+    first, second = printed_weights(2)
+    assert first.tolist() == [
+        [1, 0, 1, 0, 0, 0, 0, 0],
+        [0, 1, 0, 1, 0, 0, 0, 0],
+        [0, 0, 0, 0, 1, 0, 1, 0],
+        [0, 0, 0, 0, 0, 1, 0, 1],
+        [1, 0, 0, 0, 1, 0, 0, 0],
+        [0, 0, 1, 0, 0, 0, 1, 0],
+        [0, 1, 0, 0, 0, 1, 0, 0],
+        [0, 0, 0, 1, 0, 0, 0, 1],
+    ]
+    assert second.T.tolist() == [
+        [1, 1, 0, 0, 0, 0, 0, 0],
+        [0, 0, 1, 1, 0, 0, 0, 0],
+        [0, 0, 0, 0, 1, 1, 0, 0],
+        [0, 0, 0, 0, 0, 0, 1, 1],
+    ]
+    left, right = [1, 0, 1, 0], [0, 1, 1, 0]
+    x = np.array([*left, *right])
+    assert (x @ first).tolist() == [1, 1, 2, 0, 1, 1, 2, 0]
+    assert by_lemma_1(x, 2).tolist() == [0, 1, 0, 1]
+
+    task = task_of(Walk([[1], [0]], [0, 0], 0))
+    feed_forward = build(task, clamp=False).blocks[0].feed_forward
+    slots = torch.tensor([*right, *left], dtype=torch.float64)  # the oldest is in the last slot
+    assert (slots + feed_forward(slots)).tolist() == [0, 1, 0, 1] * 2
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -155,6 +155,19 @@ def test_a_job_that_fails_before_its_unit_is_lost(make, cluster, outcome):
         future.result(PATIENCE)
 
 
+def test_a_job_that_leaves_the_queue_without_a_result_is_lost_and_no_other(make, cluster):
+    executor = make()
+    lost, other = (executor.submit(len, Piece((name,))) for name in "ab")
+    until(lambda: cluster.queue)
+    cluster.queue.discard("1_0")
+    with pytest.raises(JobLostError, match="job 1_0 left the queue") as caught:
+        lost.result(PATIENCE)
+    assert str(caught.value).endswith(f"nor a log: do the nodes see {cluster.folder.parent}?")
+    assert not other.done()
+    assert executor.holder("a") is None  # so it is submitted again
+    assert executor.holder("b") == "1_1"
+
+
 def test_a_result_may_come_late(make, cluster):
     future = make(grace=600.0).submit(len, Piece(("a",)))
     until(lambda: cluster.queue)
@@ -163,6 +176,25 @@ def test_a_result_may_come_late(make, cluster):
     assert not future.done()
     cluster.finish("1_0")
     assert future.result(PATIENCE) == "done"
+
+
+def test_the_next_session_finds_what_is_alive_and_submits_only_the_rest(make, cluster):
+    first = make()
+    first.submit(len, Piece(("a", "b", "c"), first.progress_file(("a", "b", "c"))))
+    first.submit(len, Piece(("d",)))
+    until(lambda: len(cluster.queue) == 2)
+    assert first.detach() == 2
+    cluster.queue.discard("1_1")
+    second = make()
+    assert [second.holder(run) for run in "abcd"] == ["1_0"] * 3 + [None]
+    assert second.progress_file(("b",)) == first.progress_file(("a", "b", "c"))
+    found = second.submit(len, Piece(("b",)))
+    second.submit(len, Piece(("d",)))
+    until(lambda: len(cluster.arrays) == 2)
+    assert cluster.arrays[1] == [("d",)]
+    cluster.finish("1_0")
+    assert found.result(PATIENCE) == "done"
+    assert cluster.cancelled == []
 
 
 def test_what_dead_jobs_left_goes_but_for_what_they_printed(make, cluster, tmp_path):

@@ -182,6 +182,14 @@ def test_seeds_that_learned_their_lengths_are_told_from_the_others(make_record):
     assert Got(wanted, runs[1:2]).learned is None
 
 
+def test_half_a_table_is_claimed_of_what_was_run():
+    some = {key: value for key, value in PAPER.items() if key[0] in ("parity", "d2")}
+    found = claims_1(some | {("parity", "Transformer"): AT_CHANCE["parity", "Transformer"]})
+    assert "of 2 tasks" in found[17].ours
+    assert (found[0].verdict, found[1].verdict) == ("holds", "not run at this scale")
+    assert found[20].verdict == "not run at this scale"
+
+
 def scores_2():
     scores = {
         (setting, model, p): score(1.0)

@@ -126,6 +126,13 @@ def test_each_claim_can_fail_or_stay_open(key, change, expected):
     assert {place: one for place, one in found.items() if one != "holds"} == expected
 
 
+def test_what_did_not_learn_its_training_length_says_nothing_of_longer_strings():
+    unlearned = {("first", STANDARD, n): {"near": 0.6, "far": 0.5} for n in LENGTHS}
+    assert verdicts(unlearned)[:4] == [DIFFERS, *[UNSURE] * 3]
+    one_run = {("first", STANDARD, 10): {"near": 0.6, "far": 1.0, "runs": 1}}
+    assert verdicts(one_run)[1] == "holds"  # the other four learned it
+
+
 def test_it_is_carried_out_and_drawn(installed, tmp_path):
     class Made(Bench):
         def train(self, wanted, now=None):

@@ -174,6 +174,33 @@ def test_papers_that_contradict_each_other_are_told_apart(mean, best, nearest):
     assert "not run" in table3.slstm_remark(None)
 
 
+def test_claims_about_recurrences_cannot_tell_where_seeds_disagree_or_did_not_finish():
+    ahead = {
+        ("cycle-navigation", "SLiCE, block-diagonal"): mean_score(0.8, best=1.0, worst=0.5),
+        ("cycle-navigation", "SLiCE, diagonal"): mean_score(0.5, best=0.6, worst=0.4),
+        ("cycle-navigation", "sLSTM"): Score(None, None, None, None, 0.2, "0 of 3 finished"),
+    }
+    told = verdicts(table2.claims(ahead))
+    assert [holds for holds in told.values() if holds is not None] == ["cannot tell"] * 2
+    arithmetic = {title: mean_score(0.3) for title in table3.LINEAR}
+    arithmetic["DeltaNet [0, 1]"] = mean_score(0.6, best=0.9, worst=0.4)
+    arithmetic["DeltaNet [-1, 1]"] = mean_score(0.7, best=0.97, worst=0.5)
+    told = verdicts(table3.claims({("modular-arithmetic", k): v for k, v in arithmetic.items()}))
+    assert [holds for holds in told.values() if holds is not None] == ["cannot tell"] * 2
+
+
+def test_recurrences_that_learned_no_training_lengths_refute_nothing():
+    def unlearned(mean):
+        return replace(mean_score(mean), learned=False)
+
+    arithmetic = {("modular-arithmetic", title): unlearned(0.3) for title in table3.LINEAR}
+    told = verdicts(table3.claims(arithmetic)).values()
+    assert [holds for holds in told if holds is not None] == ["cannot tell"] * 2
+    names = ("SLiCE, block-diagonal", "SLiCE, diagonal", "sLSTM", "LSTM")
+    told = verdicts(table2.claims({("cycle-navigation", name): unlearned(0.3) for name in names}))
+    assert [holds for holds in told.values() if holds is not None] == ["cannot tell"] * 3
+
+
 def test_claims_of_path_are_about_sparse_strings():
     kinds = tuple(flipflop.KINDS)
     scores = {("PaTH", kind): mean_score(1.0) for kind in kinds}

@@ -22,6 +22,7 @@ from formalbench_papers.steffen.dyck import (
     LENGTHS,
     DyckPoint,
     cells,
+    claims,
     members,
     wanted,
 )
@@ -59,6 +60,46 @@ def test_no_test_string_is_trained_on(built_in, task, length):
 
 def strings_of(batches):
     return {tuple(string) for batch in batches for string in batch.tolist()}
+
+
+def point(length, accuracy, bits):
+    accuracies = accuracy if isinstance(accuracy, tuple) else (accuracy,) * 3
+    runs = [Measured(one, 1000) for one in accuracies]
+    score = score_of(runs, str(len(runs)), 0.5, ("test", length))
+    return DyckPoint(length, score, accuracies, (bits,) * len(accuracies))
+
+
+def curves(soft=(1.0, 1.0, 0.5), hard=(0.5, 0.5, 0.5), bits=(0.0, 0.1, 1.0)):
+    return {
+        (task, attention): [
+            point(n, a, b) for n, a, b in zip((10, 26, 100), values, bits, strict=True)
+        ]
+        for task in LANGUAGES
+        for attention, values in (("soft", soft), ("hard", hard))
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "fails"),
+    [
+        ({}, ()),
+        ({"soft": (0.9, 0.9, 0.5)}, ("short sequences", "fails at shorter")),
+        ({"soft": (1.0, 1.0, 0.7)}, ("deteriorate",)),
+        ({"bits": (1.0, 1.0, 0.9)}, ("deteriorate",)),
+        ({"hard": (0.7, 0.5, 0.5)}, ("stays at chance",)),
+        ({"hard": (1.0, 1.0, 0.5)}, ("stays at chance", "fails at shorter")),
+    ],
+)
+def test_the_claims_can_fail(changed, fails):
+    for claim in claims(curves(**changed)):
+        assert claim.holds is not any(words in claim.claim for words in fails), claim
+
+
+def test_seeds_that_disagree_cannot_tell():
+    split = (1.0, 1.0, 0.5)
+    found = {claim.claim[:40]: claim for claim in claims(curves(soft=(split, split, split)))}
+    assert {claim.verdict for text, claim in found.items() if "Dyck-1: " in text} == {"cannot tell"}
+    assert "83.3 % (" in next(iter(found.values())).ours
 
 
 def curves_of(plain, normed, task="dyck-1"):

@@ -250,6 +250,19 @@ def test_each_claim_can_fail_or_stay_open(canned, name, accuracy, expected):
     assert {place: found[place] for place in expected} == expected
 
 
+def test_trials_on_both_sides_of_a_limit_cannot_tell(make_record):
+    class Split(Canned):
+        def got(self, one):
+            shares = ((0.9999, 0.99), (0.9999, 0.9))
+            runs = [record_of(self.make_record, one, i, *pair) for i, pair in enumerate(shares)]
+            return Got(one, runs)
+
+    for name, claim in (("yao-fig4a", 2), ("yao-fig4bc", 3), ("yao-fig5", 1)):
+        findings = carry_out(name, Split(make_record, None))
+        assert findings.claims[claim].verdict == "cannot tell"
+        assert "94.5" in findings.claims[claim].ours
+
+
 @pytest.mark.parametrize(
     ("lstm", "alike"), [((0.1, 0.2), True), ((0.6, 0.7), False), ((0.1, 0.9), "cannot tell")]
 )
