@@ -235,3 +235,9 @@ def test_a_field_is_local_if_it_is_no_longer_than_a_window_of_the_training(reach
     curve = np.linspace(1, 0, 8)
     fields = [Field("RegularGPT", curve, curve, one, 0.0, None, 0.5, 0) for one in reach]
     assert verdicts(figure4_text.claims(fields)) == [verdict]
+
+
+def test_while_a_seed_of_figure_6_is_missing_nothing_is_told():
+    curves = {figure6.LEARN: [sudden()], figure6.SCALAR: [gradual()]}
+    assert verdicts(figure6.claims(curves)) != ["cannot tell"] * 3
+    assert verdicts(figure6.claims(curves, 1)) == ["cannot tell"] * 3

@@ -418,3 +418,18 @@ def test_positions_are_counted_as_a_walk_counts_them(bench):
     assert by_position(bench, got.records) == found  # what was found is kept
     again = Bench(bench.host, "quick", bench.report, bench.results, "cpu", 1)
     assert [one is None for one in by_position(again, got.records)] == [True, False]
+
+
+def test_a_trial_that_failed_counts_as_nothing(make_record):
+    class Failing(Canned):
+        def train(self, wanted, now=None):
+            got = super().train(wanted, now)
+            failed = make_record(wanted[0].model, seed=0, status="diverged")
+            got[6] = Got(got[6].wanted, [failed, got[6].records[1]])  # one layer
+            return got
+
+    findings = carry_out("yao-fig4a", Failing(make_record, as_in_the_paper))
+    first, second = findings.rows[6:8]
+    assert (first["status"], first["test_micro"]) == ("diverged", "")
+    assert second["test_micro"] == 0.6
+    assert any("1 trials did not finish" in line for line in findings.remarks)
