@@ -9,11 +9,11 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from formalbench import store as storing
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.verification import MAX_BYTES
 from formalbench.files import UNFINISHED, write_atomically
 from formalbench.store import Store, default_results, read_record, weights_path, without_collection
-from formalbench_papers.yao.close_brackets import records
 from made_records import make, make_finished, write_many
 
 
@@ -279,7 +279,7 @@ NOBODY = 65534
 
 def test_of_two_who_do_one_run_the_record_that_stays_has_its_own_weights(results, monkeypatch):
     """One writes both its files between the two of the other."""
-    store, write, between = Store(results), records.write_atomically, []
+    store, write, between = Store(results), storing.write_atomically, []
 
     def interleaved(path, contents):
         write(path, contents)
@@ -287,7 +287,7 @@ def test_of_two_who_do_one_run_the_record_that_stays_has_its_own_weights(results
             between.append(path)
             store.write(make_finished(1, b"other"), b"other")
 
-    monkeypatch.setattr(records, "write_atomically", interleaved)
+    monkeypatch.setattr(storing, "write_atomically", interleaved)
     path = store.write(make_finished(1, b"mine"), b"mine")
     assert between
     (kept,) = store.records()

@@ -142,7 +142,7 @@ def lines_of(name: str, width: float) -> list[str]:
     return lines if len(lines) <= 2 and all(len(line) <= letters for line in lines) else []
 
 
-class Sheet:
+class MapLayout:
     """A drawing of a map, made from top to bottom.
 
     Attributes:
@@ -297,7 +297,7 @@ def render(
     """
     said, families = " ".join(sentences(shown)), shown.families
     while True:
-        sheet = Sheet(replace(shown, families=families), width, address)
+        sheet = MapLayout(replace(shown, families=families), width, address)
         most = max(families, key=lambda family: len(family.rows), default=None)
         if sheet.y <= tallest or most is None or len(most.rows) < 2:
             break

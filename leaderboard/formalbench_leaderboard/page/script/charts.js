@@ -128,7 +128,7 @@ function stepsOf(result) {
   return glyph(numbersOf(result, "steps", " · ").map((steps, seed) => dot(steps / budget, hollow.includes(seed))));
 }
 
-/** Return the figures of a board's tasks on which so many of some models or more have a curve. */
+/** Return the figures of the board's tasks on which at least `least` of the models have a curve. */
 function figuresOf(board, models, least = 1) {
   const { rows } = DATA.boards[board];
   const has = (task) => rows.filter((row) => models.includes(row.model) && DATA.curves[own(row.results, task)]).length >= least;
