@@ -132,6 +132,17 @@ def test_word_problems_of_groups():
     assert least(from_table(table, [1, 0, 0, 0, 0])) == "regular"
 
 
+def test_the_modulus_is_the_least_multiple_of_all_orders():
+    moduli = {"(a|ba)*b?": 1, "(aa)*": 2, "a*(ba*ba*)*": 2, "(aaaaaa)*": 6, "(aa)*|(bbb)*": 6}
+    for text, modulus in moduli.items():
+        assert transition_monoid.modulus_of(regex(text)) == modulus, text
+    two_and_three, back = (1, 0, 3, 4, 2), (2, 2, 0, 0, 0)
+    mixed = from_table(np.array([two_and_three, back]).T, [1, 0, 1, 0, 0])
+    assert transition_monoid.modulus_of(mixed) == 6
+    symmetric = word_problem(list(permutations(range(3))))
+    assert transition_monoid.modulus_of(symmetric) is None  # it is not commutative
+
+
 def test_a_group_that_only_some_words_lead_to():
     """A5 acts on five of seven states, which one more symbol leads to and back."""
     cycle, three = (1, 2, 3, 4, 0, 5, 6), (1, 2, 0, 3, 4, 5, 6)
