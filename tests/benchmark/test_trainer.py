@@ -241,7 +241,7 @@ PATIENT = UNIFORM | {"patience": {"after": 40, "steps": 40}}
     [
         # without an error from the start, and mastery is switched off
         (Knowing, UNIFORM | {"decay": {"steps": 20, "mastered": 0.0}}, "budget", 40),
-        # at the end of the budget the decay is whole, whatever its share
+        # at the end of the budget the decay is whole for every share
         (
             Stuck,
             {"decay": {"steps": 20, "mastered": 0.0, "share": 0.1}, "steps": 100},

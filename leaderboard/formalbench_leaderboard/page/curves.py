@@ -22,7 +22,7 @@ SIZES = {"small": (340, 210), "large": (660, 300)}
 
 
 MOST_CHOSEN = 8
-"""Maximum number of curves in a chart whose colours can be told apart."""
+"""Maximum number of curves in a chart whose colours differ clearly."""
 
 
 _FIRST, _FEW = 6, 4
