@@ -12,13 +12,25 @@ import pytest
 from built_maps import HOSTILE, SVG, drawn, large, mapped, told_by, verified
 from built_records import write_all
 from formalbench.documents.text import harmless
+from formalbench.statistics.length_profile import Step
 from formalbench.store import Store
 from formalbench_leaderboard.charts.language_map import NOTHING, MapCell, sentences
-from formalbench_leaderboard.charts.map_chart import LEGEND, NARROW, WIDE, parts_of, render
+from formalbench_leaderboard.charts.map_chart import (
+    LEGEND,
+    NARROW,
+    WIDE,
+    bars,
+    parts_of,
+    render,
+)
 
 
 def classes(root, tag="path"):
     return [one.get("class") for one in root.iter(f"{SVG}{tag}")]
+
+
+def tooltips(root):
+    return [one for one in root.iter(f"{SVG}rect") if one.find(f"{SVG}title") is not None]
 
 
 def test_the_drawing_shows_every_cell_and_is_the_same_each_time(many_records):
@@ -29,8 +41,7 @@ def test_the_drawing_shows_every_cell_and_is_the_same_each_time(many_records):
     names = {element.get("id"): element.text for element in root if element.get("id")}
     assert names["map-desc"] == " ".join(sentences(shown))
     assert names["map-title"]
-    told_cells = [group.findtext(f"{SVG}title") for group in root.iter(f"{SVG}g")]
-    told_cells = [title for title in told_cells if title]
+    told_cells = [tooltip.findtext(f"{SVG}title") for tooltip in tooltips(root)]
     assert len(told_cells) == 9
     missing = "transformer on first: not run: formalbench run --model transformer --task first"
     assert any(line.startswith(missing) for line in told_cells)
@@ -105,11 +116,27 @@ def test_each_theme_has_its_colours_and_the_same_shapes(many_records):
 def test_shade_and_height_both_tell_the_accuracy(make_record):
     shown = mapped([make_record("lstm", accuracy=[100, 85, 70, 50])], "parity")
     _, root = drawn(shown)
-    (cell,) = [group for group in root.iter(f"{SVG}g") if group.find(f"{SVG}title") is not None]
-    paths = cell.findall(f"{SVG}path")
-    assert [path.get("class") for path in paths] == ["shade0", "shade1", "shade2", "shade4"]
-    heights = [float(re.search(r"v-([0-9.]+)H", path.get("d"))[1]) for path in paths]
-    assert heights == [1, 6.5, 11, 16]  # chance, 0.4, 0.7 and all of sixteen pixels
+    (cell,) = tooltips(root)
+    left, width = int(cell.get("x")), int(cell.get("width"))
+    (row,) = root.findall(f"{SVG}g[@transform='translate(0 {cell.get('y')})']")
+    paths = {path.get("class"): path.get("d") for path in row.findall(f"{SVG}path")}
+    assert paths.pop("track") == f"M{left} 0h{width}v16h-{width}"
+    assert list(paths) == ["shade0", "shade1", "shade2", "shade4"]
+    shapes = [re.fullmatch(r"M(\d+) 16V([0-9.]+)h(\d+)V16", path) for path in paths.values()]
+    # Chance, 0.4, 0.7 and all of sixteen pixels.
+    assert [16 - float(bar[2]) for bar in shapes] == [1, 6.5, 11, 16]
+    assert [int(bar[1]) - left for bar in shapes] == [round(width * n / 4) for n in (3, 2, 1, 0)]
+    assert sum(int(bar[3]) for bar in shapes) == width
+
+
+def test_bars_side_by_side_of_one_shade_are_one_shape():
+    strip = [Step(place, place, share) for place, share in enumerate((1.0, 1.0, 0.7, 1.0))]
+    shapes = list(bars(strip, 5, 40))
+    assert shapes == [
+        ("shade4", "M5 16V0h10V0h10V16"),
+        ("shade2", "M25 16V5h10V16"),
+        ("shade4", "M35 16V0h10V16"),
+    ]
 
 
 def test_nothing_is_drawn_as_a_sentence():
@@ -129,7 +156,7 @@ def test_hostile_names_do_no_harm(make_record, name):
         address = lambda kind, name: f"#{kind}=" + quote(harmless(name))  # noqa: E731
         text, root = drawn(shown, "page", width, address)
         tags = {element.tag.removeprefix(SVG) for element in root.iter()}
-        assert tags <= {"svg", "title", "desc", "style", "rect", "path", "circle", "text", "a", "g"}
+        assert tags <= {"svg", "title", "desc", "style", "rect", "path", "text", "a", "g"}
         names = {name for element in root.iter() for name in element.attrib}
         assert not any(name.startswith("on") for name in names)
         assert "<script" not in text
@@ -145,17 +172,16 @@ def test_cells_are_as_wide_as_fits_and_many_columns_make_the_map_wider(width, ta
     _, root = drawn(large(20, tasks), "file", width)
     whole = float(root.get("width"))
     assert (whole > width) == (tasks == 60)
-    last = [group for group in root.iter(f"{SVG}g") if group.find(f"{SVG}title") is not None]
-    row = last[-tasks:]
-    assert {int(one.find(f"{SVG}rect").get("width")) for one in row} == {cell}
-    lefts = [int(re.search(r"\d+", one.get("transform"))[0]) for one in row]
+    row = tooltips(root)[-tasks:]
+    assert {int(one.get("width")) for one in row} == {cell}
+    lefts = [int(one.get("x")) for one in row]
     assert all(right - left >= cell + 4 for left, right in pairwise(lefts))
     assert lefts[-1] + cell <= whole
 
 
 def test_a_large_map_stays_small():
     text, root = drawn(large(100, 60))
-    assert len(text.encode()) < 2_000_000
+    assert len(text.encode()) < 800_000
     assert not list(root.iter(f"{SVG}a"))
 
 

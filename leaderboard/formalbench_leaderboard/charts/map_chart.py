@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 import textwrap
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import count, groupby
+from itertools import count, groupby, pairwise
 from pathlib import Path
 from typing import Literal
 
 from formalbench.documents.table import CAPPED
-from formalbench.documents.text import harmless
+from formalbench.documents.text import harmless, percent
 from formalbench.statistics.length_profile import Step
 
 from formalbench_leaderboard.charts.language_map import (
@@ -49,6 +49,9 @@ LETTER = 5.5
 
 LONGEST_NAME, LONGEST_FAMILY, LONGEST_TITLE = 36, 20, 300
 """In letters; longer ones are cut off."""
+
+TICK = "8l2.5 2.8 4.5-5.6"
+"""The path of a tick, after the position of its left end."""
 
 FEW = 1500
 """Maps with more cells have no tooltips."""
@@ -118,15 +121,65 @@ LEGEND: Mapping[str, tuple[Shown, str]] = {
 """An example and the meaning of each part of a sign."""
 
 
-def bars(cell: MapCell, width: int) -> list[tuple[int, str]]:
-    """Return the bars of a strip: the path of each shade. Their positions show the lengths."""
-    strip, paths = cell.strip, defaultdict[int, str](str)
-    for place, step in enumerate(strip):
-        left, right = (round(width * at / len(strip)) for at in (place, place + 1))
-        height = max(1, round(2 * HEIGHT * step.share) / 2)  # chance is visible, too
-        shade = 4 if step.share >= 0.99 else min(3, int(4 * step.share))
-        paths[shade] += f"M{left} {HEIGHT}v-{height:g}H{right}V{HEIGHT}z"
-    return sorted(paths.items())
+LAYERS = (
+    *("track", "grey", *(f"shade{shade}" for shade in range(5))),
+    *("paper line", "mark", "quiet", "built line", "ink", "ink line"),
+)
+"""The classes of the paths, in the order in which they are drawn."""
+
+
+def bars(strip: Sequence[Step], left: int, width: int) -> Iterator[tuple[str, str]]:
+    """Yield the class and the path of each group of bars of one shade, from left to right.
+
+    Their positions show the lengths.
+    """
+    edges = [round(width * place / len(strip)) for place in range(len(strip) + 1)]
+    sizes = [end - start for start, end in pairwise(edges)]
+    shades = [4 if step.share >= 0.99 else min(3, int(4 * step.share)) for step in strip]
+    heights = [max(1, round(2 * HEIGHT * step.share) / 2) for step in strip]  # chance is visible
+    for shade, group in groupby(range(len(strip)), key=shades.__getitem__):
+        places = list(group)
+        tops = "".join(f"V{HEIGHT - heights[place]:g}h{sizes[place]}" for place in places)
+        yield f"shade{shade}", f"M{left + edges[places[0]]} {HEIGHT}{tops}V{HEIGHT}"
+
+
+def paths_of(shown: Shown, left: int, width: int) -> Iterator[tuple[str, str]]:
+    """Yield the class and the path of each shape of a sign in a row whose upper edge is 0."""
+    parts, middle = parts_of(shown), left + width // 2
+    box = f"M{left} 0h{width}v{HEIGHT}h-{width}"
+    if isinstance(shown, MapCell) and "learned" in parts:
+        yield "track", box
+        yield from bars(shown.strip, left, width)
+    if "unfinished" in parts:
+        lines = "".join(f"M{x} {HEIGHT}l16-16" for x in range(left, left + width - 15, 6))
+        yield "paper line", lines
+    if "weak" in parts:
+        yield "mark", f"M{middle - 7} 8q3.5-6 7-1.5t7-1.5v3q-3.5 6-7 1.5t-7 1.5z"
+    if "solved" in parts:
+        yield "paper line", f"M{middle - 3} {TICK}"
+    if "partly" in parts:
+        yield "mark", _circle(left + width + 2, 2, 1.5)
+    if "unlearned" in parts or "failed" in parts:
+        yield "grey", box
+    if "not run" in parts:
+        yield "quiet", f"M{middle - 1} 7h2v2h-2z"
+    if "built" in parts:
+        yield "built line", f"M{middle - 13} {TICK}"
+    verdict, _, by_experiments = (shown if isinstance(shown, str) else "").partition(" ")
+    if verdict == "can":
+        yield "ink", _circle(middle, 8, 4.2)
+    elif verdict == "cannot":
+        yield "ink line", f"M{middle - 3} 5l6 6m0-6l-6 6"
+    elif verdict == "some":
+        yield "ink line", _circle(middle, 8, 3.6)
+        yield "ink", f"M{middle} 4.4a3.6 3.6 0 0 0 0 7.2z"
+    if by_experiments:
+        yield "ink line", f"M{middle - 6} 2.5q-3.5 5.5 0 11m12-11q3.5 5.5 0 11"
+
+
+def _circle(x: int, y: int, radius: float) -> str:
+    half = f"a{radius} {radius} 0 1 0"
+    return f"M{x - radius:g} {y}{half} {2 * radius:g} 0{half}-{2 * radius:g} 0z"
 
 
 def shortened(name: str, letters: int = LONGEST_NAME) -> str:
@@ -148,15 +201,16 @@ class MapLayout:
     Attributes:
         width: its width, at least as asked for.
         y: its height so far.
-        signs: what is drawn in the area of a cell: what it shows, left and upper edge, width and
-            tooltip.
+        paths: the path of each class in each row, by the row's upper edge and the class.
+        tooltips: left and upper edge, width and text.
         texts: the position of a text, its content, its class in the template, and its address.
         rules: horizontal lines: left end, height and length.
     """
 
     def __init__(self, shown: LanguageMap, width: int, address: Callable[[str, str], str]) -> None:
         self.width, self.y = width, MARGIN
-        self.signs = list[tuple[Shown, int, int, int, str]]()
+        self.paths = defaultdict[int, defaultdict[str, str]](lambda: defaultdict(str))
+        self.tooltips = list[tuple[int, int, int, str]]()
         self.texts = list[tuple[int, int, str, str, str]]()
         self.rules = list[tuple[int, int, int]]()
         self._shown, self._address = shown, address
@@ -184,6 +238,18 @@ class MapLayout:
         """Write a text on the current row, or above it."""
         self.texts.append((round(x), self.y + 12 - up, text, kind, href))
 
+    def _sign(self, shown: Shown, left: int, width: int) -> None:
+        """Draw a sign on the current row, in the area of a cell."""
+        for kind, path in paths_of(shown, left, width):
+            self.paths[self.y][kind] += path
+        parts, middle = parts_of(shown), left + width // 2
+        if isinstance(shown, MapCell) and {"unlearned", "failed"} & {*parts}:
+            text = "!" if shown.state == "failed" else percent(shown.validation, 0)
+            self._write(middle, f"{text}{CAPPED if 'capped' in parts else ''}", "middle")
+        if isinstance(shown, int):
+            text = f"{shown / 1000:.3g}k" if shown >= 1000 else f"{shown}"
+            self._write(middle - 4, text, "built")
+
     def _legend(self) -> None:
         """Place the entries side by side, in as many lines as needed."""
         rows = [row.cells for family in self._shown.families for row in family.rows]
@@ -203,7 +269,7 @@ class MapLayout:
             if x > MARGIN and x + long > self.width - MARGIN:
                 x, self.y = MARGIN, self.y + ROW
             self._write(x + sign, text, "legend quiet")
-            self.signs.append((shown, x, self.y, sign - 8, ""))
+            self._sign(shown, x, sign - 8)
             x += long + GROUP_GAP
         self.y += ROW + MARGIN if entries else 0
 
@@ -262,11 +328,11 @@ class MapLayout:
         href = self._address("model", model) if model else ""
         self._write(self._left, shortened(label), kind, href)
         for x, cell in zip(self._places, row, strict=True):
-            title = ""
+            self._sign(cell, x, self._cell)
             if isinstance(cell, MapCell) and self._few:
                 names = f"{shortened(model)} on {shortened(cell.task)}"
                 title = shortened(f"{names}: {told(cell)}", LONGEST_TITLE)
-            self.signs.append((cell, x, self.y, self._cell, title))
+                self.tooltips.append((x, self.y, self._cell, title))
         self.y += ROW
 
 
@@ -310,10 +376,8 @@ def render(
         title=TITLE,
         said=said,
         sheet=sheet,
+        layers=LAYERS,
         cell=HEIGHT,
-        parts_of=parts_of,
-        bars=bars,
-        capped=CAPPED,
     )
 
 

@@ -1,6 +1,6 @@
 // Curves in the frames that Python drew, which pointer and keys read; and strips of accuracy over length.
 
-const MOST = 8; // curves of a chart whose colours can be told apart
+const MOST = 8; // curves at a time
 
 /** Return where an axis puts a value: logarithmic or not, the values at its ends, and their places. */
 function placeOn(axis) {
