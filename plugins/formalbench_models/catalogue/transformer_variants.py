@@ -8,14 +8,14 @@ from formalbench import ModelSpec, option
 from pydantic import model_validator
 
 from formalbench_models.catalogue.options import (
+    FEED_FORWARD,
+    HIDDEN,
     NORM_HELP,
+    WIDTH,
     HeadsConfig,
     dropout_option,
-    feed_forward_option,
     heads_option,
-    hidden_option,
     learned,
-    width_option,
 )
 from formalbench_models.catalogue.transformers import PAIRED, TransformerConfig
 
@@ -27,13 +27,13 @@ class RegularGptConfig(HeadsConfig):
         2, "chunk size C: number of positions a query attends to", minimum=2, maximum=1024
     )
     thickness: int = option(1, "number of blocks per level, K", minimum=1, maximum=64)
-    width: int = width_option()
-    heads: int = option(8, "number of attention heads; divides the width", minimum=1, maximum=1024)
-    feed_forward: int = feed_forward_option()
+    width: int = WIDTH
+    heads: int = heads_option(8)
+    feed_forward: int = FEED_FORWARD
     norm: Literal["pre", "post"] = option("post", NORM_HELP)
     activation: Literal["gelu", "relu"] = option("relu", "of the feed-forward network")
     bias: bool = option(False, "biases in the attention's projections")
-    hidden: int = hidden_option()
+    hidden: int = HIDDEN
     init: Literal["haiku", "gpt2"] = option(
         "haiku",
         "initial weights: those of the published code (haiku's, embeddings scaled by the root of "
@@ -161,15 +161,15 @@ class EncoderDecoderConfig(HeadsConfig):
         "sinusoidal", "position codes; between the two halves there are none but sinusoidal ones"
     )
     log_length: bool = option(False, "multiply logits by ln n for n attended positions")
-    width: int = width_option()
+    width: int = WIDTH
     heads: int = heads_option()
     layers: int = option(
         2, "number of blocks in each of encoder and decoder", minimum=1, maximum=256
     )
-    feed_forward: int = feed_forward_option()
+    feed_forward: int = FEED_FORWARD
     norm: Literal["pre", "post"] = option("pre", NORM_HELP)
     activation: Literal["gelu", "relu"] = option("relu", "of the feed-forward network")
-    hidden: int = hidden_option()
+    hidden: int = HIDDEN
     dropout: float = dropout_option("embeddings, attention's weights, hidden units and branches")
     word_dropout: float = dropout_option("input and output symbols")
     tied: bool = option(

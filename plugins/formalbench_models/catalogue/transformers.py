@@ -13,14 +13,14 @@ from formalbench import option
 from pydantic import model_validator
 
 from formalbench_models.catalogue.options import (
+    FEED_FORWARD,
+    HIDDEN,
     NORM_HELP,
+    WIDTH,
     HeadsConfig,
     dropout_option,
-    feed_forward_option,
     heads_option,
-    hidden_option,
     learned,
-    width_option,
 )
 
 Positions = Literal[
@@ -105,14 +105,14 @@ class TransformerConfig(HeadsConfig):
         "string's one answer is then read, with a mask or without; or both, read behind",
     )
     log_length: bool = option(False, "multiply logits by ln n for n attended positions")
-    width: int = width_option()
+    width: int = WIDTH
     heads: int = heads_option()
     layers: int = option(2, "blocks, each with its own parameters", minimum=1, maximum=256)
-    feed_forward: int = feed_forward_option()
+    feed_forward: int = FEED_FORWARD
     norm: Literal["pre", "post", "none"] = option("pre", f"{NORM_HELP}, or none")
     activation: Literal["gelu", "relu"] = option("gelu", "of the feed-forward network")
     eps: float = option(1e-5, "epsilon of layer norm", minimum=0.0, maximum=1.0)
-    hidden: int = hidden_option()
+    hidden: int = HIDDEN
     attention: Literal["soft", "hard", "stick-breaking"] = option(
         "soft",
         "hard: each query takes the key of its greatest logit, the leftmost of equal ones; "
