@@ -46,7 +46,7 @@ LIBRARIES = (
     ),
     learned(
         "fla",
-        "fla:build_fla",
+        "hf:build_fla",
         FlaConfig,
         "a network of flash-linear-attention, on a GPU (formalbench[fla])",
         "Yang & Zhang 2024, FLA: a Triton-based library",

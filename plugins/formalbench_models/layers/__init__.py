@@ -33,36 +33,7 @@ _PLACES = {
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}
 
-__all__ = [  # imported when they are used: listings import no torch
-    "AttentionMixer",
-    "Backbone",
-    "Block",
-    "DeltaConfig",
-    "DeltaMixer",
-    "GatedAttention",
-    "LinearAttention",
-    "LinearAttentionConfig",
-    "LruConfig",
-    "LruMixer",
-    "Mamba2Config",
-    "Mamba2Mixer",
-    "MambaConfig",
-    "MambaMixer",
-    "MinimalConfig",
-    "MinimalMixer",
-    "Mixer",
-    "MlstmConfig",
-    "MlstmMixer",
-    "Retention",
-    "Rwkv7Config",
-    "Rwkv7Mixer",
-    "S4dConfig",
-    "S4dMixer",
-    "SliceConfig",
-    "SliceMixer",
-    "SlstmConfig",
-    "SlstmMixer",
-]
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
