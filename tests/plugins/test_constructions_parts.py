@@ -12,7 +12,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import Batch
 from formalbench.contracts.verification import MIXED
 from formalbench.verification.judge import DTYPES
-from formalbench_models.constructions import gates, heads, transforms
+from formalbench_models.constructions import gates, network, transforms
 from formalbench_models.constructions.construction import (
     ONE,
     Construction,
@@ -24,8 +24,7 @@ from formalbench_models.constructions.construction import (
     fraction,
     times,
 )
-from formalbench_models.constructions.heads import AttentionHead
-from formalbench_models.constructions.network import FeedForwardLayer, HandWritten
+from formalbench_models.constructions.network import AttentionHead, FeedForwardLayer, HandWritten
 from formalbench_models.layers.feed_forward import LayerNorm, layer_norm
 
 BITS = (0.0, 1.0)
@@ -175,7 +174,7 @@ def test_a_head_equals_its_definition(
     want = torch.zeros(2, 7, 5, dtype=torch.float64)
     for row, i in itertools.product(range(2), range(7)):
         want[row, i, 3:] = torch.tensor(naive(head, x_BMD[row], i), dtype=torch.float64)
-    monkeypatch.setattr(heads, "MOST_LOGITS", 2 * 7 * 3)  # three queries at a time
+    monkeypatch.setattr(network, "MOST_LOGITS", 2 * 7 * 3)  # three queries at a time
     for first, stop in ((0, 7), (0, 1), (6, 7), (2, 5)):
         got = module(x_BMD, first, stop).expand(2, stop - first, 5)
         torch.testing.assert_close(got, want[:, first:stop], rtol=0, atol=1e-12)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from formalbench import Batch
 from formalbench.host import PluginHost
-from formalbench_models.constructions.heads import hard_weights
+from formalbench_models.constructions.network import hard_weights
 from formalbench_models.layers import attention
 from formalbench_models.layers.attention import Attention, Span, choose, straight_through
 from formalbench_models.layers.fused_attention import fused_attention

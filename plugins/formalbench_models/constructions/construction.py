@@ -35,7 +35,7 @@ A construction that is to survive layer norm uses none: constants do not scale w
 """
 
 Code = Callable[["Tensor", int], "Tensor"]
-"""A position code: (i (M,) int64, n) -> (M,) fp64; `codes` has the usual ones."""
+"""A position code: (i (M,) int64, n) -> (M,) fp64; the usual ones come last."""
 
 Mask = Literal["none", "future", "past"]
 """What is hidden from a query: nothing, the positions behind it, or those before it."""

@@ -35,8 +35,7 @@ from formalbench_models.constructions.construction import (
     times,
 )
 from formalbench_models.constructions.gates import clear_gate, copy_gate
-from formalbench_models.constructions.heads import Linear
-from formalbench_models.constructions.network import FeedForwardLayer
+from formalbench_models.constructions.network import FeedForwardLayer, Linear
 from formalbench_models.families.transformer import Transformer
 
 

@@ -17,9 +17,6 @@ Queries, keys and values are equally wide (RetNet's values are twice as wide as 
 those of gated linear attention), and the norm is of the root mean square, with a gain that heads
 share (a group norm and a layer norm in the papers). The blocks are those of `layers/residual.py`.
 
-The naive form is slow and obvious: it reads the parameters of a mixer, and shares no other
-code with it.
-
 Legend: B batch, T symbols, W width, H heads, E width of a head.
 """
 

@@ -1,18 +1,15 @@
 """RegularGPT (Chi et al. 2023): its block, its tables, its tree and its dilated form.
 
 Source: Chi et al., "Transformer Working Memory Enables Regular Language Reasoning and
-Natural Language Length Extrapolation" (2023), §3.1 and eq. 1.
-
-RegularGPT has no position codes, so that a position's state after level l depends only
-on the C^(l+1) symbols that feed it. Over a small alphabet far fewer such chunks exist
-than a batch has positions: the state of every possible chunk is computed once, and
-positions carry the number of their chunk. This changes no result and saves most of the
-work: over a binary alphabet with padding there are 9 chunks of two and 81 of four.
-
-Source: Chi et al., "Transformer Working Memory Enables Regular Language Reasoning and
-Natural Language Length Extrapolation" (2023). At level l, position m attends to the
+Natural Language Length Extrapolation" (2023), §3.1. At level l, position m attends to the
 positions m - j·C^l for j = 0 … C-1 (eq. 1); after ceil(log_C T) levels the last position
 has seen all T symbols, each once.
+
+RegularGPT has no position codes, so that a position's state after level l depends only on the
+C^(l+1) symbols that feed it. Over a small alphabet far fewer such chunks exist than a batch has
+positions: the state of every possible chunk is computed once, and positions carry the number of
+their chunk. This changes no result and saves most of the work: over a binary alphabet with padding
+there are 9 chunks of two and 81 of four.
 
 Two forms of the same function, neither with a T×T matrix (`regulargpt_reference.py` is
 the slow one, straight from eq. 1, which tests compare with):
@@ -45,7 +42,7 @@ where a prefix is to have the answer of the string, the padding goes on through 
 level.
 
 Legend: B batch, N positions, C keys per query (the chunk), D width, H heads, E width of a head, G
-groups or groups of C positions, V rows of a table, K outputs. Keys are in reading order: the
+groups of C positions, V rows of a table, K outputs. Keys are in reading order: the
 query's own position is the last of its C keys.
 """
 

@@ -15,9 +15,6 @@ follow layer norms. Above the first block v becomes v + (v¹ - v) σ(·), v¹ th
 A layer norm follows the embeddings, and another the last block. With ``shell=shared`` the blocks
 are those of `layers/residual.py`.
 
-The naive form is slow and obvious: it reads the parameters of a mixer, and shares no other
-code with it.
-
 Legend: B batch, T symbols, W width, H heads, E width of a head, R rank.
 """
 

@@ -23,9 +23,6 @@ hide.
 The paper computes h_0 from the first symbol; here it is learned, and the blocks of layers are
 those of `layers/residual.py`, or with ``shell=slice`` those of the paper's code (`SliceBlock`).
 
-The naive form is slow and obvious: it reads the parameters of a mixer, and shares no other
-code with it.
-
 Legend: B batch, T symbols, W width, S size of the state, M blocks of it, E size of a block, K rank,
 C symbols of a chunk, N chunks.
 """

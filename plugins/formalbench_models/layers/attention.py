@@ -6,7 +6,7 @@ propagating gradients through stochastic neurons for conditional computation" (2
 straight-through estimator.
 
 *Ties.* Of several greatest logits the leftmost wins: the rule ``first`` of the constructions
-(`formalbench_models.constructions.heads`). An average over them, their other rule, would seldom
+(`formalbench_models.constructions.network`). An average over them, their other rule, would seldom
 differ here: learned keys are equal where the states are, and so are the values mixed.
 
 *Gradient.* A choice has none: argmax is constant wherever it is differentiable, so that queries and
@@ -35,7 +35,7 @@ weights add up to 1. There is no softmax, and order matters without positions.
 Source: Vaswani et al., "Attention is all you need" (2017), §3.2; log-length scaling:
 Chiang & Cholak, "Overcoming a theoretical limitation of self-attention" (2022), §4.3.
 
-Legend: B batch, H heads, Q queries, N keys or positions or positions (keys), E width of a head, D
+Legend: B batch, H heads, Q queries, N keys or positions, E width of a head, D
 width.
 """
 
@@ -193,8 +193,8 @@ class Attention(nn.Module):
             positions (under a causal mask that is 1 + the query's position).
         hard: whether each query attends only to the key with its greatest logit.
         stick_breaking: whether each key takes a share of what those nearer to the query left
-            (`layers.stick_breaking`); only if causal.
-        forget: whether each position has a forget gate (`layers.forget_gates`); only if causal.
+            (`stick_breaking`); only if causal.
+        forget: whether each position has a forget gate (`ForgetGates`); only if causal.
         bias: whether the projections have biases.
 
     Attributes:

@@ -88,6 +88,17 @@ def _filtered(seen_BSW: Tensor, weight_FW: Tensor) -> Tensor:
     return mixed_BTW
 
 
+def naive_convolution(convolution: ShortConvolution, x_TW: Tensor) -> Tensor:
+    """Return each channel of a string filtered over the last symbols, (T, W), one by one."""
+    rows = []
+    for time in range(len(x_TW)):
+        row = torch.zeros_like(x_TW[0]) if convolution.bias is None else convolution.bias
+        for back, weight in enumerate(convolution.weight.flip(0)[: time + 1]):
+            row = row + weight * x_TW[time - back]
+        rows.append(row)
+    return torch.stack(rows)
+
+
 class LowRank(nn.Module):
     """A map of low rank with an activation inside: (..., W) to (..., W)."""
 

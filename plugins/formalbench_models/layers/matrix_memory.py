@@ -1,21 +1,5 @@
 """Linear attention and the delta rule, computed by chunks or by symbol.
 
-Of a chunk's symbols is known what they ask and what they read of the state S that it begins with,
-L; how much of what is written reaches what is asked and read later in the chunk, the scores A; and
-what is left of it at the end, W. What is written is U: what is read, p, together with the values,
-or below them if these are written elsewhere. With L and A cut into what is asked and what is read,
-
-    answers = L_ask S + A_ask U,      S' = keep S + Wᵀ U,
-    p = L_read S + A_read U (+ the values, if they are written together).
-
-p is on both sides: it solves a triangular system.
-
-All that concerns a chunk is done before the next one, for all strings of a batch: so its matrices
-are still in the cache, where products over all chunks would read them from memory every time.
-The library's own gradients would be such products, and it would add them up over all chunks and
-make one for the inverse, too. Under `torch.func.vmap` the runs of a cohort are merged into the
-batch. `by_symbol` in `matrix_memory.py` is the reference.
-
 A head's state S is a matrix of K rows and V columns, zero at first. A symbol changes it by
 
     S_t = Diag(d_t) S_{t-1} + a_t (b_tᵀ S_{t-1}) + k_t v_tᵀ,      y_t = S_tᵀ q_t:
@@ -32,6 +16,21 @@ Bischof and Van Loan 1987; for the delta rule Yang et al. 2024, Parallelizing li
 with the delta rule, section 3.2), and what goes from chunk to chunk is the state (`pass_state`).
 Where nothing is read all chunks are computed together, and their states only added up. Time and
 memory are linear in the number of symbols.
+
+Of a chunk's symbols is known what they ask and what they read of the state S that it begins with,
+L; how much of what is written reaches what is asked and read later in the chunk, the scores A; and
+what is left of it at the end, W. What is written is U: what is read, p, together with the values,
+or below them if these are written elsewhere. With L and A cut into what is asked and what is read,
+
+    answers = L_ask S + A_ask U,      S' = keep S + Wᵀ U,
+    p = L_read S + A_read U (+ the values, if they are written together).
+
+p is on both sides: it solves a triangular system.
+
+All that concerns a chunk is done before the next one, for all strings of a batch: so its matrices
+are still in the cache, where products over all chunks would read them from memory every time. The
+library's own gradients would be such products, and it would add them up over all chunks and make
+one for the inverse, too. Under `torch.func.vmap` the runs of a cohort are merged into the batch.
 
 Decays may be 0 or negative, and nothing over- or underflows on the way (`decays.py`).
 

@@ -10,7 +10,7 @@ states at the chunks' ends follow from one another. For T symbols in chunks of C
 steps in the place of T, with time and memory linear in T, and no division: A may be 0, negative, or
 not invertible.
 
-What `scan.matrix_scan` does with a library's products of matrices, which for blocks of 4 × 4 cost
+What `matrix_scan` does with a library's products of matrices, which for blocks of 4 × 4 cost
 more in calls than in arithmetic. Here the strings are innermost: an entry of a block is a row with
 a number for each string and chunk, and a product is a few sums of products of rows.
 
