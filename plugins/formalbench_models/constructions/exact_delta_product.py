@@ -34,7 +34,7 @@ from torch.nn import functional
 
 from formalbench_models.catalogue.constructions import ExactDeltaProductConfig
 from formalbench_models.constructions.exact_regulargpt import Machine, answers, machine_of
-from formalbench_models.layers.matrix_memory import wide
+from formalbench_models.layers.tensors import wide
 
 NAME = "exact-deltaproduct"
 

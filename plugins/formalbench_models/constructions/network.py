@@ -29,6 +29,7 @@ from formalbench_models.constructions.construction import (
     Ties,
 )
 from formalbench_models.layers.feed_forward import layer_norm
+from formalbench_models.layers.tensors import wide, wide_type
 
 
 class Linear(nn.Module):
@@ -218,8 +219,7 @@ class AttentionHead(nn.Module):
 
         Q is 1 if it is the same at all of them.
         """
-        exact = torch.promote_types(x_BMD.dtype, torch.float32)
-        values_BMR = self.value(x_BMD).to(exact)
+        values_BMR = wide(self.value(x_BMD))
         if stop - first == 1:
             mixed_BQR = self._by_weights(x_BMD, values_BMR, first, stop)
         elif not self.head.same_for_every_query:
@@ -277,16 +277,15 @@ class AttentionHead(nn.Module):
 
     def _logits(self, x_BMD: Tensor, first: int, stop: int) -> Tensor:
         """Return query·key in fp32 at least: (B, Q, M), or (1, 1, M) of zeros if uniform."""
-        exact = torch.promote_types(x_BMD.dtype, torch.float32)
         if not self.head.query:
-            return torch.zeros_like(x_BMD[:1, :, 0], dtype=exact)[:, None]
+            return torch.zeros_like(x_BMD[:1, :, 0], dtype=wide_type(x_BMD.dtype))[:, None]
         key_BME: Tensor = self.key(x_BMD)
         if self.head.same_for_every_query:
             logits_BQM = (key_BME @ self.same_query)[:, None]
         else:
             query_BQE: Tensor = self.query(x_BMD[:, first:stop])
             logits_BQM = query_BQE @ key_BME.mT
-        return logits_BQM.to(exact)
+        return wide(logits_BQM)
 
     def _seen(self, x_BMD: Tensor, first: int, stop: int) -> Tensor | None:
         """Return the attention mask, (Q, M); None for no mask."""
@@ -308,8 +307,7 @@ class AttentionHead(nn.Module):
             return self._scale(positions)
         if seen_QM is None:
             return self._scale(positions) * math.log(positions)
-        exact = torch.promote_types(x_BMD.dtype, torch.float32)
-        count_Q1 = seen_QM.sum(-1, keepdim=True).clamp(min=1).to(exact)
+        count_Q1 = seen_QM.sum(-1, keepdim=True).clamp(min=1).to(wide_type(x_BMD.dtype))
         return self._scale(positions) * count_Q1.log()
 
 

@@ -37,8 +37,9 @@ from torch.nn import functional
 from formalbench_models.catalogue.linear_recurrences import DeltaConfig
 from formalbench_models.catalogue.options import in_theory
 from formalbench_models.layers.gates import HeadDecay, ShortConvolution, naive_convolution
-from formalbench_models.layers.matrix_memory import Steps, merge, remember, split
+from formalbench_models.layers.matrix_memory import Steps, remember
 from formalbench_models.layers.residual import EPSILON, Backbone, Mixer, State
+from formalbench_models.layers.tensors import merge, split
 
 
 class DeltaMixer(Mixer):

@@ -48,9 +48,9 @@ from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import LruConfig, MinimalConfig, S4dConfig
 from formalbench_models.layers.gates import GREATEST_STEP, LEAST_STEP
-from formalbench_models.layers.matrix_memory import wide
 from formalbench_models.layers.residual import GATED, Mixer, State, backbone_of
 from formalbench_models.layers.scan import scan
+from formalbench_models.layers.tensors import wide
 
 
 class S4dMixer(Mixer):

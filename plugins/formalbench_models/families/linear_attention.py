@@ -29,10 +29,11 @@ from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import LinearAttentionConfig
 from formalbench_models.layers.gates import LowRank
-from formalbench_models.layers.matrix_memory import Steps, merge, remember, split, wide
+from formalbench_models.layers.matrix_memory import Steps, remember
 from formalbench_models.layers.positions import sinusoids
 from formalbench_models.layers.relative_positions import rotate
 from formalbench_models.layers.residual import EPSILON, Backbone, Mixer, State
+from formalbench_models.layers.tensors import merge, split, wide
 
 TEMPERATURE = 16
 """The root of the gates, so that they begin near 1."""

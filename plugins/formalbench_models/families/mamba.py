@@ -45,15 +45,15 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import Mamba2Config, MambaConfig
-from formalbench_models.layers.fused_attention import merge_runs
 from formalbench_models.layers.gates import (
     HeadDecay,
     ShortConvolution,
     first_steps,
     naive_convolution,
 )
-from formalbench_models.layers.matrix_memory import Steps, merge, remember, split, wide
+from formalbench_models.layers.matrix_memory import Steps, remember
 from formalbench_models.layers.residual import EPSILON, GATED, Mixer, State, backbone_of
+from formalbench_models.layers.tensors import merge, merge_runs, split, wide
 
 
 def selective_scan(

@@ -58,7 +58,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from formalbench_models.catalogue.recurrent_networks import NondeterministicStackConfig
-from formalbench_models.layers.matrix_memory import wide
+from formalbench_models.layers.tensors import wide
 
 FLOOR = 60.0
 """Minimum of logits relative to the greatest of a step."""

@@ -31,8 +31,9 @@ from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import Rwkv7Config
 from formalbench_models.layers.gates import LowRank
-from formalbench_models.layers.matrix_memory import Steps, merge, remember, split, wide
+from formalbench_models.layers.matrix_memory import Steps, remember
 from formalbench_models.layers.residual import EPSILON, Backbone, Mixer, State
+from formalbench_models.layers.tensors import merge, split, wide
 
 FASTEST = -math.exp(-0.5)
 """The logarithm of the fastest decay."""

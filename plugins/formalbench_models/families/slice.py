@@ -35,7 +35,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import SliceConfig
-from formalbench_models.layers.matrix_memory import wide
 from formalbench_models.layers.residual import Backbone, Block, Mixer, State
 from formalbench_models.layers.scan import (
     LARGEST,
@@ -45,6 +44,7 @@ from formalbench_models.layers.scan import (
     matrix_scan,
     of_size_one,
 )
+from formalbench_models.layers.tensors import wide
 
 STEP = 1 / 40
 """The time from a symbol to the next."""

@@ -46,8 +46,9 @@ from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import MlstmConfig, SlstmConfig, XlstmConfig
 from formalbench_models.layers.gates import ShortConvolution, naive_convolution
-from formalbench_models.layers.matrix_memory import Steps, merge, remember, split, wide
+from formalbench_models.layers.matrix_memory import Steps, remember
 from formalbench_models.layers.residual import GATED, Backbone, Block, Mixer, State, backbone_of
+from formalbench_models.layers.tensors import merge, split, wide
 
 LEAST_NORM = 1e-6
 """Added to the denominator, as in the paper's code."""

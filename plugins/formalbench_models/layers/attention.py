@@ -49,6 +49,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from formalbench_models.layers.fused_attention import TRAINED_FROM, fused_attention
+from formalbench_models.layers.tensors import merge, split, wide, wide_type
 
 
 def straight_through(logits_BHQN: Tensor) -> Tensor:
@@ -98,9 +99,8 @@ class ForgetGates(nn.Module):
 
     def forward(self, x_BND: Tensor) -> Tensor:
         """Return the sum of log f from the first position to each, (B, N, H), fp32 at least."""
-        exact = torch.promote_types(x_BND.dtype, torch.float32)
         # In bf16 a long sum would lose the differences, which are all that matters.
-        return functional.logsigmoid(self.gate(x_BND).to(exact)).cumsum(1)
+        return functional.logsigmoid(wide(self.gate(x_BND))).cumsum(1)
 
     def bias(self, total_BNH: Tensor, first: int, stop: int) -> Tensor:
         """Return the bias of the logits, (B, H, Q, N); undefined for keys after a query."""
@@ -117,17 +117,16 @@ def stick_breaking(logits_BHQN: Tensor, first: int) -> Tensor:
         first: the position of the first query.
     """
     queries, keys = logits_BHQN.shape[-2:]
-    exact = torch.promote_types(logits_BHQN.dtype, torch.float32)
     key_N = torch.arange(keys, device=logits_BHQN.device)
     query_Q1 = torch.arange(first, first + queries, device=logits_BHQN.device)[:, None]
     before_QN = key_N < query_Q1
-    asked_BHQN = torch.where(before_QN, logits_BHQN.to(exact), 0.0)
+    asked_BHQN = torch.where(before_QN, wide(logits_BHQN), 0.0)
     left_BHQN = torch.where(before_QN, functional.logsigmoid(-asked_BHQN), 0.0)
     # What the keys from each one on leave, and without that one itself.
     from_BHQN = left_BHQN.flip(-1).cumsum(-1).flip(-1)
     after_BHQN = functional.pad(from_BHQN[..., 1:], (0, 1))
     taken_BHQN = (functional.logsigmoid(asked_BHQN) + after_BHQN).exp()
-    own_BHQN = (key_N == query_Q1).to(exact) * from_BHQN[..., :1].exp()
+    own_BHQN = (key_N == query_Q1) * from_BHQN[..., :1].exp()
     return torch.where(before_QN, taken_BHQN, own_BHQN).to(logits_BHQN.dtype)
 
 
@@ -269,8 +268,8 @@ class Attention(nn.Module):
             (B, Q, D), and the weights (B, H, Q, N), or None: without gradients, and where
             training is faster so, they are not made unless wanted.
         """
-        query_BHQE = self._split(self.query(x_BND[:, span.first : span.stop]))
-        key_BHNE, value_BHNE = map(self._split, self.key_value(x_BND).chunk(2, dim=-1))
+        query_BHQE = split(self.query(x_BND[:, span.first : span.stop]), self.heads)
+        key_BHNE, value_BHNE = split(self.key_value(x_BND), 2 * self.heads).chunk(2, dim=1)
         span = span._replace(seen=self.seen(x_BND))
         weights_BHQN = None
         if keep_weights or torch.is_grad_enabled():
@@ -288,7 +287,7 @@ class Attention(nn.Module):
                 mixed_BHQE = weights_BHQN @ value_BHNE
         else:
             mixed_BHQE = self._without_weights(query_BHQE, key_BHNE, value_BHNE, span, lengths_B)
-        answer_BQD: Tensor = self.merge_heads(mixed_BHQE.transpose(1, 2).flatten(2))
+        answer_BQD: Tensor = self.merge_heads(merge(mixed_BHQE))
         return answer_BQD, weights_BHQN
 
     def seen(self, x_BND: Tensor) -> tuple[Tensor, ...]:
@@ -401,11 +400,4 @@ class Attention(nn.Module):
         else:
             count = lengths_B[:, None, None, None]
         # Not in bf16, which cannot tell 257 from 256.
-        exact = torch.promote_types(key_BHNE.dtype, torch.float32)
-        return count.to(exact).log().to(key_BHNE.dtype)
-
-    def _split(self, x_BND: Tensor) -> Tensor:
-        """Split among the heads: (B, N, D) to (B, H, N, E)."""
-        batch, length, width = x_BND.shape
-        split_BNHE = x_BND.reshape(batch, length, self.heads, width // self.heads)
-        return split_BNHE.transpose(1, 2)
+        return count.to(wide_type(key_BHNE.dtype)).log().to(key_BHNE.dtype)

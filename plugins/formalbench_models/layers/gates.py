@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from formalbench_models.layers.matrix_memory import wide
+from formalbench_models.layers.tensors import wide
 
 
 class ShortConvolution(nn.Module):

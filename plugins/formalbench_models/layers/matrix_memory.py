@@ -49,16 +49,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from formalbench_models.layers.decays import Parts, parts_of, sight
-
-
-def split(x_BTW: Tensor, heads: int) -> Tensor:
-    """Return (B, H, T, E) of (B, T, H·E)."""
-    return torch.unflatten(x_BTW, -1, (heads, -1)).transpose(1, 2)
-
-
-def merge(x_BHTE: Tensor) -> Tensor:
-    """Return (B, T, H·E) of (B, H, T, E)."""
-    return x_BHTE.transpose(1, 2).flatten(2)
+from formalbench_models.layers.tensors import wide
 
 
 def pass_state(state_XKV: Tensor, value: Tensor, parts: Parts) -> tuple[Tensor, Tensor]:
@@ -229,11 +220,6 @@ class Steps(NamedTuple):
     decay: Tensor | None = None
     write: Tensor | None = None
     read: Tensor | None = None
-
-
-def wide(x: Tensor) -> Tensor:
-    """Convert to at least fp32, because half precision rounds gates near 1 to 1."""
-    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def remember(

@@ -80,6 +80,7 @@ from torch.nn import functional
 
 from formalbench_models.layers.attention import Attention, Span, Terms
 from formalbench_models.layers.positions import sinusoids
+from formalbench_models.layers.tensors import split, wide, wide_type
 
 
 class AlibiAttention(Attention):
@@ -87,7 +88,7 @@ class AlibiAttention(Attention):
 
     def bias(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
         # Not in bf16, which cannot tell 257 from 256: rounded once, at the end.
-        exact = torch.promote_types(query_BHQE.dtype, torch.float32)
+        exact = wide_type(query_BHQE.dtype)
         distance_B1QN = span.offsets(key_BHNE).abs().to(exact)
         head_H11 = torch.arange(1, self.heads + 1, device=key_BHNE.device, dtype=exact)
         slope_H11 = torch.exp2(head_H11[:, None, None] * (-8 / self.heads))
@@ -177,10 +178,9 @@ class KerpleLogAttention(Attention):
         self.__dict__["owner"] = first
 
     def bias(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
-        exact = torch.promote_types(query_BHQE.dtype, torch.float32)
-        distance_B1QN = span.offsets(key_BHNE).abs().to(exact)
-        scale_H11 = within(self.owner.scale_H, float("inf")).to(exact)[:, None, None]
-        shape_H11 = within(self.owner.shape_H, self.most).to(exact)[:, None, None]
+        distance_B1QN = span.offsets(key_BHNE).abs().to(wide_type(query_BHQE.dtype))
+        scale_H11 = wide(within(self.owner.scale_H, float("inf")))[:, None, None]
+        shape_H11 = wide(within(self.owner.shape_H, self.most))[:, None, None]
         return (-scale_H11 * self.kernel(distance_B1QN, shape_H11)).to(query_BHQE.dtype)
 
     def kernel(self, distance_B1QN: Tensor, shape_H11: Tensor) -> Tensor:
@@ -237,11 +237,9 @@ class FireAttention(Attention):
 
     def share(self, distance: Tensor, furthest: Tensor) -> Tensor:
         """Return ψ(distance) / ψ(max(L, furthest)), in fp32 at least."""
-        exact = torch.promote_types(self.slope.dtype, torch.float32)
-        slope = self.slope.to(exact).abs()
-        threshold = (self.threshold.to(exact) * self.first_threshold).abs()
-        whole = (slope * torch.maximum(furthest.to(exact), threshold)).log1p()
-        return (slope * distance.to(exact)).log1p() / (whole + _TINY)
+        slope, threshold = wide(self.slope).abs(), wide(self.threshold) * self.first_threshold
+        whole = (slope * torch.maximum(furthest.to(slope.dtype), threshold.abs())).log1p()
+        return (slope * distance.to(slope.dtype)).log1p() / (whole + _TINY)
 
 
 class RelativeAttention(Attention):
@@ -330,7 +328,7 @@ class XposAttention(Attention):
 def placed(x_BHNE: Tensor, number_BN: Tensor, power: float) -> Tensor:
     """Turn pairs by their positions, and multiply them by ζ^(power · position)."""
     width = x_BHNE.shape[3]
-    exact = torch.promote_types(x_BHNE.dtype, torch.float32)
+    exact = wide_type(x_BHNE.dtype)
     pair_F = torch.arange(0, width, 2, device=x_BHNE.device, dtype=exact)
     decay_F = (pair_F / width + GAMMA) / (1 + GAMMA)
     factor_BNF = decay_F ** (power * number_BN.to(exact))[..., None]
@@ -360,7 +358,7 @@ class PathAttention(Attention):
     def seen(self, x_BND: Tensor) -> tuple[Tensor, ...]:
         """Return the base class's tensors, then w (B, H, N, E) and β (B, H, N, 1)."""
         direction_BND = functional.silu(convolved(self.widen(self.narrow(x_BND)), self.tap_TD))
-        direction_BHNE = functional.normalize(self._split(direction_BND), dim=-1)
+        direction_BHNE = functional.normalize(split(direction_BND, self.heads), dim=-1)
         strength_BHN1 = 2 * self.strength(x_BND).sigmoid().transpose(1, 2)[..., None]
         return (*super().seen(x_BND), direction_BHNE, strength_BHN1)
 
@@ -369,10 +367,7 @@ class PathAttention(Attention):
         terms = super().terms(query_BHQE, key_BHNE, span)
         direction_BHNE, strength_BHN1 = span.seen[-2:]
         # No solver takes bf16.
-        exact = torch.promote_types(query_BHQE.dtype, torch.float32)
-        query, key, w, beta = (
-            x.to(exact) for x in (terms.query, key_BHNE, direction_BHNE, strength_BHN1)
-        )
+        query, key, w, beta = map(wide, (terms.query, key_BHNE, direction_BHNE, strength_BHN1))
         system_BHNN = (beta * (w @ w.mT)).tril(-1)
         wanted_BHNN = (beta * (w @ key.mT)).tril(-1)
         # From the left: of a query alone that is a row, and not a matrix.
