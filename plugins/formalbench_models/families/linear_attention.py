@@ -32,7 +32,7 @@ from formalbench_models.layers.gates import LowRank
 from formalbench_models.layers.matrix_memory import Steps, remember
 from formalbench_models.layers.positions import sinusoids
 from formalbench_models.layers.relative_positions import rotate
-from formalbench_models.layers.residual import EPSILON, Backbone, Mixer, State
+from formalbench_models.layers.residual import EPSILON, GATED, Backbone, Mixer, State
 from formalbench_models.layers.tensors import merge, split, wide
 
 TEMPERATURE = 16
@@ -125,13 +125,12 @@ class Retention(GatedAttention):
 
 def build_linear_attention(task: Task, config: LinearAttentionConfig) -> Backbone:
     """Build the network for a task."""
-    diagonal = ("diagonal-recurrence",)
-    if config.decay == "fixed":
-        return Backbone(task, config, lambda _: Retention(config), diagonal)
-    if config.decay == "gated":
-        gated = (*diagonal, "input-dependent-gates")
-        return Backbone(task, config, lambda _: GatedAttention(config), gated, "[0, 1]")
-    return Backbone(task, config, lambda _: LinearAttention(config), diagonal, "[0, 1]")
+    mixer, mechanisms, eigenvalues = {
+        "none": (LinearAttention, GATED[:1], "[0, 1]"),
+        "fixed": (Retention, GATED[:1], ""),
+        "gated": (GatedAttention, GATED, "[0, 1]"),
+    }[config.decay]
+    return Backbone(task, config, lambda _: mixer(config), mechanisms, eigenvalues)
 
 
 def naive_linear_attention(mixer: LinearAttention, x_TW: Tensor) -> Tensor:

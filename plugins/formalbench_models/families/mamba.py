@@ -137,15 +137,15 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         """Keep what goes in, and the states that chunks begin with."""
-        *tensors, _, ctx.chunk, ctx.signed = inputs
-        ctx.save_for_backward(*tensors, output[2])
+        added, step, rate, write, read, _, ctx.chunk, ctx.signed = inputs
+        ctx.save_for_backward(added, step, write, read, rate, output[2])
         ctx.mark_non_differentiable(output[2])
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         answer_BTD, state_BDN, _ = gradients
-        *inputs, rate_BDN, kept = _ordered(ctx.saved_tensors)
+        *inputs, rate_BDN, kept = ctx.saved_tensors
         parts = [torch.split(x.transpose(0, 1), ctx.chunk) for x in (*inputs, answer_BTD)]
         rate_gradient = torch.zeros_like(state_BDN)
         found: list[tuple[Tensor, ...]] = []
@@ -183,12 +183,6 @@ class _Scan(torch.autograd.Function):
         outputs = _Scan.apply(*merged, chunk, signed)  # type: ignore[no-untyped-call]
         parted = tuple(x.unflatten(0, (info.batch_size, -1)) for x in outputs)
         return parted, (0,) * len(parted)
-
-
-def _ordered(saved: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Return what was saved, the rates and the kept states last."""
-    added, step, rate, write, read, kept = saved
-    return added, step, write, read, rate, kept
 
 
 class MambaMixer(Mixer):
