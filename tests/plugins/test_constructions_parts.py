@@ -119,18 +119,13 @@ def cases():
     for query, attention, mask, strict, log_length in itertools.product(
         QUERIES, ("soft", "hard"), ("none", "future", "past"), (False, True), (False, True)
     ):
-        ties = ("first", "last", "mean") if attention == "hard" else ("first",)
-        for tie in ties:
-            if strict and mask == "none":
-                continue
-            yield query, attention, tie, mask, strict, log_length
+        if mask != "none" or not strict:
+            yield query, attention, mask, strict, log_length
 
 
-def make(
-    query, attention="soft", ties="first", mask="none", strict=False, log_length=False, **more
-):
+def make(query, attention="soft", mask="none", strict=False, log_length=False):
     queries, keys = QUERIES[query]
-    return Head("h", VALUES, queries, keys, attention, ties, mask, strict, 1.5, log_length, **more)
+    return Head("h", VALUES, queries, keys, attention, mask, strict, 1.5, log_length)
 
 
 def evaluate(form, x_D):
@@ -147,9 +142,7 @@ def naive(head, x_MD, i):
     pairs = list(zip(head.query, head.key, strict=True))
     logits = [sum(evaluate(q, x_MD[i]) * evaluate(k, x_MD[j]) for q, k in pairs) for j in seen]
     if head.attention == "hard":
-        best = [place for place, logit in enumerate(logits) if logit == max(logits)]
-        best = {"first": best[:1], "last": best[-1:], "mean": best}[head.ties]
-        weights = [float(place in best) for place in range(len(seen))]
+        weights = [float(place == logits.index(max(logits))) for place in range(len(seen))]
     else:
         factor = head.scale * (math.log(len(seen)) if head.log_length else 1.0)
         weights = [math.exp(factor * logit) for logit in logits]
@@ -159,14 +152,10 @@ def naive(head, x_MD, i):
     ]
 
 
-@pytest.mark.parametrize(
-    ("query", "attention", "ties", "mask", "strict", "log_length"), list(cases())
-)
+@pytest.mark.parametrize(("query", "attention", "mask", "strict", "log_length"), list(cases()))
 @torch.no_grad()
-def test_a_head_equals_its_definition(
-    query, attention, ties, mask, strict, log_length, monkeypatch
-):
-    head = make(query, attention, ties, mask, strict, log_length)
+def test_a_head_equals_its_definition(query, attention, mask, strict, log_length, monkeypatch):
+    head = make(query, attention, mask, strict, log_length)
     module = AttentionHead(head, PLACE)
     generator = torch.Generator().manual_seed(1)
     # Few values, so that there are ties.

@@ -12,7 +12,7 @@ position codes, K outputs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from formalbench import Batch, ExtendedAlphabet, RequestError
@@ -26,7 +26,6 @@ from formalbench_models.constructions.construction import (
     Form,
     Head,
     Layer,
-    Ties,
 )
 from formalbench_models.layers.feed_forward import layer_norm
 from formalbench_models.layers.tensors import wide, wide_type
@@ -70,10 +69,6 @@ class Linear(nn.Module):
         return functional.linear(x_D, self.weight, self.bias)
 
 
-Weigh = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-"""From the largest logits of two groups of positions to the factors of their sums."""
-
-
 def soft_weights(logits_BQN: Tensor, seen_QN: Tensor | None, factor: float | Tensor) -> Tensor:
     """Return exp(factor · logits) of visible positions, (B, Q, N), scaled so that the largest is 1.
 
@@ -88,18 +83,14 @@ def soft_weights(logits_BQN: Tensor, seen_QN: Tensor | None, factor: float | Ten
     return weights_BQN if seen_QN is None else torch.where(seen_QN, weights_BQN, 0.0)
 
 
-def hard_weights(logits_BQN: Tensor, seen_QN: Tensor | None, ties: Ties) -> Tensor:
-    """Return 1 at the largest visible logit, else 0, (B, Q, N)."""
+def hard_weights(logits_BQN: Tensor, seen_QN: Tensor | None) -> Tensor:
+    """Return 1 at the first largest visible logit, else 0, (B, Q, N)."""
     if seen_QN is not None:
         logits_BQN = torch.where(seen_QN, logits_BQN, torch.finfo(logits_BQN.dtype).min)
     best_BQN = logits_BQN == logits_BQN.amax(-1, keepdim=True)
     if seen_QN is not None:
         best_BQN = best_BQN & seen_QN
-    if ties == "first":
-        best_BQN = best_BQN & (best_BQN.cumsum(-1) == 1)
-    elif ties == "last":
-        best_BQN = best_BQN & (best_BQN.flip(-1).cumsum(-1).flip(-1) == 1)
-    return best_BQN.to(logits_BQN.dtype)
+    return (best_BQN & (best_BQN.cumsum(-1) == 1)).to(logits_BQN.dtype)
 
 
 def totals(weights_BQN: Tensor) -> Tensor:
@@ -120,23 +111,8 @@ def average(weights_BQN: Tensor, values_BNR: Tensor) -> Tensor:
     return sums_BQR / totals(weights_BQN)
 
 
-def soft_rule(factor: float) -> Weigh:
-    """Return the rule that combines running softmax sums."""
-
-    def weigh(left_BN: Tensor, right_BN: Tensor) -> tuple[Tensor, Tensor]:
-        largest_BN = torch.maximum(left_BN, right_BN)
-        return (((left_BN - largest_BN) * factor).exp(), ((right_BN - largest_BN) * factor).exp())
-
-    return weigh
-
-
-def mean_rule(left_BN: Tensor, right_BN: Tensor) -> tuple[Tensor, Tensor]:
-    """Weigh two groups for a running hardmax that shares ties."""
-    return (left_BN >= right_BN).to(left_BN.dtype), (right_BN >= left_BN).to(left_BN.dtype)
-
-
-def running_average(logits_BN: Tensor, values_BNR: Tensor, weigh: Weigh) -> Tensor:
-    """Return the average over all positions up to each one, itself included; (B, N, R).
+def running_average(logits_BN: Tensor, values_BNR: Tensor, factor: float) -> Tensor:
+    """Return the softmax average over all positions up to each one, itself included; (B, N, R).
 
     Sums over 1, 2, 4, … positions are joined, each with its own largest logit: O(N log N), no
     overflow, and rounding errors that grow with log N.
@@ -144,7 +120,7 @@ def running_average(logits_BN: Tensor, values_BNR: Tensor, weigh: Weigh) -> Tens
     Args:
         logits_BN: in fp32 at least, the same for every query.
         values_BNR: what is averaged.
-        weigh: the rule.
+        factor: multiplies the logits.
     """
     largest_BN = logits_BN
     total_BN1 = torch.ones_like(logits_BN)[..., None]
@@ -152,16 +128,17 @@ def running_average(logits_BN: Tensor, values_BNR: Tensor, weigh: Weigh) -> Tens
     reach = 1
     while reach < logits_BN.shape[1]:
         left_BN, right_BN = largest_BN[:, :-reach], largest_BN[:, reach:]
-        of_left_BN, of_right_BN = weigh(left_BN, right_BN)
-        joined_BNR = of_left_BN[..., None] * sums_BNR[:, :-reach]
+        both_BN = torch.maximum(left_BN, right_BN)
+        joined_BNR = ((left_BN - both_BN) * factor).exp()[..., None] * sums_BNR[:, :-reach]
+        of_right_BN = ((right_BN - both_BN) * factor).exp()
         joined_BNR = joined_BNR + of_right_BN[..., None] * sums_BNR[:, reach:]
         sums_BNR = torch.cat((sums_BNR[:, :reach], joined_BNR), dim=1)
-        largest_BN = torch.cat((largest_BN[:, :reach], torch.maximum(left_BN, right_BN)), dim=1)
+        largest_BN = torch.cat((largest_BN[:, :reach], both_BN), dim=1)
         reach *= 2
     return sums_BNR[..., :-1] / sums_BNR[..., -1:]
 
 
-def running_choice(logits_BN: Tensor, values_BNR: Tensor, ties: Ties) -> Tensor:
+def running_choice(logits_BN: Tensor, values_BNR: Tensor, *, last: bool) -> Tensor:
     """Return the value with the largest logit up to each position, itself included; (B, N, R).
 
     Nothing is summed: values are copied, in O(N).
@@ -169,12 +146,12 @@ def running_choice(logits_BN: Tensor, values_BNR: Tensor, ties: Ties) -> Tensor:
     Args:
         logits_BN: the same for every query.
         values_BNR: what is chosen from.
-        ties: ``first`` or ``last`` of several largest logits.
+        last: whether the last of several largest logits is taken, and not the first.
     """
     largest_BN = logits_BN.cummax(1).values
     nothing_B1 = torch.full_like(logits_BN[:, :1], -torch.inf)
     before_BN = torch.cat((nothing_B1, largest_BN[:, :-1]), dim=1)
-    taken_BN = logits_BN >= before_BN if ties == "last" else logits_BN > before_BN
+    taken_BN = logits_BN >= before_BN if last else logits_BN > before_BN
     place_N = torch.arange(logits_BN.shape[1], device=logits_BN.device)
     place_BN = torch.where(taken_BN, place_N, 0).cummax(1).values
     return values_BNR.gather(1, place_BN[..., None].expand(values_BNR.shape))
@@ -182,8 +159,6 @@ def running_choice(logits_BN: Tensor, values_BNR: Tensor, ties: Ties) -> Tensor:
 
 MOST_LOGITS = 1 << 22
 """Maximum logits in memory when no gradient is needed: 32 MiB in fp64."""
-
-_REVERSED: Mapping[Ties, Ties] = {"first": "last", "last": "first", "mean": "mean"}
 
 
 class AttentionHead(nn.Module):
@@ -242,7 +217,7 @@ class AttentionHead(nn.Module):
         logits_BQM = self._logits(x_BMD, first, stop)
         seen_QM = self._seen(x_BMD, first, stop)
         if self.head.attention == "hard":
-            return hard_weights(logits_BQM, seen_QM, self.head.ties)
+            return hard_weights(logits_BQM, seen_QM)
         return soft_weights(logits_BQM, seen_QM, self._factor(x_BMD, seen_QM))
 
     def _by_weights(self, x_BMD: Tensor, values_BMR: Tensor, first: int, stop: int) -> Tensor:
@@ -262,14 +237,10 @@ class AttentionHead(nn.Module):
         past = self.head.mask == "past"  # visible: this position and the following ones
         if past:
             logits_BM, values_BMR = logits_BM.flip(1), values_BMR.flip(1)
-        ties = _REVERSED[self.head.ties] if past else self.head.ties
         if self.head.attention == "soft":
-            rule = soft_rule(self._scale(x_BMD.shape[1]))
-            mixed_BMR = running_average(logits_BM, values_BMR, rule)
-        elif ties == "mean":
-            mixed_BMR = running_average(logits_BM, values_BMR, mean_rule)
+            mixed_BMR = running_average(logits_BM, values_BMR, self._scale(x_BMD.shape[1]))
         else:
-            mixed_BMR = running_choice(logits_BM, values_BMR, ties)
+            mixed_BMR = running_choice(logits_BM, values_BMR, last=past)
         if self.head.strict:
             nothing_B1R = torch.zeros_like(mixed_BMR[:, :1])
             mixed_BMR = torch.cat((nothing_B1R, mixed_BMR[:, :-1]), dim=1)

@@ -41,6 +41,8 @@ finds the greatest rank (the leftmost c), and the nearest unmatched token that h
 That one is an opening bracket iff it is u_1, and then the depth is one more.
 
 There is no bound on the length.
+
+Arguments: k bracket types; D, the greatest depth; `alphabet`, each close after its opening bracket.
 """
 
 from __future__ import annotations
@@ -88,16 +90,13 @@ def recogniser(
 ) -> Construction:
     """Return the recogniser: D + 1 layers, at most two heads, width 3⌈log (k+1)⌉ + 14.
 
-    Args:
-        k: the number of bracket types.
-        D: the greatest depth.
-        alphabet: the brackets, each close after its opening one.
-        position_bits: positions are rounded to multiples of 2^-position_bits; 0 leaves them as
-            they are. Of tied keys the first one is attended to, so with b bits strings of more
-            than 2^b tokens break it (Theorem 4.3: Ω(log n) bits are needed).
-        sharpness: for soft attention with η = n·(ln(nD) + sharpness) in the place of hard
-            attention (appendix A asks for Ω(n log nD)). The paper rounds the weights to
-            multiples of 1/(Cn); here a feed-forward network rounds the bits that were averaged.
+    Positions are rounded to multiples of 2^-`position_bits`; 0 leaves them as they are. Of tied
+    keys the first one is attended to, so with b bits strings of more than 2^b tokens break it
+    (Theorem 4.3: Ω(log n) bits are needed).
+
+    With a `sharpness` attention is soft, with η = n·(ln(nD) + sharpness), in the place of hard
+    (appendix A asks for Ω(n log nD)). The paper rounds the weights to multiples of 1/(Cn); here a
+    feed-forward network rounds the bits that were averaged.
     """
     attention: Attention = "hard" if sharpness is None else "soft"
     scale: Scale = 1.0 if sharpness is None else temperature(D, sharpness)
@@ -222,13 +221,7 @@ _BRACKET: Form = {"o": 1, START: -1}
 
 
 def generator(k: int, D: int, alphabet: Sequence[str]) -> Construction:
-    """Return the generator for one prefix: D layers, 3 heads, width 3⌈log (k+1)⌉ + 18.
-
-    Args:
-        k: the number of bracket types.
-        D: the greatest depth.
-        alphabet: the brackets, each close after its opening one.
-    """
+    """Return the generator for one prefix: D layers, 3 heads, width 3⌈log (k+1)⌉ + 18."""
     found = type_names("t", k)
     return Construction(
         coordinates=(*token_coordinates(k), "c", "r", *scratch(k), *_RIGHT, *_LAST),

@@ -37,6 +37,10 @@ In the third layer ω attends to what is most wrong.
 
 Positions are i/n with n the length of the string (tokens, γ and ω included). The logit is 1 - 2e, e
 the error found.
+
+Arguments: k bracket types; D, the greatest depth; `alphabet`, each close after its opening bracket;
+n, the greatest number of brackets in a string; `sharpness`, minus the log of the weight that
+attention may give to wrong tokens.
 """
 
 from __future__ import annotations
@@ -147,15 +151,7 @@ _ANGLE = ("d/i", "1/i", "sin θ", "cos θ")
 def bounded(
     k: int, D: int, alphabet: Sequence[str], *, n: int = 1002, sharpness: float = 8.0
 ) -> Construction:
-    """Return the generator for Dyck-(k, D): 2 layers, 1 head, width 2⌈log (k+1)⌉ + 13.
-
-    Args:
-        k: the number of bracket types.
-        D: the greatest depth.
-        alphabet: the brackets, each close after its opening one.
-        n: the greatest number of brackets in a string.
-        sharpness: minus the log of the weight that attention may give to wrong tokens.
-    """
+    """Return the generator for Dyck-(k, D): 2 layers, 1 head, width 2⌈log (k+1)⌉ + 13."""
     tokens = _tokens(n)
     gap = 1.0 / (D + 2) ** 2  # different sines are 1.5 gaps apart
     left = {ONE: 1.0, "p": -1.0}  # (n - i)/n
@@ -218,12 +214,6 @@ def unbounded(
     string with all its prefixes: in fp64 every string of 10 brackets with n = 22 and 1002, random
     members and towers of depth n/2 - 1 up to n = 24002; in fp32 up to n = 72, and not with 82. In
     fp16 20 n² overflows from n = 56 on, and logits are NaN.
-
-    Args:
-        k: the number of bracket types.
-        alphabet: the brackets, each close after its opening one.
-        n: the greatest number of brackets in a string.
-        sharpness: minus the log of the weight that attention may give to wrong tokens.
     """
     tokens = _tokens(n)
     room = {"n/i": 1.0, ONE: -1.0, "d/i": -1.0}  # (n - i - d)/i
@@ -284,14 +274,7 @@ def _sine(d: int, height: int) -> float:
 
 
 def recogniser(k: int, D: int, alphabet: Sequence[str], *, sharpness: float = 8.0) -> Construction:
-    """Return the recogniser: 3 layers, 1 head, width 2⌈log (k+1)⌉ + 14.
-
-    Args:
-        k: the number of bracket types.
-        D: the greatest depth.
-        alphabet: the brackets, each close after its opening one.
-        sharpness: minus the log of the weight that attention may give to wrong tokens.
-    """
+    """Return the recogniser: 3 layers, 1 head, width 2⌈log (k+1)⌉ + 14."""
     found = type_names("t_j", k)
     types = zip(found, type_names("t", k), strict=True)
     values: dict[str, Form] = {there: {here: 1.0} for there, here in types}

@@ -90,10 +90,6 @@ class DecoderBlock(nn.Module):
 class EncoderDecoder(nn.Module):
     """The encoder-decoder transformer.
 
-    Args:
-        task: gives the symbols read and those said; its layout is ``decoded``.
-        config: sizes and choices.
-
     Raises:
         RequestError: if embeddings are tied, and what is read is not of the alphabet of what is
             said.

@@ -50,15 +50,7 @@ def depth(length: int, kind: Rounds, times: int, layers: int) -> int:
 
 
 class LoopedTransformer(Transformer):
-    """A transformer whose blocks repeat.
-
-    Args:
-        task: as for a `Transformer`.
-        config: sizes and choices; `layers` is the number of blocks in a round.
-
-    Raises:
-        RequestError: as for a `Transformer`.
-    """
+    """A transformer whose blocks repeat."""
 
     def __init__(self, task: Task, config: LoopedConfig) -> None:
         super().__init__(task, config)

@@ -156,12 +156,7 @@ def _origins(alpha_BP: Tensor, joint: Tensor, origin: Tensor, states: int) -> Te
 
 
 class NondeterministicStack(nn.Module):
-    """An LSTM that weighs a pushdown automaton and reads all its runs; a backbone.
-
-    Args:
-        task: gives the symbols.
-        config: sizes.
-    """
+    """An LSTM that weighs a pushdown automaton and reads all its runs; a backbone."""
 
     def __init__(self, task: Task, config: NondeterministicStackConfig) -> None:
         super().__init__()

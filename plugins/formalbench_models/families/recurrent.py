@@ -55,10 +55,7 @@ class Recurrent(nn.Module):
     The state before the first symbol is zero, and it is also the state after the empty
     string: no begin-of-string symbol is needed, and N = 0 is nothing special.
 
-    Args:
-        kind: ``tanh`` or ``relu`` (Elman networks), ``gru`` or ``lstm``.
-        task: gives the symbols, the number of outputs per answer, and where to answer.
-        config: the width W, and how many recurrences stand on top of each other.
+    `kind` is ``tanh`` or ``relu`` (Elman networks), ``gru`` or ``lstm``.
     """
 
     under_vmap = False

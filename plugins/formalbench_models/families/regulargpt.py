@@ -281,11 +281,6 @@ class RegularGPT(nn.Module):
 
     Of texts the read-out is the embedding (Table 5's 81 and 123 million parameters), without a
     bias.
-
-    Args:
-        task: gives the symbols, the number of outputs per answer, and where to answer.
-        config: sizes and choices; `thickness` is the number of blocks per level (§3.2), each with
-            its own parameters.
     """
 
     def __init__(self, task: Task, config: RegularGptConfig) -> None:

@@ -84,10 +84,6 @@ def tops(share_BN3: Tensor, value_BNC: Tensor) -> Tensor:
 class StackTransformer(Transformer):
     """A transformer with stack attention in one of its blocks.
 
-    Args:
-        task: as for a `Transformer`.
-        config: sizes and choices.
-
     Raises:
         RequestError: if the network is not causal, or as for a `Transformer`.
     """

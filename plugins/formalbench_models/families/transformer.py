@@ -105,12 +105,7 @@ def check_mask(config: TransformerConfig, causal: bool) -> None:
 
 
 class TransformerBlock(nn.Module):
-    """Attention, then a feed-forward network, each with a residual and a layer norm.
-
-    Args:
-        config: sizes and choices.
-        causal: whether a position sees the past alone.
-    """
+    """Attention, then a feed-forward network, each with a residual and a layer norm."""
 
     def __init__(self, config: TransformerConfig, *, causal: bool) -> None:
         super().__init__()
@@ -156,12 +151,7 @@ class TransformerBlock(nn.Module):
 
 
 class Transformer(nn.Module):
-    """The Transformer.
-
-    Args:
-        task: gives the symbols, the number of outputs per answer, and where to answer; its longest
-            string is the longest there will be (for learned positions).
-        config: sizes and choices.
+    """The Transformer; the task's longest string is the longest that learned positions reach.
 
     Raises:
         RequestError: if the positions would tell a prefix what it may not know.
@@ -208,7 +198,8 @@ class Transformer(nn.Module):
             attention.share_positions(kept[0])
         for attention in kept:
             if isinstance(attention, FireAttention):
-                attention.begin_at(config.threshold or max(1, task.splits.train[1] // 4))
+                quarter = max(1, task.splits.train[1] // 4)
+                attention.first_threshold = config.threshold or quarter
         self.norm = make_norm(config) if config.norm == "pre" else nn.Identity()
         self.readout = nn.Linear(config.width, task.outputs)
         if config.init == "gpt2":

@@ -5,9 +5,9 @@ Yao et al. (2021), §3.2, item (i). The gradient: Bengio, Léonard & Courville, 
 propagating gradients through stochastic neurons for conditional computation" (2013), the
 straight-through estimator.
 
-*Ties.* Of several greatest logits the leftmost wins: the rule ``first`` of the constructions
-(`formalbench_models.constructions.network`). An average over them, their other rule, would seldom
-differ here: learned keys are equal where the states are, and so are the values mixed.
+*Ties.* Of several greatest logits the leftmost wins, as in the constructions
+(`formalbench_models.constructions.network`). An average over them would seldom differ here: learned
+keys are equal where the states are, and so are the values mixed.
 
 *Gradient.* A choice has none: argmax is constant wherever it is differentiable, so that queries and
 keys would stay as they were drawn. The forward pass makes the choice, and the backward pass
@@ -42,7 +42,7 @@ width.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -206,6 +206,9 @@ class Attention(nn.Module):
     learned_bias = False
     """Whether the bias is trained."""
 
+    shared: tuple[str, ...] = ()
+    """What of the positions layers may share."""
+
     def __init__(
         self,
         width: int,
@@ -230,8 +233,17 @@ class Attention(nn.Module):
         self.forget = ForgetGates(width, heads) if forget else None
         self.drop: nn.Module = nn.Identity()
 
-    def share_positions(self, first: Attention) -> None:
-        """Share the position parameters of another layer, if this kind supports it."""
+    def share_positions(self, first: Self) -> None:
+        """Use what can be shared of another layer: it remains a parameter of that alone."""
+        for name in self.shared:
+            delattr(self, name)
+        self.__dict__["first"] = first  # not a submodule
+
+    @property
+    def owner(self) -> Self:
+        """The layer whose parameters of positions are used: this one or a shared one."""
+        owner: Self = self.__dict__.get("first", self)
+        return owner
 
     def begin_as_the_library(self) -> None:
         """Use the initial values of `torch.nn.MultiheadAttention`.

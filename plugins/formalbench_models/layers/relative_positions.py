@@ -103,6 +103,7 @@ class T5Attention(Attention):
     """Attention with a learned bias for each bucket."""
 
     learned_bias = True
+    shared = ("bucket_bias",)
 
     def __init__(self, width: int, heads: int, **options: bool) -> None:
         super().__init__(width, heads, **options)
@@ -112,14 +113,9 @@ class T5Attention(Attention):
         buckets = torch.tensor([bucket(offset, self.causal) for offset in offsets])
         self.register_buffer("bucket_P", buckets, persistent=False)
 
-    def share_positions(self, first: Attention) -> None:
-        # Not registered once more: it remains one parameter, of the other layer.
-        del self.bucket_bias
-        self.__dict__["bucket_bias"] = first.bucket_bias
-
     def bias(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
         place_BQN = span.offsets(key_BHNE)[:, 0].clamp(-FURTHEST, FURTHEST) + FURTHEST
-        bias_BQNH: Tensor = self.bucket_bias(self.bucket_P[place_BQN])
+        bias_BQNH: Tensor = self.owner.bucket_bias(self.bucket_P[place_BQN])
         return bias_BQNH.permute(0, 3, 1, 2)
 
 
@@ -155,6 +151,7 @@ class KerpleLogAttention(Attention):
     """The logarithmic kernel."""
 
     learned_bias = True
+    shared = ("scale_H", "shape_H")
 
     begin = (2.0, 1.0)
     """Upper bounds of the initial r_1 and r_2."""
@@ -162,20 +159,11 @@ class KerpleLogAttention(Attention):
     most = float("inf")
     """The greatest r_2."""
 
-    owner: KerpleLogAttention
-    """The layer whose r_1 and r_2 are used: this one or a shared one."""
-
     def __init__(self, width: int, heads: int, **options: bool) -> None:
         super().__init__(width, heads, **options)
         first, second = self.begin
         self.scale_H = nn.Parameter(torch.rand(heads) * first)
         self.shape_H = nn.Parameter(torch.rand(heads) * second)
-        self.__dict__["owner"] = self  # not a submodule
-
-    def share_positions(self, first: Attention) -> None:
-        """Use the kernel of another layer: r_1 and r_2 remain parameters of that alone."""
-        del self.scale_H, self.shape_H
-        self.__dict__["owner"] = first
 
     def bias(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
         distance_B1QN = span.offsets(key_BHNE).abs().to(wide_type(query_BHQE.dtype))
@@ -222,10 +210,6 @@ class FireAttention(Attention):
         self.threshold = nn.Parameter(torch.ones(()))  # times the first one, so that rates fit
         self.up = nn.Linear(1, HIDDEN)
         self.down = nn.Linear(HIDDEN, heads)
-
-    def begin_at(self, threshold: float) -> None:
-        """Let L begin at another number than `THRESHOLD`."""
-        self.first_threshold = threshold
 
     def bias(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
         query_BQ, key_BN = span.numbers(key_BHNE)
@@ -296,11 +280,12 @@ class RotaryAttention(Attention):
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
         query_BQ, key_BN = span.numbers(key_BHNE)
-        width, dtype = key_BHNE.shape[3], key_BHNE.dtype
-        turned_BHQE = rotate(query_BHQE, sinusoids(query_BQ, width, dtype)[:, None])
-        return super().terms(
-            turned_BHQE, rotate(key_BHNE, sinusoids(key_BN, width, dtype)[:, None]), span
-        )
+        turned_BHQE = self.turned(query_BHQE, query_BQ, 1)
+        return super().terms(turned_BHQE, self.turned(key_BHNE, key_BN, -1), span)
+
+    def turned(self, x_BHNE: Tensor, number_BN: Tensor, sign: int) -> Tensor:
+        """Turn pairs by their positions; `sign` is 1 for queries and -1 for keys."""
+        return rotate(x_BHNE, sinusoids(number_BN, x_BHNE.shape[3], x_BHNE.dtype)[:, None])
 
 
 def rotate(x_BHNE: Tensor, angles_NE: Tensor) -> Tensor:
@@ -315,26 +300,17 @@ GAMMA = 0.4
 SCALE = 512
 
 
-class XposAttention(Attention):
+class XposAttention(RotaryAttention):
     """Attention with rotary positions that decay."""
 
-    def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        query_BQ, key_BN = span.numbers(key_BHNE)
-        return super().terms(
-            placed(query_BHQE, query_BQ, 1 / SCALE), placed(key_BHNE, key_BN, -1 / SCALE), span
-        )
-
-
-def placed(x_BHNE: Tensor, number_BN: Tensor, power: float) -> Tensor:
-    """Turn pairs by their positions, and multiply them by ζ^(power · position)."""
-    width = x_BHNE.shape[3]
-    exact = wide_type(x_BHNE.dtype)
-    pair_F = torch.arange(0, width, 2, device=x_BHNE.device, dtype=exact)
-    decay_F = (pair_F / width + GAMMA) / (1 + GAMMA)
-    factor_BNF = decay_F ** (power * number_BN.to(exact))[..., None]
-    factor_BNE = factor_BNF.repeat_interleave(2, dim=-1).to(x_BHNE.dtype)
-    turned_BHNE = rotate(x_BHNE, sinusoids(number_BN, width, x_BHNE.dtype)[:, None])
-    return turned_BHNE * factor_BNE[:, None]
+    def turned(self, x_BHNE: Tensor, number_BN: Tensor, sign: int) -> Tensor:
+        """Turn pairs by their positions, and multiply them by ζ^(sign · position / 512)."""
+        width, exact = x_BHNE.shape[3], wide_type(x_BHNE.dtype)
+        pair_F = torch.arange(0, width, 2, device=x_BHNE.device, dtype=exact)
+        decay_F = (pair_F / width + GAMMA) / (1 + GAMMA)
+        factor_BNF = decay_F ** (sign / SCALE * number_BN.to(exact))[..., None]
+        factor_BNE = factor_BNF.repeat_interleave(2, dim=-1).to(x_BHNE.dtype)
+        return super().turned(x_BHNE, number_BN, sign) * factor_BNE[:, None]
 
 
 RANK = 32

@@ -70,8 +70,7 @@ def matrix_scan(matrix: Tensor, state: Tensor, chunk: int, *, apart: bool = Fals
     """Return the state after each symbol but for its size, (B, T, ..., E).
 
     No b: so the size of a state is a factor of all that follow, and is reset after every chunk
-        (`of_size_one`), or after every symbol, to keep them finite. Inside a chunk products can
-        still
+    (`of_size_one`), or after every symbol, to keep them finite. Inside a chunk products can still
     overflow, if matrices are large. Who reads the states has to read their directions alone.
 
     Args:
@@ -81,7 +80,10 @@ def matrix_scan(matrix: Tensor, state: Tensor, chunk: int, *, apart: bool = Fals
         apart: whether the size of each vector of a state is free by itself.
     """
     chunk = min(chunk, matrix.shape[1])
-    rescale = _each_of_size_one if apart else _of_size_one_each
+
+    def rescale(state: Tensor) -> Tensor:
+        return of_size_one(state, [-1] if apart else range(1, state.ndim))
+
     if chunk == 1:
         return matrix_scan_by_symbol(matrix, state, rescale)
     if matrix.shape[-1] > COMPOSED and matrix.device.type == "cpu":
@@ -111,14 +113,6 @@ def of_size_one(state: Tensor, over: Sequence[int]) -> Tensor:
     """
     largest = state.detach().abs().amax(tuple(over), keepdim=True)
     return state / torch.where(largest > 0, largest, 1.0)
-
-
-def _of_size_one_each(state: Tensor) -> Tensor:
-    return of_size_one(state, range(1, state.ndim))
-
-
-def _each_of_size_one(state: Tensor) -> Tensor:
-    return of_size_one(state, [-1])
 
 
 def _directions(
