@@ -34,11 +34,7 @@ from formalbench_models.layers.tensors import wide, wide_type
 class Linear(nn.Module):
     """A linear map with bias, in fp64 and initially zero.
 
-    torch's own class first draws random weights, and warns about empty ones.
-
-    Args:
-        inputs: D, may be 0.
-        outputs: K, may be 0.
+    D or K may be 0. torch's own class first draws random weights, and warns about empty ones.
     """
 
     def __init__(self, inputs: int, outputs: int) -> None:
@@ -48,12 +44,7 @@ class Linear(nn.Module):
 
     @classmethod
     def of(cls, forms: Sequence[Form], place: Mapping[str, int]) -> Linear:
-        """Return forms as a linear map, an output for each.
-
-        Args:
-            forms: what to compute.
-            place: the index of each coordinate.
-        """
+        """Return forms as a linear map, an output for each; `place` has each coordinate's index."""
         layer = cls(len(place), len(forms))
         with torch.no_grad():
             for row, form in enumerate(forms):
@@ -167,10 +158,6 @@ class AttentionHead(nn.Module):
     Its parameters are dense: `key` (E, D), `value` (R, D), `output` (D, R) and biases. A query
     that reads the stream is `query` (E, D) with its bias; one that is the same everywhere is
     `same_query` (E), so that it stays the same everywhere and the head stays O(n).
-
-    Args:
-        head: what it does.
-        place: the index of each coordinate.
     """
 
     def __init__(self, head: Head, place: Mapping[str, int]) -> None:
@@ -287,12 +274,7 @@ MOST_NUMBERS = 1 << 23
 
 
 class FeedForwardLayer(nn.Module):
-    """A two-layer ReLU network with its residual connection.
-
-    Args:
-        network: what it does.
-        place: the index of each coordinate.
-    """
+    """A two-layer ReLU network with its residual connection."""
 
     def __init__(self, network: FeedForward, place: Mapping[str, int]) -> None:
         super().__init__()
@@ -321,12 +303,9 @@ class FeedForwardLayer(nn.Module):
 
 
 class ConstructedLayer(nn.Module):
-    """Heads, then feed-forward networks, each with a residual and, if wanted, a layer norm.
+    """Heads, then feed-forward networks, each with a residual and a layer norm.
 
-    Args:
-        layer: what it does.
-        place: the index of each coordinate.
-        norm: ε of the layer norms; None for none.
+    `place` has each coordinate's index, `norm` is ε of the layer norms; None for none.
     """
 
     def __init__(self, layer: Layer, place: Mapping[str, int], norm: float | None) -> None:
@@ -363,14 +342,6 @@ class HandWritten(nn.Module):
     fp64, so that `.to(dtype)` rounds each once. From the last layer with attention on, only the
     read position is computed; heads with the same query everywhere cost O(n). Without gradients, a
     large batch is computed in parts.
-
-    Args:
-        construction: what to build.
-        alphabet: the task's symbols.
-
-    Attributes:
-        construction: the construction.
-        traits: `Construction.traits`.
     """
 
     def __init__(self, construction: Construction, alphabet: Sequence[str]) -> None:

@@ -300,13 +300,7 @@ def _write_head(
 ) -> None:
     """Write a head into its E rows of queries, keys and values, and its columns of the merge.
 
-    Args:
-        state: where to.
-        prefix: of the attention's names.
-        head: what it does.
-        start: its first row.
-        share: E, by whose square root the Transformer divides its logits.
-        place: the index of each coordinate.
+    `start` is the first row, `share` E, by whose square root the Transformer divides its logits.
     """
     assert not callable(head.scale)
     width, steeper = len(place), head.scale * math.sqrt(share)

@@ -163,12 +163,7 @@ def build_fla(task: Task, config: FlaConfig) -> PlainNetwork:
 
 
 def built(name: str, task: Task, build: Callable[[], nn.Module]) -> PlainNetwork:
-    """Build a network that returns its last hidden states, without warnings.
-
-    Args:
-        name: of the model, in the error.
-        task: what it is for.
-        build: makes the network, which answers as those of transformers do.
+    """Build a network that answers as those of transformers do, without warnings.
 
     Raises:
         RequestError: one line, if it cannot be built, or gives no state for each symbol.
@@ -193,12 +188,7 @@ def config_fields(
 ) -> dict[str, Any]:
     """Return settings of a library's config: sizes, no dropout, and the user's fields.
 
-    Args:
-        task: what the network is for.
-        config: our options.
-        architecture: what the library calls it.
-        sizes: what our sizes are called there; those that it lacks are left out.
-        kind: the class of its config.
+    `sizes` says what our sizes are called there; those that the class `kind` lacks are left out.
 
     Raises:
         RequestError: for a field that it does not have.

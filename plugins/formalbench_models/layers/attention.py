@@ -70,11 +70,7 @@ def straight_through(logits_BHQN: Tensor) -> Tensor:
 def choose(query_BHQE: Tensor, key_BHNE: Tensor, value_BHNE: Tensor, bias: Tensor | None) -> Tensor:
     """Return the chosen values, (B, H, Q, E), when no gradient is needed.
 
-    Args:
-        query_BHQE: queries, scaled already.
-        key_BHNE: keys.
-        value_BHNE: values.
-        bias: added to the logits, dimensions that go with (B, H, Q, N), or None.
+    Queries are scaled already; the bias of the logits goes with (B, H, Q, N).
     """
     logits_BHQN = query_BHQE @ key_BHNE.transpose(-2, -1)
     if bias is not None:
@@ -86,12 +82,7 @@ def choose(query_BHQE: Tensor, key_BHNE: Tensor, value_BHNE: Tensor, bias: Tenso
 
 
 class ForgetGates(nn.Module):
-    """The gates of all heads.
-
-    Args:
-        width: D.
-        heads: H.
-    """
+    """The gates of all heads."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()

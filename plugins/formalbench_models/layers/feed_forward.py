@@ -25,12 +25,7 @@ def make_dropout(share: float) -> nn.Module:
 
 
 class WordDropout(nn.Module):
-    """Replaces symbols in training by an unknown symbol (Sennrich et al. 2016, §2.3).
-
-    Args:
-        share: share of replaced symbols.
-        unknown: id of the unknown symbol.
-    """
+    """Replaces a share of symbols in training by an unknown one (Sennrich et al. 2016, §2.3)."""
 
     def __init__(self, share: float, unknown: int) -> None:
         super().__init__()
