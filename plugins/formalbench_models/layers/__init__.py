@@ -36,7 +36,7 @@ _MODULES = {name: module for module, names in _PLACES.items() for name in names.
 __all__ = sorted(_MODULES)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # imported when they are used: listings import no torch
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)

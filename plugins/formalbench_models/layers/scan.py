@@ -84,11 +84,8 @@ def matrix_scan(matrix: Tensor, state: Tensor, chunk: int, *, apart: bool = Fals
     def rescale(state: Tensor) -> Tensor:
         return of_size_one(state, [-1] if apart else range(1, state.ndim))
 
-    if chunk == 1:
+    if chunk == 1 or (matrix.shape[-1] > COMPOSED and matrix.device.type == "cpu"):
         return matrix_scan_by_symbol(matrix, state, rescale)
-    if matrix.shape[-1] > COMPOSED and matrix.device.type == "cpu":
-        # Unbound at once (see `_by_chunk`).
-        return _directions(matrix.unbind(1), state, rescale)
 
     def advance(matrix: Tensor, state: Tensor, added: Tensor | None) -> Tensor:
         return _applied(matrix, state)
@@ -100,7 +97,11 @@ def matrix_scan_by_symbol(
     matrix: Tensor, state: Tensor, rescale: Callable[[Tensor], Tensor]
 ) -> Tensor:
     """Return what `matrix_scan` does: the definition."""
-    return _directions([matrix[:, time] for time in range(matrix.shape[1])], state, rescale)
+    states = []
+    for one in matrix.unbind(1):  # at once, as in `_by_chunk`
+        state = rescale(_applied(one, state))
+        states.append(state)
+    return torch.stack(states, dim=1)
 
 
 def of_size_one(state: Tensor, over: Sequence[int]) -> Tensor:
@@ -113,16 +114,6 @@ def of_size_one(state: Tensor, over: Sequence[int]) -> Tensor:
     """
     largest = state.detach().abs().amax(tuple(over), keepdim=True)
     return state / torch.where(largest > 0, largest, 1.0)
-
-
-def _directions(
-    matrices: Sequence[Tensor], state: Tensor, rescale: Callable[[Tensor], Tensor]
-) -> Tensor:
-    states = []
-    for matrix in matrices:
-        state = rescale(_applied(matrix, state))
-        states.append(state)
-    return torch.stack(states, dim=1)
 
 
 def _scaled(factor: Tensor, state: Tensor, added: Tensor | None) -> Tensor:
