@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from formalbench.contracts.network import Batch
 from formalbench.contracts.specs import Splits
-from formalbench_models.catalogue.transformer_variants import RegularGptConfig
-from formalbench_models.catalogue.transformers import TransformerConfig
+from formalbench_models.catalogue.transformers import RegularGptConfig, TransformerConfig
 from formalbench_models.families.regulargpt import RegularGPT
 from formalbench_models.families.transformer import Transformer
 from torch import Tensor, nn

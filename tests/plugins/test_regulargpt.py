@@ -9,7 +9,7 @@ import pytest
 import torch
 from formalbench.contracts.network import Batch
 from formalbench.host import PluginHost
-from formalbench_models.catalogue.transformer_variants import RegularGptConfig
+from formalbench_models.catalogue.transformers import RegularGptConfig
 from formalbench_models.families import regulargpt
 from formalbench_models.families.regulargpt import RegularGPT, RegularGptBlock, levels
 from formalbench_models.families.regulargpt_reference import reference

@@ -7,6 +7,8 @@ from typing import Literal
 from formalbench import Config, ModelSpec, option
 from pydantic import model_validator
 
+from formalbench_models.catalogue.options import FAMILY
+
 EPSILON = 1e-5
 """The default ε of layer norm; any other value means that it was set."""
 
@@ -211,6 +213,7 @@ def _exact(
         objectives=objectives,
         reference=reference,
         task=task,
+        family=FAMILY.get(name, ""),
     )
 
 

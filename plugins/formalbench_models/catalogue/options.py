@@ -1,12 +1,10 @@
 """Options that families share, and how a family announces its models.
 
-A construction belongs to the architecture that it is built in. A model that is not listed is its
-own family.
+A construction belongs to the architecture that it is built in.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 from formalbench import Config, ModelSpec, option
@@ -113,6 +111,33 @@ class ControllerConfig(Config):
     )
 
 
+_MODELS: dict[str, tuple[str, ...]] = {
+    "recurrent": ("rnn", "gru", "lstm"),
+    "transformer": (
+        *("transformer", "transformer-logn", "transformer-chi"),
+        *("transformer-chiang-cholak-first", "transformer-chiang-cholak-parity"),
+        "transformer-deletang",
+        *("forgetting-transformer", "path-transformer", "stick-breaking-transformer"),
+        *("exact-parity", "exact-first", "flawed-first"),
+        *("exact-dyck-1", "exact-dyck-1-{D}", "exact-crasp"),
+        *("yao-hard-{k}-{D}", "yao-hard-as-soft-{k}-{D}", "yao-hard-generate-{k}-{D}"),
+        *("yao-recognise-{k}-{D}", "yao-soft-{k}", "yao-soft-{k}-{D}"),
+    ),
+    "regulargpt": ("regulargpt", "regulargpt-c3", "exact-regulargpt"),
+    "encoder-decoder": ("encoder-decoder", "encoder-decoder-logn"),
+    "delta rule": ("deltanet", "gated-deltanet", "deltaproduct", "exact-deltaproduct", "rwkv-7"),
+    "linear recurrence": (
+        *("mamba", "mamba-2", "s4d", "lru", "slice", "linear-attention", "retnet", "gla"),
+        *("mingru", "minlstm"),
+    ),
+    "xlstm": ("slstm", "mlstm", "xlstm"),
+    "memory": ("stack-rnn", "tape-rnn", "nondeterministic-stack"),
+}
+
+FAMILY = {name: family for family, names in _MODELS.items() for name in names}
+"""The family of each model; one that is not listed is its own."""
+
+
 def learned(
     name: str,
     factory: str,
@@ -148,35 +173,5 @@ def learned(
         objectives=objectives,
         reference=reference,
         by_name=by_name,
+        family=FAMILY.get(name, ""),
     )
-
-
-_MODELS: dict[str, tuple[str, ...]] = {
-    "recurrent": ("rnn", "gru", "lstm"),
-    "transformer": (
-        *("transformer", "transformer-logn", "transformer-chi"),
-        *("transformer-chiang-cholak-first", "transformer-chiang-cholak-parity"),
-        "transformer-deletang",
-        *("forgetting-transformer", "path-transformer", "stick-breaking-transformer"),
-        *("exact-parity", "exact-first", "flawed-first"),
-        *("exact-dyck-1", "exact-dyck-1-{D}", "exact-crasp"),
-        *("yao-hard-{k}-{D}", "yao-hard-as-soft-{k}-{D}", "yao-hard-generate-{k}-{D}"),
-        *("yao-recognise-{k}-{D}", "yao-soft-{k}", "yao-soft-{k}-{D}"),
-    ),
-    "regulargpt": ("regulargpt", "regulargpt-c3", "exact-regulargpt"),
-    "encoder-decoder": ("encoder-decoder", "encoder-decoder-logn"),
-    "delta rule": ("deltanet", "gated-deltanet", "deltaproduct", "exact-deltaproduct", "rwkv-7"),
-    "linear recurrence": (
-        *("mamba", "mamba-2", "s4d", "lru", "slice", "linear-attention", "retnet", "gla"),
-        *("mingru", "minlstm"),
-    ),
-    "xlstm": ("slstm", "mlstm", "xlstm"),
-    "memory": ("stack-rnn", "tape-rnn", "nondeterministic-stack"),
-}
-
-_FAMILY = {name: family for family, names in _MODELS.items() for name in names}
-
-
-def with_family(spec: ModelSpec) -> ModelSpec:
-    """Return a model's spec with its family set."""
-    return replace(spec, family=_FAMILY.get(spec.name, ""))

@@ -55,7 +55,7 @@ from formalbench import Batch, HasAutomaton, RequestError, Task
 from torch import Tensor, nn
 
 from formalbench_models.catalogue.constructions import ExactRegularGptConfig
-from formalbench_models.catalogue.transformer_variants import RegularGptConfig
+from formalbench_models.catalogue.transformers import RegularGptConfig
 from formalbench_models.families.regulargpt import RegularGPT, RegularGptBlock
 
 MAX_HIDDEN = 1 << 16

@@ -23,7 +23,7 @@ from formalbench import Batch, ExtendedAlphabet, RequestError, Task, Traits
 from torch import Tensor, nn
 from torch.nn import functional
 
-from formalbench_models.catalogue.transformer_variants import EncoderDecoderConfig
+from formalbench_models.catalogue.transformers import EncoderDecoderConfig
 from formalbench_models.families.transformer import TransformerBlock, make_norm
 from formalbench_models.layers.attention import Attention, Span
 from formalbench_models.layers.feed_forward import WordDropout, make_dropout

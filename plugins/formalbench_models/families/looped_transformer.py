@@ -27,7 +27,7 @@ import torch
 from formalbench import Batch, Task, read_asked
 from torch import Tensor
 
-from formalbench_models.catalogue.transformer_variants import LoopedConfig, Rounds
+from formalbench_models.catalogue.transformers import LoopedConfig, Rounds
 from formalbench_models.families.transformer import Transformer
 from formalbench_models.layers.attention import Span
 

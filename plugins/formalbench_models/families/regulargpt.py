@@ -56,7 +56,7 @@ from formalbench import Batch, Corpus, ExtendedAlphabet, Task, Traits, read_aske
 from torch import Tensor, nn
 from torch.nn import functional
 
-from formalbench_models.catalogue.transformer_variants import RegularGptConfig
+from formalbench_models.catalogue.transformers import RegularGptConfig
 from formalbench_models.layers.dilated_attention import LEAST, attend_in_bands
 from formalbench_models.layers.feed_forward import PositionWise
 

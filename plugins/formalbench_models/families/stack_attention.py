@@ -24,7 +24,7 @@ from formalbench import RequestError, Task
 from torch import Tensor, nn
 from torch.nn import functional
 
-from formalbench_models.catalogue.transformer_variants import StackAttentionConfig
+from formalbench_models.catalogue.transformers import StackAttentionConfig
 from formalbench_models.families.transformer import Transformer, TransformerBlock
 from formalbench_models.layers.attention import Span
 

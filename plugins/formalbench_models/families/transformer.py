@@ -29,29 +29,7 @@ from formalbench_models.catalogue.transformers import MASKED, TransformerConfig
 from formalbench_models.layers.attention import Attention, Span
 from formalbench_models.layers.feed_forward import LayerNorm, PositionWise, make_dropout
 from formalbench_models.layers.positions import Embedding, random_places, shifted_places
-from formalbench_models.layers.relative_positions import (
-    AlibiAttention,
-    FireAttention,
-    KerpleLogAttention,
-    KerplePowerAttention,
-    PathAttention,
-    RelativeAttention,
-    RotaryAttention,
-    T5Attention,
-    XposAttention,
-)
-
-_ATTENTION: dict[str, type[Attention]] = {
-    "alibi": AlibiAttention,
-    "fire": FireAttention,
-    "kerple-log": KerpleLogAttention,
-    "kerple-power": KerplePowerAttention,
-    "path": PathAttention,
-    "relative": RelativeAttention,
-    "rope": RotaryAttention,
-    "t5": T5Attention,
-    "xpos": XposAttention,
-}
+from formalbench_models.layers.relative_positions import KINDS, FireAttention
 
 _GPT2_DEVIATION = 0.02
 
@@ -110,7 +88,7 @@ class TransformerBlock(nn.Module):
     def __init__(self, config: TransformerConfig, *, causal: bool) -> None:
         super().__init__()
         self.pre_norm = config.norm == "pre"
-        kind = _ATTENTION.get(config.positions, Attention)
+        kind = KINDS.get(config.positions, Attention)
         attention = kind(
             config.width,
             config.heads,

@@ -364,3 +364,17 @@ def convolved(x_BND: Tensor, tap_TD: Tensor) -> Tensor:
     before_BND = functional.pad(x_BND, (0, 0, taps - 1, 0))
     parts = [before_BND[:, tap : tap + length] * tap_TD[tap] for tap in range(taps)]
     return torch.stack(parts).sum(0)
+
+
+KINDS: dict[str, type[Attention]] = {
+    "alibi": AlibiAttention,
+    "fire": FireAttention,
+    "kerple-log": KerpleLogAttention,
+    "kerple-power": KerplePowerAttention,
+    "path": PathAttention,
+    "relative": RelativeAttention,
+    "rope": RotaryAttention,
+    "t5": T5Attention,
+    "xpos": XposAttention,
+}
+"""The attention of each kind of positions; the others have no part in it."""
