@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from formalbench.contracts.network import Batch
 from formalbench.contracts.specs import Splits
-from formalbench_models.catalogue.transformer_variants import RegularGptConfig
-from formalbench_models.catalogue.transformers import TransformerConfig
+from formalbench_models.catalogue.transformers import RegularGptConfig, TransformerConfig
 from formalbench_models.families.regulargpt import RegularGPT
 from formalbench_models.families.transformer import Transformer
 from torch import Tensor, nn
@@ -65,3 +64,22 @@ def padded(lengths: list[int], symbols: int = 3) -> tuple[Batch, list[Batch]]:
     together[torch.arange(max(lengths)) >= own[:, None]] = 0
     alone = [Batch(together[i : i + 1, :n]) for i, n in enumerate(lengths)]
     return Batch(together, own), alone
+
+
+def assert_same_gradients(found, want, wanted, tolerance: float = 1e-8) -> None:
+    """Compare the gradients of two answers, of which each number counts otherwise."""
+    weight = torch.randn_like(want)
+    mine, other = (
+        torch.autograd.grad((y * weight).abs().square().sum(), wanted, materialize_grads=True)
+        for y in (found, want)
+    )
+    torch.testing.assert_close(mine, other, rtol=tolerance, atol=tolerance)
+
+
+def assert_padding_changes_nothing(network: nn.Module, lengths: list[int], symbols=3) -> None:
+    batch, alone = padded(lengths, symbols)
+    together = network(batch)
+    for row, single in enumerate(alone):
+        want = network(single)[0]
+        found = together[row] if want.ndim == 1 else together[row, : len(want)]
+        torch.testing.assert_close(found, want, rtol=0, atol=1e-10)

@@ -242,16 +242,28 @@ def test_each_keeps_what_every_model_promises(spec):
         ("exact-parity", "parity", {"eta": 0.1}, "needs layer norm: add --set eps=0"),
         ("exact-first", "first", {"eta": 0.1}, "needs layer norm"),
         ("exact-first", "first", {"eta": 0.1, "log_length": True, "c": 0.5}, "c of 1 or more"),
-        (
-            "exact-parity",
-            "parity",
-            {"eta": 0.7, "eps": 0.0},
-            "eta=0.7: must be at most 0.6931",
-        ),
+        ("exact-parity", "parity", {"eta": 0.7, "eps": 0.0}, "eta=0.7: must be at most 0.6931"),
         ("exact-dyck-1-0", "dyck-1", {}, "at least 1"),
         ("exact-dyck-1-2", "dyck-1-3", {}, "recognises dyck-1-2, not dyck-1-3"),
+        ("yao-hard-2-3", "dyck-2-2", {}, "yao-hard-2-3 recognises dyck-2-3, not dyck-2-2"),
+        ("yao-recognise-2-0", "dyck-2-2", {}, "types and depth must be at least 1"),
+        ("yao-hard-as-soft-0-2", "dyck-2-2", {}, "types and depth must be at least 1"),
+        ("yao-soft-2", "dyck-2-3:next-symbols", {}, "yao-soft-2 recognises dyck-2, not dyck-2-3"),
+        ("yao-soft-2-0", "dyck-2-2:generate", {}, "types and depth must be at least 1"),
+        ("exact-regulargpt", "modular-arithmetic", {}, "is not given by an automaton: take"),
+        ("exact-crasp", "dyck-1", {}, "exact-crasp: dyck-1 is not given by an automaton"),
+        *(
+            ("exact-crasp", name, {}, f"exact-crasp: {name} is not in C-RASP")
+            for name in ("parity", "tomita-3", "even-pairs", "cycle-navigation")
+        ),
+        ("exact-deltaproduct", "modular-arithmetic", {}, "is not given by an automaton"),
+        (
+            *("exact-deltaproduct", "tomita-3", {}),
+            "^exact-deltaproduct: symbol 0 of tomita-3 neither permutes the states nor resets",
+        ),
     ],
 )
-def test_options_that_make_no_sense_are_one_line(model, language, options, message):
-    with pytest.raises(RequestError, match=message):
+def test_what_makes_no_sense_is_one_line(model, language, options, message):
+    with pytest.raises(RequestError, match=message) as error:
         make(model, language, options)
+    assert "\n" not in str(error.value)

@@ -12,7 +12,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import Batch
 from formalbench.contracts.verification import MIXED
 from formalbench.verification.judge import DTYPES
-from formalbench_models.constructions import gates, heads, transforms
+from formalbench_models.constructions import gates, network, transforms
 from formalbench_models.constructions.construction import (
     ONE,
     Construction,
@@ -24,8 +24,7 @@ from formalbench_models.constructions.construction import (
     fraction,
     times,
 )
-from formalbench_models.constructions.heads import AttentionHead
-from formalbench_models.constructions.network import FeedForwardLayer, HandWritten
+from formalbench_models.constructions.network import AttentionHead, FeedForwardLayer, HandWritten
 from formalbench_models.layers.feed_forward import LayerNorm, layer_norm
 
 BITS = (0.0, 1.0)
@@ -120,18 +119,13 @@ def cases():
     for query, attention, mask, strict, log_length in itertools.product(
         QUERIES, ("soft", "hard"), ("none", "future", "past"), (False, True), (False, True)
     ):
-        ties = ("first", "last", "mean") if attention == "hard" else ("first",)
-        for tie in ties:
-            if strict and mask == "none":
-                continue
-            yield query, attention, tie, mask, strict, log_length
+        if mask != "none" or not strict:
+            yield query, attention, mask, strict, log_length
 
 
-def make(
-    query, attention="soft", ties="first", mask="none", strict=False, log_length=False, **more
-):
+def make(query, attention="soft", mask="none", strict=False, log_length=False):
     queries, keys = QUERIES[query]
-    return Head("h", VALUES, queries, keys, attention, ties, mask, strict, 1.5, log_length, **more)
+    return Head("h", VALUES, queries, keys, attention, mask, strict, 1.5, log_length)
 
 
 def evaluate(form, x_D):
@@ -148,9 +142,7 @@ def naive(head, x_MD, i):
     pairs = list(zip(head.query, head.key, strict=True))
     logits = [sum(evaluate(q, x_MD[i]) * evaluate(k, x_MD[j]) for q, k in pairs) for j in seen]
     if head.attention == "hard":
-        best = [place for place, logit in enumerate(logits) if logit == max(logits)]
-        best = {"first": best[:1], "last": best[-1:], "mean": best}[head.ties]
-        weights = [float(place in best) for place in range(len(seen))]
+        weights = [float(place == logits.index(max(logits))) for place in range(len(seen))]
     else:
         factor = head.scale * (math.log(len(seen)) if head.log_length else 1.0)
         weights = [math.exp(factor * logit) for logit in logits]
@@ -160,14 +152,10 @@ def naive(head, x_MD, i):
     ]
 
 
-@pytest.mark.parametrize(
-    ("query", "attention", "ties", "mask", "strict", "log_length"), list(cases())
-)
+@pytest.mark.parametrize(("query", "attention", "mask", "strict", "log_length"), list(cases()))
 @torch.no_grad()
-def test_a_head_equals_its_definition(
-    query, attention, ties, mask, strict, log_length, monkeypatch
-):
-    head = make(query, attention, ties, mask, strict, log_length)
+def test_a_head_equals_its_definition(query, attention, mask, strict, log_length, monkeypatch):
+    head = make(query, attention, mask, strict, log_length)
     module = AttentionHead(head, PLACE)
     generator = torch.Generator().manual_seed(1)
     # Few values, so that there are ties.
@@ -175,7 +163,7 @@ def test_a_head_equals_its_definition(
     want = torch.zeros(2, 7, 5, dtype=torch.float64)
     for row, i in itertools.product(range(2), range(7)):
         want[row, i, 3:] = torch.tensor(naive(head, x_BMD[row], i), dtype=torch.float64)
-    monkeypatch.setattr(heads, "MOST_LOGITS", 2 * 7 * 3)  # three queries at a time
+    monkeypatch.setattr(network, "MOST_LOGITS", 2 * 7 * 3)  # three queries at a time
     for first, stop in ((0, 7), (0, 1), (6, 7), (2, 5)):
         got = module(x_BMD, first, stop).expand(2, stop - first, 5)
         torch.testing.assert_close(got, want[:, first:stop], rtol=0, atol=1e-12)

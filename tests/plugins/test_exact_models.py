@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from exact_helpers import every_string, get_host, hard_strings, judge, least_margin, make
+from exact_helpers import every_string, hard_strings, judge, least_margin, make
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import Batch
 from formalbench.contracts.source import Stream
@@ -16,7 +16,6 @@ from formalbench.contracts.theory import Theory
 from formalbench.host import LocalPlugin, PluginHost
 from formalbench.host.plugin import content_hash
 from formalbench.theory.theorems import predict
-from formalbench_models.catalogue.constructions import ExactCraspConfig
 from formalbench_models.constructions import exact_crasp
 from formalbench_models.constructions.crasp import (
     BEGIN,
@@ -177,11 +176,6 @@ MAJORITY = CraspProgram(
 """Not regular, with every kind of line."""
 
 
-def build(name):
-    task = get_host().task(name)
-    return exact_crasp.build(task, ExactCraspConfig()), task
-
-
 def heights(seed):
     """Return two walks on heights, one after the other, that symbols leave at the ends."""
     stream = Stream("automata of heights", seed)
@@ -257,25 +251,16 @@ def test_a_random_automaton_is_in_the_state_that_its_program_says(seed):
 
 
 def test_it_says_what_it_is_and_theory_agrees():
-    network, _ = build("d3")
+    network, _ = make("exact-crasp", "d3")
     assert network.traits.causal
     assert network.traits.depth == len(network.layers) == 4
     assert predict(network.traits, Theory.least("c-rasp"))[0] == "can"
 
 
-@pytest.mark.parametrize("name", ["parity", "tomita-3", "even-pairs", "cycle-navigation"])
-def test_what_is_not_in_c_rasp_is_refused_in_a_line(name):
-    with pytest.raises(RequestError, match=f"exact-crasp: {name} is not in C-RASP") as error:
-        build(name)
-    assert "\n" not in str(error.value)
-
-
-def test_what_is_too_large_or_no_automaton_is_refused_in_a_line(monkeypatch):
-    with pytest.raises(RequestError, match="exact-crasp: dyck-1 is not given by an automaton"):
-        build("dyck-1")
+def test_what_is_too_large_is_refused_in_a_line(monkeypatch):
     monkeypatch.setattr(exact_crasp, "MAX_WEIGHTS", 1000)
     with pytest.raises(RequestError, match="the 5 states of d3 take 42042 weights at width 77"):
-        build("d3")
+        make("exact-crasp", "d3")
 
 
 def test_the_symbol_before_a_string_is_a_line_too():
@@ -284,9 +269,6 @@ def test_the_symbol_before_a_string_is_a_line_too():
     with torch.no_grad():
         logits = network(Batch(torch.tensor([[0, 1]])))
     assert logits[..., 0].tolist() == [[1, 0, 0]]
-
-
-DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def test_a_reset_forgets_what_was_before(tmp_path):
@@ -326,22 +308,7 @@ def test_its_transitions_have_the_eigenvalues_it_tells():
     assert network.traits.eigenvalues == "[-1, 1]"
 
 
-@pytest.mark.parametrize(
-    ("language", "message"),
-    [
-        ("tomita-3", "symbol 0 of tomita-3 neither permutes the states nor resets"),
-        ("modular-arithmetic", "is not given by an automaton"),
-        ("group-a4xz5", ""),
-        ("group-s5", ""),
-    ],
-)
-def test_what_it_cannot_be(language, message):
-    task = get_host().task(language)
-    if message:
-        with pytest.raises(RequestError, match=message) as error:
-            get_host().network("exact-deltaproduct", task, {})
-        assert str(error.value).startswith("exact-deltaproduct: ")
-    else:
-        states = len(task.source.automaton.classes)
-        assert states <= MAX_STATES
-        assert get_host().network("exact-deltaproduct", task, {}).traits.width == states
+@pytest.mark.parametrize("language", ["group-a4xz5", "group-s5"])
+def test_as_many_states_as_there_are_group_elements_fit(language):
+    network, task = make("exact-deltaproduct", language)
+    assert network.traits.width == len(task.source.automaton.classes) <= MAX_STATES

@@ -10,7 +10,7 @@ import pytest
 import torch
 from formalbench import Batch
 from formalbench.host import PluginHost
-from formalbench_models.constructions.heads import hard_weights
+from formalbench_models.constructions.network import hard_weights
 from formalbench_models.layers import attention
 from formalbench_models.layers.attention import Attention, Span, choose, straight_through
 from formalbench_models.layers.fused_attention import fused_attention
@@ -256,7 +256,7 @@ def test_of_equal_logits_the_leftmost_wins(dtype):
     weights = straight_through(logits)
     assert weights.dtype == dtype
     assert torch.equal(weights, chosen_weights(logits))
-    assert torch.equal(weights, hard_weights(logits, None, "first"))
+    assert torch.equal(weights, hard_weights(logits, None))
     one, value = torch.ones(5, 2, 1, 1, dtype=dtype), torch.randn(5, 2, 9, 1).to(dtype)
     key, bias = torch.zeros(5, 2, 9, 1, dtype=dtype), logits[:, :, :1]
     assert torch.equal(choose(one, key, value, bias), (weights @ value)[:, :, :1])

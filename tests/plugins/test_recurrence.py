@@ -10,7 +10,7 @@ from formalbench.contracts.network import Batch
 from formalbench_models.catalogue.recurrent_networks import ElmanConfig, LstmConfig, RecurrentConfig
 from formalbench_models.families import recurrent
 from formalbench_models.layers.bptt import write_tanh
-from model_helpers import LAYOUTS, fake_task, shaken, strings
+from model_helpers import LAYOUTS, assert_same_gradients, fake_task, shaken, strings
 
 KINDS = ("rnn", "relu", "gru", "lstm")
 WIDTH = 34  # above the widths at which a small LSTM takes the library's kernel
@@ -58,16 +58,7 @@ def test_logits_and_gradients_are_the_librarys(monkeypatch, kind, layers, layout
     symbols = strings(5, length)
     ours, theirs = network(Batch(symbols)), by_the_library(network, symbols)
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
-    weight = torch.randn_like(theirs)
-    parameters = list(network.parameters())
-    for mine, other in zip(
-        *(
-            torch.autograd.grad((y * weight).sum(), parameters, materialize_grads=True)
-            for y in (ours, theirs)
-        ),
-        strict=True,
-    ):
-        torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-11)
+    assert_same_gradients(ours, theirs, list(network.parameters()), 1e-10)
     with torch.no_grad():
         torch.testing.assert_close(network(Batch(symbols)), theirs, rtol=0, atol=1e-12)
 

@@ -9,12 +9,12 @@ import pytest
 import torch
 from formalbench.contracts.network import Batch
 from formalbench.host import PluginHost
-from formalbench_models.catalogue.transformer_variants import RegularGptConfig
+from formalbench_models.catalogue.transformers import RegularGptConfig
 from formalbench_models.families import regulargpt
 from formalbench_models.families.regulargpt import RegularGPT, RegularGptBlock, levels
 from formalbench_models.families.regulargpt_reference import reference
 from formalbench_models.layers.dilated_attention import LEAST
-from model_helpers import fake_task, shaken, strings
+from model_helpers import assert_same_gradients, fake_task, shaken, strings
 from model_helpers import regulargpt as build
 
 
@@ -194,13 +194,7 @@ def test_bands_are_what_attention_chunk_by_chunk_is(chunk, length):
         bands = block.keep_all(x_BND, pad_D, dilation)
         one_by_one = block.keep_all(x_BND, pad_D, dilation, trace={})
         assert torch.allclose(bands, one_by_one, atol=1e-10)
-        weights = torch.randn_like(bands)
-        inputs = [x_BND, pad_D, block.relative_CH]
-        ours, theirs = (
-            torch.autograd.grad((y * weights).sum(), inputs) for y in (bands, one_by_one)
-        )
-        for gradient, expected in zip(ours, theirs, strict=True):
-            assert torch.allclose(gradient, expected, atol=1e-9)
+        assert_same_gradients(bands, one_by_one, [x_BND, pad_D, block.relative_CH])
 
 
 @pytest.mark.parametrize("length", [1, LEAST, 2 * LEAST + 1])

@@ -14,11 +14,16 @@ from formalbench.running.plan import RunRequest, make_plan
 from formalbench_models.catalogue.transformers import PAPERS
 from formalbench_models.layers.attention import Span
 from formalbench_models.layers.positions import sinusoids
-from formalbench_models.layers.relative_positions import (
-    AlibiAttention,
-)
+from formalbench_models.layers.relative_positions import AlibiAttention
 from formalbench_papers.chi.models import TRANSFORMER
-from model_helpers import fake_task, padded, shaken, strings, transformer
+from model_helpers import (
+    assert_padding_changes_nothing,
+    fake_task,
+    padded,
+    shaken,
+    strings,
+    transformer,
+)
 from torch import nn
 
 
@@ -45,10 +50,8 @@ def test_an_empty_symbol_behind_the_string_can_be_read_instead(marker, begins, c
     task = fake_task()
     options = {"marker": marker, "causal": causal, "positions": "sinusoidal-from-end"}
     network = shaken(transformer(task, **options))
-    batch, alone = padded([9, 1, 4, 8])
-    together = network(batch)
-    for row, single in enumerate(alone):
-        torch.testing.assert_close(together[row], network(single)[0], rtol=0, atol=1e-10)
+    assert_padding_changes_nothing(network, [9, 1, 4, 8])
+    for single in padded([9, 1, 4, 8])[1]:
         trace = network.trace(single)
         end = single.symbols.shape[1] + begins
         assert trace["state.0"].shape[1] == end + 1
@@ -66,12 +69,8 @@ def test_an_empty_symbol_behind_the_string_can_be_read_instead(marker, begins, c
 def test_nothing_stands_behind_a_string_that_is_answered_symbol_by_symbol():
     task = fake_task("each", sees_all=True)
     network = shaken(transformer(task, marker="end", causal=False))
-    batch, alone = padded([9, 1, 4, 8])
-    assert network.trace(alone[0])["state.0"].shape == (1, 9, 64)
-    together = network(batch)
-    for row, single in enumerate(alone):
-        want = network(single)[0]
-        torch.testing.assert_close(together[row, : len(want)], want, rtol=0, atol=1e-10)
+    assert network.trace(Batch(strings(1, 9)))["state.0"].shape == (1, 9, 64)
+    assert_padding_changes_nothing(network, [9, 1, 4, 8])
     with pytest.raises(RequestError, match="no position for the empty prefix"):
         transformer(fake_task("prefixes"), marker="end")
 
@@ -80,16 +79,13 @@ def test_nothing_stands_behind_a_string_that_is_answered_symbol_by_symbol():
 def test_with_both_markers_the_longest_string_fits(positions):
     task = fake_task()
     network = shaken(transformer(task, marker="both", positions=positions))
-    batch, alone = padded([max(task.splits.test), 1, 0])
-    together = network(batch)
-    for row, single in enumerate(alone):
-        torch.testing.assert_close(together[row], network(single)[0], rtol=0, atol=1e-10)
+    assert_padding_changes_nothing(network, [max(task.splits.test), 1, 0])
     marked = network.traits.mechanisms
     assert "end-marker" in marked
     assert "no-begin-symbol" not in marked
     # Where there is an answer at every symbol, only the begin symbol is added.
     each = shaken(transformer(fake_task("each"), marker="both", positions=positions))
-    assert each.trace(padded([5])[1][0])["state.0"].shape == (1, 6, 64)
+    assert each.trace(Batch(strings(1, 5)))["state.0"].shape == (1, 6, 64)
     assert "end-marker" not in each.traits.mechanisms
 
 
@@ -104,11 +100,7 @@ def test_where_an_answer_may_see_the_whole_string_it_does(layout, positions):
     other[:, 8] = (other[:, 8] + 1) % 3
     changed = (network(Batch(one)) - network(Batch(other))).abs().amax(-1)
     assert (changed > 1e-9).all()
-    batch, alone = padded([9, 1, 4, 8])
-    together = network(batch)
-    for row, single in enumerate(alone):
-        want = network(single)[0]
-        torch.testing.assert_close(together[row, : len(want)], want, rtol=0, atol=1e-10)
+    assert_padding_changes_nothing(network, [9, 1, 4, 8])
     past = shaken(transformer(task, positions="sinusoidal"))
     before = (past(Batch(one)) - past(Batch(other))).abs()[:, :8]
     assert past.traits.causal

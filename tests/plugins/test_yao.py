@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from exact_helpers import every_string, make
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import Batch
-from formalbench_models.catalogue.constructions import (
-    YaoHardConfig,
-    YaoHardGenerateConfig,
-    YaoRecogniseConfig,
-    YaoSoftConfig,
-)
-from formalbench_models.constructions import builders, yao_hard
+from formalbench_models.constructions import yao_hard
 from formalbench_models.constructions.construction import ONE, FeedForward, HiddenUnit
 from formalbench_models.constructions.network import HandWritten
 from torch import Tensor
 
 BRACKETS = "()[]{}<>"
-
-
-def task(k: int, D: int | None, objective: str = "classify") -> Any:
-    return SimpleNamespace(
-        alphabet=tuple(BRACKETS[: 2 * k]),
-        source_name=f"dyck-{k}" if D is None else f"dyck-{k}-{D}",
-        objective=SimpleNamespace(name=objective),
-    )
 
 
 def read(string: list[int], deepest: int | None) -> list[int] | None:
@@ -57,10 +42,6 @@ def ids(text: str) -> list[int]:
 
 def batch(strings: list[list[int]]) -> Batch:
     return Batch(torch.tensor(strings, dtype=torch.int64).reshape(len(strings), -1))
-
-
-def every_string(k: int, length: int) -> list[list[int]]:
-    return [list(each) for each in itertools.product(range(2 * k), repeat=length)]
 
 
 def beginnings(k: int, deepest: int | None, length: int) -> list[list[int]]:
@@ -130,28 +111,18 @@ def bounded_sets(strings: list[list[int]], k: int, deepest: int | None, n: int) 
     )
 
 
-CONFIGS = {
-    "hard": YaoHardConfig,
-    "hard_as_soft": YaoRecogniseConfig,
-    "recognise": YaoRecogniseConfig,
-    "soft": YaoSoftConfig,
-    "soft_unbounded": YaoSoftConfig,
-    "hard_generate": YaoHardGenerateConfig,
-}
-
-
 def recogniser(name: str, k: int, D: int, **options: Any) -> Any:
-    return getattr(builders, name)(task(k, D), CONFIGS[name](**options), k=k, D=D)
+    return make(f"yao-{name}-{k}-{D}", f"dyck-{k}-{D}", options)[0]
 
 
 def generator(
-    name: str, k: int, D: int | None, objective: str = "next-symbols", **more: Any
+    name: str, k: int, D: int | None, objective: str = "next-symbols", **options: Any
 ) -> Any:
-    fields = {"k": k} if D is None else {"k": k, "D": D}
-    return getattr(builders, name)(task(k, D, objective), CONFIGS[name](**more), **fields)
+    fields = f"{k}" if D is None else f"{k}-{D}"
+    return make(f"yao-{name}-{fields}", f"dyck-{fields}:{objective}", options)[0]
 
 
-NAMES = ("hard", "hard_as_soft", "recognise")
+NAMES = ("hard", "hard-as-soft", "recognise")
 every_name = pytest.mark.parametrize("name", NAMES)
 
 
@@ -185,7 +156,7 @@ def test_positions_of_b_bits_are_enough_for_two_to_the_b_tokens(bits):
 
 def test_the_fewest_positions_are_enough_for_every_string_of_theirs():
     network = recogniser("hard", 2, 2, position_bits=3)
-    assert wrong(network, every_string(2, 6), 2) == []
+    assert wrong(network, every_string(6, 4).tolist(), 2) == []
 
 
 def literal(change):
@@ -200,7 +171,9 @@ def literal(change):
 
 def short(network):
     """Return the strings of two and four brackets that are judged wrongly, as text."""
-    missed = [one for length in (2, 4) for one in wrong(network, every_string(2, length), 2)]
+    missed = [
+        one for length in (2, 4) for one in wrong(network, every_string(length, 4).tolist(), 2)
+    ]
     return ["".join(BRACKETS[i] for i in one) for one in missed]
 
 
@@ -243,36 +216,26 @@ def test_as_printed_the_last_layer_waits_for_the_added_tokens():
 
 
 def test_hard_attention_is_softened_by_its_temperature():
-    network = recogniser("hard_as_soft", 2, 2, sharpness=3.0)
+    network = recogniser("hard-as-soft", 2, 2, sharpness=3.0)
     member = walk(2, 2, 40, 0)
     hard, soft = (
         recogniser(name, 2, 2).trace(batch([member]))["layer.1.head.left.attention"]
-        for name in ("hard", "hard_as_soft")
+        for name in ("hard", "hard-as-soft")
     )
     assert (hard == hard.round()).all()
     assert 0 < (hard - soft).abs().max() < 1e-3
     assert accepts(network, [member]) == [True]
-    warm = recogniser("hard_as_soft", 2, 2)
+    warm = recogniser("hard-as-soft", 2, 2)
     for layer in warm.layers:
         for head in layer.heads:
             head.head = replace(head.head, scale=1.0)
-    assert wrong(warm, every_string(2, 4), 2)
-
-
-def test_refused_tasks():
-    with pytest.raises(RequestError, match="yao-hard-2-3 recognises dyck-2-3, not dyck-2-2"):
-        builders.hard(task(2, 2), YaoHardConfig(), k=2, D=3)
-    with pytest.raises(RequestError, match="types and depth must be at least 1"):
-        builders.recognise(task(2, 0), YaoRecogniseConfig(), k=2, D=0)
-    with pytest.raises(RequestError, match="types and depth must be at least 1"):
-        builders.hard_as_soft(task(0, 2), YaoRecogniseConfig(), k=0, D=2)
+    assert wrong(warm, every_string(4, 4).tolist(), 2)
 
 
 @pytest.mark.parametrize(("k", "D"), [(1, 1), (1, 3), (2, 2), (2, None), (1, None)])
 @pytest.mark.parametrize("n", [2, 6, 7])
 def test_near_the_bound_on_the_length(k, D, n):
-    name = "soft" if D else "soft_unbounded"
-    network = generator(name, k, D, n=n)
+    network = generator("soft", k, D, n=n)
     longest = n - n % 2
     reachable = [
         one for one in beginnings(k, D, longest) if is_member(one, D)
@@ -286,7 +249,7 @@ def test_near_the_bound_on_the_length(k, D, n):
 
 @pytest.mark.parametrize(("k", "D", "n"), [(1, 1, 8), (2, 2, 8), (1, 3, 9), (2, None, 10)])
 def test_the_stated_length_is_that_of_the_beginnings_it_is_right_about(k, D, n):
-    network = generator("soft" if D else "soft_unbounded", k, D, n=n)
+    network = generator("soft", k, D, n=n)
     least, greatest = network.traits.lengths
     assert (least, greatest) == (0, n // 2 * 2 - D - 1 if D else n // 2 - 1)
 
@@ -298,14 +261,13 @@ def test_the_stated_length_is_that_of_the_beginnings_it_is_right_about(k, D, n):
     assert not right(greatest + 2)
 
 
-@pytest.mark.parametrize("name", ["soft", "hard_generate", "soft_unbounded"])
-def test_definition_3_1(name):
-    D = None if name == "soft_unbounded" else 2
+@pytest.mark.parametrize(("name", "D"), [("soft", 2), ("hard-generate", 2), ("soft", None)])
+def test_definition_3_1(name, D):
     network = generator(name, 2, D, objective="generate")
     epsilon = network.traits.constants["epsilon"]
     assert 0 < epsilon < 1 / 5
     for length in range(5):
-        strings = every_string(2, length)
+        strings = every_string(length, 4).tolist()
         with torch.no_grad():
             log_p = network(batch(strings))
         torch.testing.assert_close(log_p.exp().sum(-1), torch.ones(log_p.shape[:2]).double())
@@ -319,16 +281,8 @@ def test_any_depth_needs_the_precision_that_it_states():
     strings = [walk(2, 40, 80, seed, opening=0.6) for seed in range(4)]
     want = true_sets(strings, 2, None)
     right = [
-        torch.equal(legal_sets(generator("soft_unbounded", 2, None, n=n).float(), strings), want)
+        torch.equal(legal_sets(generator("soft", 2, None, n=n).float(), strings), want)
         for n in (82, 1002)
     ]
     assert right == [False, False]
-    assert torch.equal(legal_sets(generator("soft_unbounded", 2, None, n=82), strings), want)
-
-
-def test_refused_tasks_of_generators():
-    with pytest.raises(RequestError, match="yao-soft-2 recognises dyck-2, not dyck-2-3"):
-        builders.soft_unbounded(task(2, 3, "next-symbols"), YaoSoftConfig(), k=2)
-    with pytest.raises(RequestError, match="types and depth must be at least 1"):
-        builders.soft(task(2, 0, "generate"), YaoSoftConfig(), k=2, D=0)
-    assert read([1], 3) is None
+    assert torch.equal(legal_sets(generator("soft", 2, None, n=82), strings), want)

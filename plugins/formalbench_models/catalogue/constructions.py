@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from formalbench import Config, ModelSpec, option
 from pydantic import model_validator
+
+from formalbench_models.catalogue.options import FAMILY
 
 EPSILON = 1e-5
 """The default ε of layer norm; any other value means that it was set."""
@@ -13,45 +15,32 @@ EPSILON = 1e-5
 BuiltAs = Literal["hand-written", "transformer"]
 
 
-def _c() -> Any:
-    return option(
-        1.0,
-        "the constant c > 0 in the attention logits",
-        minimum=1e-6,
-        maximum=1000.0,
-    )
-
-
-def _log_length() -> Any:
-    return option(False, "multiply attention logits by ln n, where n includes CLS (section 4.3)")
-
-
-def _norm() -> Any:
-    return option(False, "activations (x, -x) with layer norm; setting eps implies it")
-
-
-def _eps() -> Any:
-    return option(EPSILON, "epsilon of layer norm; may be 0", minimum=0.0, maximum=1.0)
-
-
-def _eta() -> Any:
-    return option(
-        0.0,
-        "cross-entropy in nats by the layer of Proposition 2, for eps=0; 0 for no such layer",
-        minimum=0.0,
-        maximum=0.6931,
-    )
-
-
-def _network() -> Any:
-    return option(
-        "hand-written",
-        "form of the network: with named parts, or as the transformer that is trained",
-    )
-
-
-def _scale() -> Any:
-    return option(16.0, "the size of the logits", minimum=2.0**-10, maximum=2.0**10)
+_C = option(1.0, "the constant c > 0 in the attention logits", minimum=1e-6, maximum=1000.0)
+_LOG_LENGTH = option(False, "multiply attention logits by ln n, where n includes CLS (section 4.3)")
+_NORM = option(False, "activations (x, -x) with layer norm; setting eps implies it")
+_EPS = option(EPSILON, "epsilon of layer norm; may be 0", minimum=0.0, maximum=1.0)
+_ETA = option(
+    0.0,
+    "cross-entropy in nats by the layer of Proposition 2, for eps=0; 0 for no such layer",
+    minimum=0.0,
+    maximum=0.6931,
+)
+_NETWORK = option(
+    "hand-written", "form of the network: with named parts, or as the transformer that is trained"
+)
+_SCALE = option(16.0, "the size of the logits", minimum=2.0**-10, maximum=2.0**10)
+_SHARPNESS = option(
+    8.0,
+    "sharpness of soft attention: tokens to ignore get a weight of at most e^-sharpness",
+    minimum=2.0,
+    maximum=1000.0,
+)
+_MARGIN = option(
+    4.0,
+    "|log p - log ε| is at least this, for every next symbol (Definition 3.1)",
+    minimum=0.1,
+    maximum=100.0,
+)
 
 
 def has_norm(norm: bool, eps: float) -> bool:
@@ -78,17 +67,17 @@ class FfnnParityConfig(Config):
 class ExactParityConfig(Config):
     """Options of ``exact-parity``."""
 
-    c: float = _c()
-    norm: bool = _norm()
-    eps: float = _eps()
-    eta: float = _eta()
+    c: float = _C
+    norm: bool = _NORM
+    eps: float = _EPS
+    eta: float = _ETA
     value_6_2: float = option(
         1.0,
         "the entry [W^{1,1,V}]_{6,2}, which computes k/n (figure 3)",
         minimum=-100.0,
         maximum=100.0,
     )
-    network: BuiltAs = _network()
+    network: BuiltAs = _NETWORK
 
     @model_validator(mode="after")
     def _eta_needs_norm(self) -> ExactParityConfig:
@@ -99,12 +88,12 @@ class ExactParityConfig(Config):
 class ExactFirstConfig(Config):
     """Options of ``exact-first``."""
 
-    c: float = _c()
-    log_length: bool = _log_length()
-    norm: bool = _norm()
-    eps: float = _eps()
-    eta: float = _eta()
-    network: BuiltAs = _network()
+    c: float = _C
+    log_length: bool = _LOG_LENGTH
+    norm: bool = _NORM
+    eps: float = _EPS
+    eta: float = _ETA
+    network: BuiltAs = _NETWORK
 
     @model_validator(mode="after")
     def _eta_can_be_had(self) -> ExactFirstConfig:
@@ -118,17 +107,17 @@ class ExactFirstConfig(Config):
 class FlawedFirstConfig(Config):
     """Options of ``flawed-first``."""
 
-    c: float = _c()
-    log_length: bool = _log_length()
-    network: BuiltAs = _network()
+    c: float = _C
+    log_length: bool = _LOG_LENGTH
+    network: BuiltAs = _NETWORK
 
 
 class ExactDyckConfig(Config):
     """Options of ``exact-dyck-1`` and ``exact-dyck-1-{D}``."""
 
-    norm: bool = _norm()
-    eps: float = _eps()
-    eta: float = _eta()
+    norm: bool = _NORM
+    eps: float = _EPS
+    eta: float = _ETA
 
     @model_validator(mode="after")
     def _eta_needs_norm(self) -> ExactDyckConfig:
@@ -139,7 +128,7 @@ class ExactDyckConfig(Config):
 class ExactDeltaProductConfig(Config):
     """Options of ``exact-deltaproduct``."""
 
-    scale: float = option(16.0, "the size of the logits", minimum=2.0**-10, maximum=2.0**10)
+    scale: float = _SCALE
 
 
 class ExactRegularGptConfig(Config):
@@ -151,31 +140,13 @@ class ExactRegularGptConfig(Config):
     clamp: bool = option(
         True, "use two units per product, so that rounding errors do not accumulate"
     )
-    scale: float = _scale()
+    scale: float = _SCALE
 
 
 class ExactCraspConfig(Config):
     """Options of ``exact-crasp``."""
 
-    scale: float = _scale()
-
-
-def _sharpness() -> Any:
-    return option(
-        8.0,
-        "sharpness of soft attention: tokens to ignore get a weight of at most e^-sharpness",
-        minimum=2.0,
-        maximum=1000.0,
-    )
-
-
-def _margin() -> Any:
-    return option(
-        4.0,
-        "|log p - log ε| is at least this, for every next symbol (Definition 3.1)",
-        minimum=0.1,
-        maximum=100.0,
-    )
+    scale: float = _SCALE
 
 
 class YaoHardConfig(Config):
@@ -193,7 +164,7 @@ class YaoHardConfig(Config):
 class YaoRecogniseConfig(Config):
     """Options of the recognisers with soft attention."""
 
-    sharpness: float = _sharpness()
+    sharpness: float = _SHARPNESS
 
 
 class YaoSoftConfig(Config):
@@ -207,14 +178,14 @@ class YaoSoftConfig(Config):
         minimum=2,
         maximum=1_000_000,
     )
-    sharpness: float = _sharpness()
-    margin: float = _margin()
+    sharpness: float = _SHARPNESS
+    margin: float = _MARGIN
 
 
 class YaoHardGenerateConfig(Config):
     """Options of ``yao-hard-generate-{k}-{D}``."""
 
-    margin: float = _margin()
+    margin: float = _MARGIN
 
 
 _YAO = "Yao, Peng, Papadimitriou & Narasimhan 2021, "
@@ -242,6 +213,7 @@ def _exact(
         objectives=objectives,
         reference=reference,
         task=task,
+        family=FAMILY.get(name, ""),
     )
 
 

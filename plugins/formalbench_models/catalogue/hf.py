@@ -5,10 +5,10 @@ from __future__ import annotations
 from formalbench import option
 
 from formalbench_models.catalogue.options import (
+    WIDTH,
     HeadsConfig,
     learned,
     mixer_heads_option,
-    width_option,
 )
 
 
@@ -16,7 +16,7 @@ class HfConfig(HeadsConfig):
     """Options of an architecture of transformers."""
 
     architecture: str = option("gpt2", "model type of the library: gpt2, llama, mamba2, …")
-    width: int = width_option()
+    width: int = WIDTH
     layers: int = option(2, "blocks", minimum=1, maximum=64)
     heads: int = mixer_heads_option(4)
     config: str = option(
@@ -28,7 +28,7 @@ class FlaConfig(HeadsConfig):
     """Options of a network of flash-linear-attention."""
 
     layer: str = option("gated_deltanet", "model type of the library, as gated_deltanet, delta_net")
-    width: int = width_option()
+    width: int = WIDTH
     layers: int = option(2, "blocks", minimum=1, maximum=64)
     heads: int = mixer_heads_option(4)
     config: str = option(
@@ -46,7 +46,7 @@ LIBRARIES = (
     ),
     learned(
         "fla",
-        "fla:build_fla",
+        "hf:build_fla",
         FlaConfig,
         "a network of flash-linear-attention, on a GPU (formalbench[fla])",
         "Yang & Zhang 2024, FLA: a Triton-based library",

@@ -9,18 +9,18 @@ from formalbench.contracts.errors import unknown
 from pydantic import model_validator
 
 from formalbench_models.catalogue.options import (
+    EIGENVALUES,
+    EXPANSION,
+    NO_FEED_FORWARD,
+    WIDTH,
     Eigenvalues,
     HeadsConfig,
     RecurrenceConfig,
     ShellConfig,
     chunk_option,
     convolution_option,
-    eigenvalues_option,
-    expansion_option,
     learned,
     mixer_heads_option,
-    no_feed_forward_option,
-    width_option,
 )
 
 
@@ -30,7 +30,7 @@ class DeltaConfig(RecurrenceConfig):
     chunk: int = chunk_option(32)
     heads: int = mixer_heads_option()
     convolution: int = convolution_option(least=0)
-    eigenvalues: Eigenvalues = eigenvalues_option()
+    eigenvalues: Eigenvalues = EIGENVALUES
     reflections: int = option(1, "steps of the delta rule per symbol", minimum=1, maximum=16)
     gate: bool = option(False, "whether the state decays, by a factor that depends on the symbol")
     initial: Literal["torch", "small"] = option(
@@ -95,23 +95,23 @@ class LruConfig(RecurrenceConfig):
 class MambaConfig(RecurrenceConfig):
     """Options of selective state spaces with a diagonal for every channel."""
 
-    feed_forward: int = no_feed_forward_option()
-    expansion: int = expansion_option()
+    feed_forward: int = NO_FEED_FORWARD
+    expansion: int = EXPANSION
     states: int = option(16, "state size per channel", minimum=1, maximum=1024)
     convolution: int = convolution_option()
-    eigenvalues: Eigenvalues = eigenvalues_option()
+    eigenvalues: Eigenvalues = EIGENVALUES
 
 
 class Mamba2Config(RecurrenceConfig):
     """Options of selective state spaces with a number for every head."""
 
     chunk: int = chunk_option(32)
-    feed_forward: int = no_feed_forward_option()
-    expansion: int = expansion_option()
+    feed_forward: int = NO_FEED_FORWARD
+    expansion: int = EXPANSION
     heads: int = mixer_heads_option(4)
     states: int = option(32, "state size per channel", minimum=1, maximum=1024)
     convolution: int = convolution_option()
-    eigenvalues: Eigenvalues = eigenvalues_option()
+    eigenvalues: Eigenvalues = EIGENVALUES
 
 
 class MinimalConfig(RecurrenceConfig):
@@ -123,7 +123,7 @@ class MinimalConfig(RecurrenceConfig):
         "of minLSTM: divide its gates by their sum, so that the state is an average and cannot "
         "count; else its forget gate begins near 1",
     )
-    expansion: int = expansion_option()
+    expansion: int = EXPANSION
     candidate: Literal["positive", "linear"] = option(
         "positive", "values of the state: positive numbers (the paper's logarithmic form) or any"
     )
@@ -133,8 +133,8 @@ class MlstmConfig(RecurrenceConfig):
     """Options of the LSTM with a matrix for a memory."""
 
     chunk: int = chunk_option(32)
-    feed_forward: int = no_feed_forward_option()
-    expansion: int = expansion_option()
+    feed_forward: int = NO_FEED_FORWARD
+    expansion: int = EXPANSION
     heads: int = mixer_heads_option()
     block: int = option(
         4,
@@ -156,7 +156,7 @@ class MlstmConfig(RecurrenceConfig):
 class S4dConfig(RecurrenceConfig):
     """Options of the diagonal state space that is the same at every symbol."""
 
-    feed_forward: int = no_feed_forward_option()
+    feed_forward: int = NO_FEED_FORWARD
     states: int = option(16, "complex state size per channel", minimum=1, maximum=1024)
 
 
@@ -364,7 +364,7 @@ class HybridConfig(HeadsConfig):
     repeats: int = option(
         1, "number of times that the pattern is repeated", minimum=1, maximum=MOST_BLOCKS
     )
-    width: int = width_option()
+    width: int = WIDTH
     heads: int = mixer_heads_option(4)
 
     @model_validator(mode="after")

@@ -1,12 +1,10 @@
 """Options that families share, and how a family announces its models.
 
-A construction belongs to the architecture that it is built in. A model that is not listed is its
-own family.
+A construction belongs to the architecture that it is built in.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 from formalbench import Config, ModelSpec, option
@@ -16,33 +14,30 @@ from pydantic import model_validator
 NORM_HELP = "layer norm before (pre) or after (post) each residual branch"
 
 
-def width_option() -> Any:
-    """Return the option ``width``."""
-    return option(64, "size of the residual stream", minimum=2, maximum=8192)
+WIDTH = option(64, "size of the residual stream", minimum=2, maximum=8192)
+FEED_FORWARD = option(4, "hidden units per unit of width", minimum=1, maximum=64)
+HIDDEN = option(0, "number of hidden units; 0 to use feed_forward", minimum=0, maximum=65536)
+NO_FEED_FORWARD = option(
+    0, "hidden units of an MLP per unit of width; 0 for none", minimum=0, maximum=64
+)
+EXPANSION = option(2, "channels of the recurrence per unit of width", minimum=1, maximum=16)
+
+Eigenvalues = Literal["0..1", "-1..1"]
+"""A range in a form that is valid in ``--set`` and in names with options."""
+
+EIGENVALUES = option(
+    "0..1", "range of the eigenvalues of each transition, or of each factor if it is a product"
+)
 
 
-def heads_option() -> Any:
-    """Return the option ``heads``."""
-    return option(4, "number of attention heads; divides the width", minimum=1, maximum=1024)
-
-
-def feed_forward_option() -> Any:
-    """Return the option ``feed_forward``."""
-    return option(4, "hidden units per unit of width", minimum=1, maximum=64)
-
-
-def hidden_option() -> Any:
-    """Return the option ``hidden``."""
-    return option(0, "number of hidden units; 0 to use feed_forward", minimum=0, maximum=65536)
+def heads_option(default: int = 4) -> Any:
+    """Return the option ``heads`` of attention."""
+    return option(default, "number of attention heads; divides the width", minimum=1, maximum=1024)
 
 
 def dropout_option(what: str) -> Any:
     """Return a dropout option."""
     return option(0.0, f"dropout rate of {what}", minimum=0.0, maximum=0.9)
-
-
-Eigenvalues = Literal["0..1", "-1..1"]
-"""A range in a form that is valid in ``--set`` and in names with options."""
 
 
 def chunk_option(default: int, longest: int = 1024) -> Any:
@@ -72,7 +67,7 @@ class HeadsConfig(Config):
 class ShellConfig(HeadsConfig):
     """Options of the shell that recurrences stand in."""
 
-    width: int = width_option()
+    width: int = WIDTH
     layers: int = option(2, "blocks, each with its own parameters", minimum=1, maximum=64)
     feed_forward: int = option(
         4, "hidden units of the MLP per unit of width; 0 for no MLP", minimum=0, maximum=64
@@ -88,13 +83,8 @@ class RecurrenceConfig(ShellConfig):
     chunk: int = chunk_option(16)
 
 
-def no_feed_forward_option() -> Any:
-    """Return the option ``feed_forward`` of a family whose blocks have no MLP."""
-    return option(0, "hidden units of an MLP per unit of width; 0 for none", minimum=0, maximum=64)
-
-
 def mixer_heads_option(default: int = 1) -> Any:
-    """Return the option ``heads``."""
+    """Return the option ``heads`` of a recurrence."""
     return option(default, "number of heads; divides the width", minimum=1, maximum=1024)
 
 
@@ -102,18 +92,6 @@ def convolution_option(least: int = 1) -> Any:
     """Return the option ``convolution``; `least` is 0 if a family works without it."""
     told = "width of the convolution before the recurrence"
     return option(4, f"{told}; 0 for none" if least == 0 else told, minimum=least, maximum=64)
-
-
-def eigenvalues_option(default: Eigenvalues = "0..1") -> Any:
-    """Return the option ``eigenvalues``."""
-    return option(
-        default, "range of the eigenvalues of each transition, or of each factor if it is a product"
-    )
-
-
-def expansion_option() -> Any:
-    """Return the option ``expansion``."""
-    return option(2, "channels of the recurrence per unit of width", minimum=1, maximum=16)
 
 
 def in_theory(eigenvalues: Eigenvalues) -> str:
@@ -131,6 +109,33 @@ class ControllerConfig(Config):
     initial: Literal["torch", "haiku"] = option(
         "torch", "initial weights: PyTorch's, or those of Delétang et al., which are haiku's"
     )
+
+
+_MODELS: dict[str, tuple[str, ...]] = {
+    "recurrent": ("rnn", "gru", "lstm"),
+    "transformer": (
+        *("transformer", "transformer-logn", "transformer-chi"),
+        *("transformer-chiang-cholak-first", "transformer-chiang-cholak-parity"),
+        "transformer-deletang",
+        *("forgetting-transformer", "path-transformer", "stick-breaking-transformer"),
+        *("exact-parity", "exact-first", "flawed-first"),
+        *("exact-dyck-1", "exact-dyck-1-{D}", "exact-crasp"),
+        *("yao-hard-{k}-{D}", "yao-hard-as-soft-{k}-{D}", "yao-hard-generate-{k}-{D}"),
+        *("yao-recognise-{k}-{D}", "yao-soft-{k}", "yao-soft-{k}-{D}"),
+    ),
+    "regulargpt": ("regulargpt", "regulargpt-c3", "exact-regulargpt"),
+    "encoder-decoder": ("encoder-decoder", "encoder-decoder-logn"),
+    "delta rule": ("deltanet", "gated-deltanet", "deltaproduct", "exact-deltaproduct", "rwkv-7"),
+    "linear recurrence": (
+        *("mamba", "mamba-2", "s4d", "lru", "slice", "linear-attention", "retnet", "gla"),
+        *("mingru", "minlstm"),
+    ),
+    "xlstm": ("slstm", "mlstm", "xlstm"),
+    "memory": ("stack-rnn", "tape-rnn", "nondeterministic-stack"),
+}
+
+FAMILY = {name: family for family, names in _MODELS.items() for name in names}
+"""The family of each model; one that is not listed is its own."""
 
 
 def learned(
@@ -168,35 +173,5 @@ def learned(
         objectives=objectives,
         reference=reference,
         by_name=by_name,
+        family=FAMILY.get(name, ""),
     )
-
-
-_MODELS: dict[str, tuple[str, ...]] = {
-    "recurrent": ("rnn", "gru", "lstm"),
-    "transformer": (
-        *("transformer", "transformer-logn", "transformer-chi"),
-        *("transformer-chiang-cholak-first", "transformer-chiang-cholak-parity"),
-        "transformer-deletang",
-        *("forgetting-transformer", "path-transformer", "stick-breaking-transformer"),
-        *("exact-parity", "exact-first", "flawed-first"),
-        *("exact-dyck-1", "exact-dyck-1-{D}", "exact-crasp"),
-        *("yao-hard-{k}-{D}", "yao-hard-as-soft-{k}-{D}", "yao-hard-generate-{k}-{D}"),
-        *("yao-recognise-{k}-{D}", "yao-soft-{k}", "yao-soft-{k}-{D}"),
-    ),
-    "regulargpt": ("regulargpt", "regulargpt-c3", "exact-regulargpt"),
-    "encoder-decoder": ("encoder-decoder", "encoder-decoder-logn"),
-    "delta rule": ("deltanet", "gated-deltanet", "deltaproduct", "exact-deltaproduct", "rwkv-7"),
-    "linear recurrence": (
-        *("mamba", "mamba-2", "s4d", "lru", "slice", "linear-attention", "retnet", "gla"),
-        *("mingru", "minlstm"),
-    ),
-    "xlstm": ("slstm", "mlstm", "xlstm"),
-    "memory": ("stack-rnn", "tape-rnn", "nondeterministic-stack"),
-}
-
-_FAMILY = {name: family for family, names in _MODELS.items() for name in names}
-
-
-def with_family(spec: ModelSpec) -> ModelSpec:
-    """Return a model's spec with its family set."""
-    return replace(spec, family=_FAMILY.get(spec.name, ""))

@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import torch
 from formalbench import Traits
 from torch import Tensor
 
@@ -35,13 +34,10 @@ A construction that is to survive layer norm uses none: constants do not scale w
 """
 
 Code = Callable[["Tensor", int], "Tensor"]
-"""A position code: (i (M,) int64, n) -> (M,) fp64; `codes` has the usual ones."""
+"""A position code: (i (M,) int64, n) -> (M,) fp64; the usual ones come last."""
 
 Mask = Literal["none", "future", "past"]
 """What is hidden from a query: nothing, the positions behind it, or those before it."""
-
-Ties = Literal["first", "last", "mean"]
-"""Which of several keys with the (exactly) largest score hard attention takes."""
 
 
 def form(what: str | Form) -> Form:
@@ -89,8 +85,8 @@ class Head:
         query: a form for each dimension of queries and keys. If none of them reads a coordinate,
             all queries are the same one, and the head costs O(n).
         key: the same for keys, as many. Without queries and keys attention is uniform.
-        attention: ``soft`` or ``hard``.
-        ties: for hard attention.
+        attention: ``soft``, or ``hard``: of several keys with the (exactly) largest score the
+            first one.
         mask: what is hidden from a query.
         strict: whether the query's own position is hidden too (only with a mask).
         scale: multiplies the logits (an inverse temperature); a number or a function of n.
@@ -103,7 +99,6 @@ class Head:
     query: tuple[Form, ...] = ()
     key: tuple[Form, ...] = ()
     attention: Literal["soft", "hard"] = "soft"
-    ties: Ties = "first"
     mask: Mask = "none"
     strict: bool = False
     scale: float | Callable[[int], float] = 1.0
@@ -252,44 +247,9 @@ def alternating(i_M: Tensor, n: int) -> Tensor:
     return (1 - 2 * (i_M % 2)).double()
 
 
-def is_position(which: int) -> Code:
-    """Return the code I[i = which]."""
-
-    def indicator(i_M: Tensor, n: int) -> Tensor:
-        return (i_M == which).double()
-
-    return indicator
-
-
-is_first_symbol = is_position(1)
-"""I[i = 1]: the first symbol behind CLS (Chiang & Cholak 2022, §2.3)."""
-
-
-def constant(value: float) -> Code:
-    """Return the code that is the same everywhere."""
-
-    def same(i_M: Tensor, n: int) -> Tensor:
-        return torch.full_like(i_M, value, dtype=torch.float64)
-
-    return same
-
-
-def cosine(turns: Code) -> Code:
-    """Return the cosine of 2π times another code."""
-
-    def code(i_M: Tensor, n: int) -> Tensor:
-        return (2 * torch.pi * turns(i_M, n)).cos()
-
-    return code
-
-
-def sine(turns: Code) -> Code:
-    """Return the sine of 2π times another code."""
-
-    def code(i_M: Tensor, n: int) -> Tensor:
-        return (2 * torch.pi * turns(i_M, n)).sin()
-
-    return code
+def is_first_symbol(i_M: Tensor, n: int) -> Tensor:
+    """Return I[i = 1]: the first symbol behind CLS (Chiang & Cholak 2022, §2.3)."""
+    return (i_M == 1).double()
 
 
 def rounded(code: Code, bits: int) -> Code:

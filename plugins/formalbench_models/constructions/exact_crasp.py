@@ -19,8 +19,8 @@ Gates joining lines are exact. So no error survives a comparison, and a sum must
 the next whole number: within a component of an automaton, where sums are potentials, it stays
 small however long the string is.
 
-The automaton becomes a C-RASP program (`crasp_automaton`) and that becomes weights
-(`crasp_network`). Every automaton in C-RASP is accepted, up to `MAX_WEIGHTS`.
+The automaton becomes a C-RASP program (`crasp`) and that becomes weights. Every automaton in C-RASP
+is accepted, up to `MAX_WEIGHTS`.
 """
 
 from __future__ import annotations

@@ -34,7 +34,8 @@ from torch.nn import functional
 
 from formalbench_models.catalogue.constructions import ExactDeltaProductConfig
 from formalbench_models.constructions.exact_regulargpt import Machine, answers, machine_of
-from formalbench_models.layers.matrix_memory import wide
+from formalbench_models.layers.residual import answering_states
+from formalbench_models.layers.tensors import wide
 
 NAME = "exact-deltaproduct"
 
@@ -130,15 +131,9 @@ class ExactDeltaProduct(nn.Module):
         self.readout.weight.copy_(answers_QK.mT)
 
     def forward(self, batch: Batch) -> Tensor:
-        number_BM = self._numbers(batch.symbols)
-        if self.layout == "each":
-            number_BM = number_BM[:, 1:]
-        elif self.layout == "last" and batch.lengths is None:
-            number_BM = number_BM[:, -1]
-        elif self.layout == "last" and batch.lengths is not None:
-            number_BM = number_BM.gather(1, batch.lengths[:, None]).squeeze(1)
-        places_Q = torch.arange(len(self.query), dtype=number_BM.dtype, device=number_BM.device)
-        past = number_BM.unsqueeze(-1) - places_Q
+        number_BM1 = self._numbers(batch.symbols).unsqueeze(-1)
+        places_Q = torch.arange(len(self.query), dtype=number_BM1.dtype, device=number_BM1.device)
+        past = answering_states(number_BM1, self.layout, batch) - places_Q
         units = [functional.relu(past + offset) for offset in (1, 0, -1)]
         logits: Tensor = self.readout(units[0] - 2 * units[1] + units[2])
         return logits

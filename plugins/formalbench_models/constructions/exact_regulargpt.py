@@ -48,13 +48,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 
 import torch
 from formalbench import Batch, HasAutomaton, RequestError, Task
 from torch import Tensor, nn
 
 from formalbench_models.catalogue.constructions import ExactRegularGptConfig
-from formalbench_models.catalogue.transformer_variants import RegularGptConfig
+from formalbench_models.catalogue.transformers import RegularGptConfig
 from formalbench_models.families.regulargpt import RegularGPT, RegularGptBlock
 
 MAX_HIDDEN = 1 << 16
@@ -226,18 +227,9 @@ class ExactRegularGPT(RegularGPT):
         rows = max(1, MAX_ACTIVATIONS // (hidden * updated))
         if count <= rows:
             return super().forward(batch)
-        lengths_B = batch.lengths
-        parts = [
-            self._run(
-                Batch(
-                    batch.symbols[row : row + rows],
-                    None if lengths_B is None else lengths_B[row : row + rows],
-                ),
-                None,
-            )
-            for row in range(0, count, rows)
-        ]
-        return torch.cat(parts)
+        lengths = repeat(None) if batch.lengths is None else torch.split(batch.lengths, rows)
+        parts = zip(torch.split(batch.symbols, rows), lengths, strict=False)
+        return torch.cat([self._run(Batch(*part), None) for part in parts])
 
 
 def answers(task: Task, machine: Machine, scale: float) -> Tensor:

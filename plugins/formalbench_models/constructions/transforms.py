@@ -35,8 +35,7 @@ from formalbench_models.constructions.construction import (
     times,
 )
 from formalbench_models.constructions.gates import clear_gate, copy_gate
-from formalbench_models.constructions.heads import Linear
-from formalbench_models.constructions.network import FeedForwardLayer
+from formalbench_models.constructions.network import FeedForwardLayer, Linear
 from formalbench_models.families.transformer import Transformer
 
 
@@ -106,7 +105,6 @@ def with_cross_entropy(construction: Construction, eta: float) -> Construction:
         construction: a recogniser with layer norm.
         eta: η in nats, 0 < η < ln 2.
     """
-    check_eta(eta)
     if construction.norm is None or construction.logits[0]:
         raise ValueError("Proposition 2 is about recognisers with layer norm and one logit")
     logit, minus = "logit", negative("logit")
@@ -135,21 +133,14 @@ def with_steeper_output(construction: Construction, eta: float, least: float) ->
 
     As in the proof of Proposition 3, where `least` does not depend on the length.
     """
-    check_eta(eta)
     steeper = tuple(times(saturation(eta) / least, each) for each in construction.logits)
     constants = {**construction.constants, "eta": eta}
     return replace(construction, logits=steeper, constants=constants)
 
 
 def saturation(eta: float) -> float:
-    """Return the logit at which the cross-entropy is η nats: -log(exp η - 1)."""
+    """Return the logit at which the cross-entropy is η nats, 0 < η < ln 2: -log(exp η - 1)."""
     return -math.log(math.expm1(eta))
-
-
-def check_eta(eta: float) -> None:
-    """Check that a logit of the correct sign can have the cross-entropy η."""
-    if not 0 < eta < math.log(2):
-        raise ValueError(f"eta must be between 0 and ln 2 nats, not {eta}")
 
 
 def with_value_entry(
@@ -301,13 +292,7 @@ def _write_head(
 ) -> None:
     """Write a head into its E rows of queries, keys and values, and its columns of the merge.
 
-    Args:
-        state: where to.
-        prefix: of the attention's names.
-        head: what it does.
-        start: its first row.
-        share: E, by whose square root the Transformer divides its logits.
-        place: the index of each coordinate.
+    `start` is the first row, `share` E, by whose square root the Transformer divides its logits.
     """
     assert not callable(head.scale)
     width, steeper = len(place), head.scale * math.sqrt(share)

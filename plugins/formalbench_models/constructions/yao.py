@@ -8,12 +8,11 @@ Types count from 1, and 0 is the type of γ and of the end token ω, so that ω 
 codes have ⌈log k⌉ bits, all of which brackets use up: γ and ω would look like brackets of the
 type whose code is zero, and for k = 1 there would be no bits. Here they have ⌈log (k+1)⌉.
 
-Source: Yao, Peng, Papadimitriou & Narasimhan, "Self-attention networks can process bounded
-hierarchical languages" (2021), Definition 3.1: a language model generates a language if for some
-ε > 0 a string is in the language iff each of its symbols, the end included, has probability ε or
-more. Appendix B.2 gives a symbol that may come next at least one point more than any other. Times
-ln K + 2μ, K outputs, its probability is at least 1/K, and that of any other at most
-exp(-2μ)/K: any ε between them will do, and the one here is exp(-μ)/K.
+Definition 3.1: a language model generates a language if for some ε > 0 a string is in the language
+iff each of its symbols, the end included, has probability ε or more. Appendix B.2 gives a symbol
+that may come next at least one point more than any other. Times ln K + 2μ, K outputs, its
+probability is at least 1/K, and that of any other at most exp(-2μ)/K: any ε between them will do,
+and the one here is exp(-μ)/K.
 
 Legend: B batch, N symbols, K outputs.
 """

@@ -15,17 +15,15 @@ The last layer looks for a token in error or unmatched, argmax_j (e_j + 1 - m_j)
 Corrections of the print: s1 and s2 are swapped there. Its e' lacks ¬m, so that matched brackets,
 which keep looking outwards, report errors (``()`` is rejected if D > 1). Its last layer counts γ
 and ω, which are unmatched still if the depth is D: here m ∨ γ ∨ ω ("settled") stands in the place
-of m. SAME needs ∧ in the place of ∨ (see `gates`), γ and ω a code of their own (see `yao_tokens`).
+of m. SAME needs ∧ in the place of ∨ (see `gates`), γ and ω a code of their own (see `yao`).
 Nothing is to the left of γ or to the right of ω: a head that sees nothing answers 0, and neither
 uses that answer.
 
 The logit is 2y - 1, y the answer.
 
-Source: Yao, Peng, Papadimitriou & Narasimhan, "Self-attention networks can process bounded
-hierarchical languages" (2021), Corollary A.2, which has no proof ("with some extra effort"); this
-is ours, from the pieces of §5.1 (`yao_hard`). The network reads a prefix w_1 … w_i with γ before
-it, sees all of it in both directions, and answers at its last token: a generator of this kind is
-run for each prefix separately.
+Corollary A.2 has no proof ("with some extra effort"); this is ours, from the pieces of §5.1. The
+network reads a prefix w_1 … w_i with γ before it, sees all of it in both directions, and answers at
+its last token: a generator of this kind is run for each prefix separately.
 
 Type of the next close. If the last token opens (or is γ), its own type. Otherwise it finds the
 nearest unmatched token to its left in layer D, where pairs of height up to D - 1 are matched. A
@@ -42,7 +40,9 @@ All but perhaps u_1 know their rank r, d - a + 1, after layer D - 1. In layer D 
 finds the greatest rank (the leftmost c), and the nearest unmatched token that has no rank yet.
 That one is an opening bracket iff it is u_1, and then the depth is one more.
 
-Corrections of the print: those of `yao_hard` and `yao_tokens`. There is no bound on the length.
+There is no bound on the length.
+
+Arguments: k bracket types; D, the greatest depth; `alphabet`, each close after its opening bracket.
 """
 
 from __future__ import annotations
@@ -90,16 +90,13 @@ def recogniser(
 ) -> Construction:
     """Return the recogniser: D + 1 layers, at most two heads, width 3⌈log (k+1)⌉ + 14.
 
-    Args:
-        k: the number of bracket types.
-        D: the greatest depth.
-        alphabet: the brackets, each close after its opening one.
-        position_bits: positions are rounded to multiples of 2^-position_bits; 0 leaves them as
-            they are. Of tied keys the first one is attended to, so with b bits strings of more
-            than 2^b tokens break it (Theorem 4.3: Ω(log n) bits are needed).
-        sharpness: for soft attention with η = n·(ln(nD) + sharpness) in the place of hard
-            attention (appendix A asks for Ω(n log nD)). The paper rounds the weights to
-            multiples of 1/(Cn); here a feed-forward network rounds the bits that were averaged.
+    Positions are rounded to multiples of 2^-`position_bits`; 0 leaves them as they are. Of tied
+    keys the first one is attended to, so with b bits strings of more than 2^b tokens break it
+    (Theorem 4.3: Ω(log n) bits are needed).
+
+    With a `sharpness` attention is soft, with η = n·(ln(nD) + sharpness), in the place of hard
+    (appendix A asks for Ω(n log nD)). The paper rounds the weights to multiples of 1/(Cn); here a
+    feed-forward network rounds the bits that were averaged.
     """
     attention: Attention = "hard" if sharpness is None else "soft"
     scale: Scale = 1.0 if sharpness is None else temperature(D, sharpness)
@@ -224,13 +221,7 @@ _BRACKET: Form = {"o": 1, START: -1}
 
 
 def generator(k: int, D: int, alphabet: Sequence[str]) -> Construction:
-    """Return the generator for one prefix: D layers, 3 heads, width 3⌈log (k+1)⌉ + 18.
-
-    Args:
-        k: the number of bracket types.
-        D: the greatest depth.
-        alphabet: the brackets, each close after its opening one.
-    """
+    """Return the generator for one prefix: D layers, 3 heads, width 3⌈log (k+1)⌉ + 18."""
     found = type_names("t", k)
     return Construction(
         coordinates=(*token_coordinates(k), "c", "r", *scratch(k), *_RIGHT, *_LAST),

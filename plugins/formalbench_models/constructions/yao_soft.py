@@ -11,37 +11,36 @@ string and 0 after ω. (The text calls the empty stack "d = 0" and compares with
 eq. 2 and o_γ = 1 that is d = 1 and θ(D+1).) Eq. 7 holds for 0 ≤ d ≤ D + 1: different angles have
 a product below 1 - 1/(10 D²).
 
-Source: Yao, Peng, Papadimitriou & Narasimhan, "Self-attention networks can process bounded
-hierarchical languages" (2021), §5.2, appendix B.1, B.2 and B.4, Theorems 4.2 and B.3. The first
-layer counts depth and makes it an angle (`yao_depth`); in the second, every token attends to the
-bracket on top of the stack, whose type is that of the close which may come next. An opening
-bracket may come next unless that makes the string too deep, or so long that it cannot be closed
-in n tokens:
+§5.2, appendix B.1, B.2 and B.4, Theorems 4.2 and B.3: the first layer counts depth and makes it an
+angle; in the second, every token attends to the bracket on top of the stack, whose type is that of
+the close which may come next. An opening bracket may come next unless that makes the string too
+deep, or so long that it cannot be closed in n tokens:
 
     o = ¬(θ = θ(D+1)) ∧ ¬(θ = θ(D̃)),     D̃ = min(n - i, D + 1)
 
 n is the greatest number of tokens, γ and ω included, and i counts γ; p = i/n.
 
-Corrections of the print, beside those in `yao_tokens` and `yao_depth`: with γ counted, the depth
-is full at θ(D+1), not θ(D). B.2 has no row for the end; ω is the close of γ, with γ's code, so
-that ¬(d = 0) ∧ is not needed before z. D̃ is right for even n only (a bracket more and its close
-make two tokens), so an odd bound on brackets is rounded down. V_{i,1} = ⌈log k⌉ stands in the
-rows of the opening brackets. The head of the second layer is called hard; it is soft, with a
-temperature, and a feed-forward network rounds the bits that it averages.
+Corrections of the print, beside those in `yao` and above: with γ counted, the depth is full at
+θ(D+1), not θ(D). B.2 has no row for the end; ω is the close of γ, with γ's code, so that ¬(d = 0) ∧
+is not needed before z. D̃ is right for even n only (a bracket more and its close make two tokens),
+so an odd bound on brackets is rounded down. V_{i,1} = ⌈log k⌉ stands in the rows of the opening
+brackets. The head of the second layer is called hard; it is soft, with a temperature, and a
+feed-forward network rounds the bits that it averages.
 
-Source: Yao, Peng, Papadimitriou & Narasimhan, "Self-attention networks can process bounded
-hierarchical languages" (2021), Corollary B.2. The paper gives no proof (and prints "generate" in
-the corollary, which is about recognition); this is ours, from the pieces of §5.2.
+Corollary B.2: the paper gives no proof (and prints "generate" in the corollary, which is about
+recognition); this is ours, from the pieces of §5.2. The first layer counts depth d. In the second,
+a token asks for the opening bracket at depth d if it opens (it finds itself), and at depth d + 1 if
+it closes: the one that it should close. It is wrong if the types differ, or if d is D + 2. Since γ
+is open with a type of its own, a close too many finds γ and differs; since ω closes that type, it
+differs from anything left open. At the first wrong token all before it is in order, so it is found.
+In the third layer ω attends to what is most wrong.
 
-The first layer counts depth d (`yao_depth`). In the second, a token asks for the opening bracket
-at depth d if it opens (it finds itself), and at depth d + 1 if it closes: the one that it
-should close. It is wrong if the types differ, or if d is D + 2. Since γ is open with a type of its
-own, a close too many finds γ and differs; since ω closes that type, it differs from anything left
-open. At the first wrong token all before it is in order, so it is found. In the third layer ω
-attends to what is most wrong.
+Positions are i/n with n the length of the string (tokens, γ and ω included). The logit is 1 - 2e, e
+the error found.
 
-Positions are i/n with n the length of the string (tokens, γ and ω included). The logit is 1 - 2e,
-e the error found. Corrections of the print: see `yao_tokens` and `yao_depth`.
+Arguments: k bracket types; D, the greatest depth; `alphabet`, each close after its opening bracket;
+n, the greatest number of brackets in a string; `sharpness`, minus the log of the weight that
+attention may give to wrong tokens.
 """
 
 from __future__ import annotations
@@ -152,15 +151,7 @@ _ANGLE = ("d/i", "1/i", "sin θ", "cos θ")
 def bounded(
     k: int, D: int, alphabet: Sequence[str], *, n: int = 1002, sharpness: float = 8.0
 ) -> Construction:
-    """Return the generator for Dyck-(k, D): 2 layers, 1 head, width 2⌈log (k+1)⌉ + 13.
-
-    Args:
-        k: the number of bracket types.
-        D: the greatest depth.
-        alphabet: the brackets, each close after its opening one.
-        n: the greatest number of brackets in a string.
-        sharpness: minus the log of the weight that attention may give to wrong tokens.
-    """
+    """Return the generator for Dyck-(k, D): 2 layers, 1 head, width 2⌈log (k+1)⌉ + 13."""
     tokens = _tokens(n)
     gap = 1.0 / (D + 2) ** 2  # different sines are 1.5 gaps apart
     left = {ONE: 1.0, "p": -1.0}  # (n - i)/n
@@ -223,12 +214,6 @@ def unbounded(
     string with all its prefixes: in fp64 every string of 10 brackets with n = 22 and 1002, random
     members and towers of depth n/2 - 1 up to n = 24002; in fp32 up to n = 72, and not with 82. In
     fp16 20 n² overflows from n = 56 on, and logits are NaN.
-
-    Args:
-        k: the number of bracket types.
-        alphabet: the brackets, each close after its opening one.
-        n: the greatest number of brackets in a string.
-        sharpness: minus the log of the weight that attention may give to wrong tokens.
     """
     tokens = _tokens(n)
     room = {"n/i": 1.0, ONE: -1.0, "d/i": -1.0}  # (n - i - d)/i
@@ -289,14 +274,7 @@ def _sine(d: int, height: int) -> float:
 
 
 def recogniser(k: int, D: int, alphabet: Sequence[str], *, sharpness: float = 8.0) -> Construction:
-    """Return the recogniser: 3 layers, 1 head, width 2⌈log (k+1)⌉ + 14.
-
-    Args:
-        k: the number of bracket types.
-        D: the greatest depth.
-        alphabet: the brackets, each close after its opening one.
-        sharpness: minus the log of the weight that attention may give to wrong tokens.
-    """
+    """Return the recogniser: 3 layers, 1 head, width 2⌈log (k+1)⌉ + 14."""
     found = type_names("t_j", k)
     types = zip(found, type_names("t", k), strict=True)
     values: dict[str, Form] = {there: {here: 1.0} for there, here in types}

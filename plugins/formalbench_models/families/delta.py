@@ -22,9 +22,6 @@ in DeltaProduct's state tracking) and SiLU, queries and keys are normalised, and
 answer. The blocks are those of `layers/residual.py`, two of width 64 with one head; the settings of
 Grazzi et al. have width 128 and four heads.
 
-The naive form is slow and obvious: it reads the parameters of a mixer, and shares no other
-code with it.
-
 Legend: B batch, T symbols, W width, H heads, E width of a head, R steps a symbol.
 """
 
@@ -39,9 +36,10 @@ from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import DeltaConfig
 from formalbench_models.catalogue.options import in_theory
-from formalbench_models.layers.gates import HeadDecay, ShortConvolution
-from formalbench_models.layers.matrix_memory import Steps, merge, remember, split
+from formalbench_models.layers.gates import HeadDecay, ShortConvolution, naive_convolution
+from formalbench_models.layers.matrix_memory import Steps, remember
 from formalbench_models.layers.residual import EPSILON, Backbone, Mixer, State
+from formalbench_models.layers.tensors import merge, split
 
 
 class DeltaMixer(Mixer):
@@ -135,16 +133,13 @@ def naive_deltanet(mixer: DeltaMixer, x_TW: Tensor) -> Tensor:
     """Return the change to each symbol of a string, (T, W)."""
     width, heads, steps = x_TW.shape[1], mixer.heads, mixer.reflections
     size = width // heads
-    inputs = [mixer.project.weight @ x for x in x_TW]
-    filters = [1.0] if mixer.convolution is None else mixer.convolution.weight
+    mixed_TI = x_TW @ mixer.project.weight.T
+    if mixer.convolution is not None:
+        mixed_TI = naive_convolution(mixer.convolution, mixed_TI)
     states = [x_TW.new_zeros(size, size) for _ in range(heads)]
     changes = []
-    for time, x in enumerate(x_TW):
-        seen = [
-            (filters[-1 - back], inputs[time - back]) for back in range(min(len(filters), time + 1))
-        ]
-        mixed = sum(weight * past for weight, past in seen)
-        mixed = mixed / (1 + torch.exp(-mixed))
+    mixed_TI = mixed_TI / (1 + torch.exp(-mixed_TI))
+    for x, mixed in zip(x_TW, mixed_TI, strict=True):
         rates = mixer.most / (1 + torch.exp(-(mixer.rate.weight @ x + mixer.rate.bias)))
         parts = []
         for head in range(heads):

@@ -8,8 +8,6 @@ space models, section 3. Each channel keeps N complex numbers, half of a set of 
 (zero-order hold, B = 1), A = -exp(·) + i·, Δ = exp(·), all learned; at first A_n = -1/2 + i π n
 (S4D-Lin) and Δ from 0.001 to 0.1. Then GELU, and a gated linear unit, as in the paper's code.
 
-The blocks are those of `layers/residual.py`, without MLPs.
-
 Source: Orvieto et al. (2023), Resurrecting recurrent neural networks for long sequences, section 3
 and appendix A:
 
@@ -17,8 +15,6 @@ and appendix A:
 
 with the diagonal Λ = exp(-exp(ν) + i exp(θ)), so |Λ| < 1 always. At first the moduli are uniform on
 a ring (0.9 to 0.999), the phases on the circle, and γ = log √(1 - |Λ|²) keeps the state's size.
-
-The blocks are those of `layers/residual.py`. Legend: B batch, T symbols, W width, S numbers.
 
 Source: Feng et al. (2024), Were RNNs all we needed?, sections 3.1 and 3.2:
 
@@ -34,12 +30,12 @@ The third is the paper's first version. Its states are averages of candidates, s
 count; with f = i = 1 the second is a sum. The second is what a fork of the authors' repository
 (BorealisAI/minRNNs) does by default, whose forget gate begins at σ(3).
 
-The factors are in (0, 1). The blocks are those of `layers/residual.py`.
+The factors are in (0, 1).
 
-Each naive form is slow and obvious: it reads the parameters of a mixer, and shares no other
-code with it.
+The blocks of all are those of `layers/residual.py`, S4D's without MLPs.
 
-Legend: B batch, T symbols, W width, N complex numbers a channel, D numbers of the state.
+Legend: B batch, T symbols, W width, N complex numbers a channel, S or D numbers of the
+state.
 """
 
 from __future__ import annotations
@@ -52,9 +48,9 @@ from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import LruConfig, MinimalConfig, S4dConfig
 from formalbench_models.layers.gates import GREATEST_STEP, LEAST_STEP
-from formalbench_models.layers.matrix_memory import wide
 from formalbench_models.layers.residual import GATED, Mixer, State, backbone_of
 from formalbench_models.layers.scan import scan
+from formalbench_models.layers.tensors import wide
 
 
 class S4dMixer(Mixer):

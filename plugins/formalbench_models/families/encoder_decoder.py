@@ -23,11 +23,12 @@ from formalbench import Batch, ExtendedAlphabet, RequestError, Task, Traits
 from torch import Tensor, nn
 from torch.nn import functional
 
-from formalbench_models.catalogue.transformer_variants import EncoderDecoderConfig
+from formalbench_models.catalogue.transformers import EncoderDecoderConfig
 from formalbench_models.families.transformer import TransformerBlock, make_norm
 from formalbench_models.layers.attention import Attention, Span
 from formalbench_models.layers.feed_forward import WordDropout, make_dropout
 from formalbench_models.layers.positions import Embedding
+from formalbench_models.layers.tensors import merge, split
 
 
 class CrossAttention(Attention):
@@ -35,19 +36,17 @@ class CrossAttention(Attention):
 
     def told(self, other_BSD: Tensor) -> tuple[Tensor, Tensor]:
         """Return the keys and the values of a sequence that is asked, (B, H, S, E) each."""
-        key_BHSE, value_BHSE = map(self._split, self.key_value(other_BSD).chunk(2, dim=-1))
+        key_BHSE, value_BHSE = split(self.key_value(other_BSD), 2 * self.heads).chunk(2, dim=1)
         return key_BHSE, value_BHSE
 
     def take(
         self, x_BQD: Tensor, key_BHSE: Tensor, value_BHSE: Tensor, lengths_B: Tensor | None
     ) -> Tensor:
         """Attend to the keys and values that `told` returned, (B, Q, D)."""
-        query_BHQE = self._split(self.query(x_BQD))
+        query_BHQE = split(self.query(x_BQD), self.heads)
         span = Span(0, x_BQD.shape[1])
         weights_BHQS = self._weights(self.adjusted(query_BHQE, key_BHSE, span, lengths_B), span)
-        answer_BQD: Tensor = self.merge_heads(
-            (weights_BHQS @ value_BHSE).transpose(1, 2).flatten(2)
-        )
+        answer_BQD: Tensor = self.merge_heads(merge(weights_BHQS @ value_BHSE))
         return answer_BQD
 
 
@@ -90,10 +89,6 @@ class DecoderBlock(nn.Module):
 
 class EncoderDecoder(nn.Module):
     """The encoder-decoder transformer.
-
-    Args:
-        task: gives the symbols read and those said; its layout is ``decoded``.
-        config: sizes and choices.
 
     Raises:
         RequestError: if embeddings are tied, and what is read is not of the alphabet of what is

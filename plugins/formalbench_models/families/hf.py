@@ -1,15 +1,20 @@
-"""Architectures of the library transformers, from a config and with fresh weights.
+"""Networks of transformers and flash-linear-attention, from a config and with fresh weights.
 
-Source: Wolf et al. (2020), Transformers: state-of-the-art natural language processing. Nothing is
-downloaded. The library's `AutoModel` gives the last hidden states; `SIZES` says what our options
-are called in its configs.
+Sources: Wolf et al. (2020), Transformers: state-of-the-art natural language processing; Yang &
+Zhang (2024), FLA: a Triton-based library for hardware-efficient implementations of linear attention
+mechanism. Nothing is downloaded. The first library's `AutoModel` gives the last hidden states;
+`SIZES` says what our options are called in its configs. The second one's kernels are written in
+Triton and need a GPU; with the environment variable TRITON_INTERPRET=1 Triton computes them in
+Python, far slower.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
 import yaml
 from formalbench import RequestError, Task
 from formalbench.contracts.errors import need_package, unknown
@@ -121,13 +126,44 @@ def build_hf(task: Task, config: HfConfig) -> PlainNetwork:
     return built(name, task, build)
 
 
-def built(name: str, task: Task, build: Callable[[], nn.Module]) -> PlainNetwork:
-    """Build a network that returns its last hidden states, without warnings.
+FLA_SIZES: Sizes = {
+    **{name: size for name, size in EVERY.items() if name != "intermediate_size"},
+    "num_heads": lambda ours: ours.heads,
+}
+"""Names of our sizes in configs of fla; an MLP has the library's default size for a width."""
 
-    Args:
-        name: of the model, in the error.
-        task: what it is for.
-        build: makes the network, which answers as those of transformers do.
+
+def build_fla(task: Task, config: FlaConfig) -> PlainNetwork:
+    """Build the network for a task.
+
+    Raises:
+        RequestError: if the library or a GPU is missing, for a layer or a field that the library
+            does not have, or a network that cannot be built or gives no state for each symbol.
+    """
+    name = f"fla[layer={config.layer}]"
+    for package in ("fla", "fla.models", "triton"):
+        need_package(name, package, "fla")
+    if not torch.cuda.is_available() and os.environ.get("TRITON_INTERPRET") != "1":
+        raise RequestError(f"{name} needs a GPU: its kernels are written in Triton")
+    from fla import models
+
+    configs = (getattr(models, one) for one in models.__all__ if one.endswith("Config"))
+    kinds = {kind.model_type: kind for kind in configs}
+    if config.layer not in kinds:
+        raise unknown("layer of fla", config.layer, kinds, name)
+    kind = kinds[config.layer]
+
+    def build() -> nn.Module:
+        fields = config_fields(task, config, config.layer, FLA_SIZES, kind)
+        model = getattr(models, kind.__name__.replace("Config", "Model"))
+        network: nn.Module = model(kind(**fields))
+        return network
+
+    return built(name, task, build)
+
+
+def built(name: str, task: Task, build: Callable[[], nn.Module]) -> PlainNetwork:
+    """Build a network that answers as those of transformers do, without warnings.
 
     Raises:
         RequestError: one line, if it cannot be built, or gives no state for each symbol.
@@ -152,12 +188,7 @@ def config_fields(
 ) -> dict[str, Any]:
     """Return settings of a library's config: sizes, no dropout, and the user's fields.
 
-    Args:
-        task: what the network is for.
-        config: our options.
-        architecture: what the library calls it.
-        sizes: what our sizes are called there; those that it lacks are left out.
-        kind: the class of its config.
+    `sizes` says what our sizes are called there; those that the class `kind` lacks are left out.
 
     Raises:
         RequestError: for a field that it does not have.

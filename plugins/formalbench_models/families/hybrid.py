@@ -62,8 +62,10 @@ def build_hybrid(task: Task, config: HybridConfig) -> Backbone:
     """Build the network for a task. No theorem about such networks is known."""
     parts = config.parts
     shell = ShellConfig(width=config.width, layers=len(parts))
-    return Backbone(task, shell, lambda index: _block(parts[index], task, config), (), block=_as_is)
-
-
-def _as_is(_: ShellConfig, block: Any) -> Any:
-    return block
+    return Backbone(
+        task,
+        shell,
+        lambda index: _block(parts[index], task, config),
+        (),
+        block=lambda _, made: made,
+    )

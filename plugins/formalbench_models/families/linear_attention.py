@@ -17,9 +17,6 @@ Queries, keys and values are equally wide (RetNet's values are twice as wide as 
 those of gated linear attention), and the norm is of the root mean square, with a gain that heads
 share (a group norm and a layer norm in the papers). The blocks are those of `layers/residual.py`.
 
-The naive form is slow and obvious: it reads the parameters of a mixer, and shares no other
-code with it.
-
 Legend: B batch, T symbols, W width, H heads, E width of a head.
 """
 
@@ -32,10 +29,11 @@ from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import LinearAttentionConfig
 from formalbench_models.layers.gates import LowRank
-from formalbench_models.layers.matrix_memory import Steps, merge, remember, split, wide
+from formalbench_models.layers.matrix_memory import Steps, remember
 from formalbench_models.layers.positions import sinusoids
 from formalbench_models.layers.relative_positions import rotate
-from formalbench_models.layers.residual import EPSILON, Backbone, Mixer, State
+from formalbench_models.layers.residual import EPSILON, GATED, Backbone, Mixer, State
+from formalbench_models.layers.tensors import merge, split, wide
 
 TEMPERATURE = 16
 """The root of the gates, so that they begin near 1."""
@@ -127,13 +125,12 @@ class Retention(GatedAttention):
 
 def build_linear_attention(task: Task, config: LinearAttentionConfig) -> Backbone:
     """Build the network for a task."""
-    diagonal = ("diagonal-recurrence",)
-    if config.decay == "fixed":
-        return Backbone(task, config, lambda _: Retention(config), diagonal)
-    if config.decay == "gated":
-        gated = (*diagonal, "input-dependent-gates")
-        return Backbone(task, config, lambda _: GatedAttention(config), gated, "[0, 1]")
-    return Backbone(task, config, lambda _: LinearAttention(config), diagonal, "[0, 1]")
+    mixer, mechanisms, eigenvalues = {
+        "none": (LinearAttention, GATED[:1], "[0, 1]"),
+        "fixed": (Retention, GATED[:1], ""),
+        "gated": (GatedAttention, GATED, "[0, 1]"),
+    }[config.decay]
+    return Backbone(task, config, lambda _: mixer(config), mechanisms, eigenvalues)
 
 
 def naive_linear_attention(mixer: LinearAttention, x_TW: Tensor) -> Tensor:

@@ -27,7 +27,7 @@ import torch
 from formalbench import Batch, Task, read_asked
 from torch import Tensor
 
-from formalbench_models.catalogue.transformer_variants import LoopedConfig, Rounds
+from formalbench_models.catalogue.transformers import LoopedConfig, Rounds
 from formalbench_models.families.transformer import Transformer
 from formalbench_models.layers.attention import Span
 
@@ -50,15 +50,7 @@ def depth(length: int, kind: Rounds, times: int, layers: int) -> int:
 
 
 class LoopedTransformer(Transformer):
-    """A transformer whose blocks repeat.
-
-    Args:
-        task: as for a `Transformer`.
-        config: sizes and choices; `layers` is the number of blocks in a round.
-
-    Raises:
-        RequestError: as for a `Transformer`.
-    """
+    """A transformer whose blocks repeat."""
 
     def __init__(self, task: Task, config: LoopedConfig) -> None:
         super().__init__(task, config)

@@ -19,7 +19,7 @@ SiLU(z), a second projection of the symbol.
 The transitions are in (0, 1). With ``eigenvalues=-1..1`` they are 2 exp(Δ A) - 1 (Grazzi et al.
 2024, Unlocking state-tracking in linear RNNs through negative eigenvalues, section 4).
 
-The blocks are those of `layers/residual.py`, without MLPs, as in the paper.
+The blocks of both are those of `layers/residual.py`, without MLPs, as in the papers.
 
 Source: Dao and Gu (2024), Transformers are SSMs, sections 6 and 7. With D = 2W channels in H heads
 of P each, a head keeps a matrix of N rows and P columns:
@@ -29,13 +29,7 @@ of P each, a head keeps a matrix of N rows and P columns:
 Δ = softplus(·) for each head, B and C for all heads. x, B and C pass a short convolution and SiLU;
 y is multiplied by SiLU(z), a second projection of the symbol, and normalised.
 
-The transitions a_t are in (0, 1), with ``eigenvalues=-1..1`` they are 2 a_t - 1 (Grazzi et al.
-2024, Unlocking state-tracking in linear RNNs through negative eigenvalues, section 4).
-
-The blocks are those of `layers/residual.py`, without MLPs, as in the paper.
-
-Each naive form is slow and obvious: it reads the parameters of a mixer, and shares no other
-code with it.
+The transitions a_t are in (0, 1), with ``eigenvalues=-1..1`` they are 2 a_t - 1.
 
 Legend: B batch, T symbols, D channels, N numbers a channel, C symbols of a chunk, W width, R rank
 of the step, H heads, P channels of a head.
@@ -51,10 +45,15 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import Mamba2Config, MambaConfig
-from formalbench_models.layers.fused_attention import merge_runs
-from formalbench_models.layers.gates import HeadDecay, ShortConvolution, first_steps
-from formalbench_models.layers.matrix_memory import Steps, merge, remember, split, wide
+from formalbench_models.layers.gates import (
+    HeadDecay,
+    ShortConvolution,
+    first_steps,
+    naive_convolution,
+)
+from formalbench_models.layers.matrix_memory import Steps, remember
 from formalbench_models.layers.residual import EPSILON, GATED, Mixer, State, backbone_of
+from formalbench_models.layers.tensors import merge, merge_runs, split, wide
 
 
 def selective_scan(
@@ -138,15 +137,15 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         """Keep what goes in, and the states that chunks begin with."""
-        *tensors, _, ctx.chunk, ctx.signed = inputs
-        ctx.save_for_backward(*tensors, output[2])
+        added, step, rate, write, read, _, ctx.chunk, ctx.signed = inputs
+        ctx.save_for_backward(added, step, write, read, rate, output[2])
         ctx.mark_non_differentiable(output[2])
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         answer_BTD, state_BDN, _ = gradients
-        *inputs, rate_BDN, kept = _ordered(ctx.saved_tensors)
+        *inputs, rate_BDN, kept = ctx.saved_tensors
         parts = [torch.split(x.transpose(0, 1), ctx.chunk) for x in (*inputs, answer_BTD)]
         rate_gradient = torch.zeros_like(state_BDN)
         found: list[tuple[Tensor, ...]] = []
@@ -184,12 +183,6 @@ class _Scan(torch.autograd.Function):
         outputs = _Scan.apply(*merged, chunk, signed)  # type: ignore[no-untyped-call]
         parted = tuple(x.unflatten(0, (info.batch_size, -1)) for x in outputs)
         return parted, (0,) * len(parted)
-
-
-def _ordered(saved: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Return what was saved, the rates and the kept states last."""
-    added, step, rate, write, read, kept = saved
-    return added, step, write, read, rate, kept
 
 
 class MambaMixer(Mixer):
@@ -240,15 +233,11 @@ build_mamba = backbone_of(MambaMixer, *GATED)
 def naive_mamba(mixer: MambaMixer, x_TW: Tensor) -> Tensor:
     """Return the change to each symbol of a string, (T, W)."""
     channels, states = mixer.log_rate.shape
-    filters, bias = mixer.convolution.weight, mixer.convolution.bias
-    assert bias is not None
-    projected = [mixer.project.weight @ x for x in x_TW]
+    inputs_TD, gates_TD = torch.split(x_TW @ mixer.project.weight.T, channels, dim=1)
+    sums_TD = naive_convolution(mixer.convolution, inputs_TD)
     state_DN = x_TW.new_zeros(channels, states)
     changes = []
-    for time in range(len(x_TW)):
-        sums = bias.clone()
-        for back in range(min(len(filters), time + 1)):
-            sums = sums + filters[-1 - back] * projected[time - back][:channels]
+    for sums, gate_D in zip(sums_TD, gates_TD, strict=True):
         x_D = sums / (1 + torch.exp(-sums))
         chosen = mixer.select.weight @ x_D
         step_R, write_N, read_N = torch.split(chosen, mixer.sizes)
@@ -257,7 +246,6 @@ def naive_mamba(mixer: MambaMixer, x_TW: Tensor) -> Tensor:
         if mixer.signed:
             factor_DN = 2 * factor_DN - 1
         state_DN = factor_DN * state_DN + torch.outer(step_D * x_D, write_N)
-        gate_D = projected[time][channels:]
         answer_D = (state_DN @ read_N + mixer.skip * x_D) * gate_D / (1 + torch.exp(-gate_D))
         changes.append(mixer.merge.weight @ answer_D)
     return torch.stack(changes)
@@ -305,15 +293,10 @@ def naive_mamba2(mixer: Mamba2Mixer, x_TW: Tensor) -> Tensor:
     """Return the change to each symbol of a string, (T, W)."""
     channels, states, _ = mixer.sizes
     size = channels // mixer.heads
-    filters, bias = mixer.convolution.weight, mixer.convolution.bias
-    assert bias is not None
-    projected = [mixer.project.weight @ x for x in x_TW]
+    sums_TD = naive_convolution(mixer.convolution, x_TW @ mixer.project.weight.T)
     memory = [x_TW.new_zeros(states, size) for _ in range(mixer.heads)]
     changes = []
-    for time, x in enumerate(x_TW):
-        sums = bias.clone()
-        for back in range(min(len(filters), time + 1)):
-            sums = sums + filters[-1 - back] * projected[time - back]
+    for x, sums in zip(x_TW, sums_TD, strict=True):
         value_D, write_N, read_N = torch.split(sums / (1 + torch.exp(-sums)), mixer.sizes)
         answers = []
         for head in range(mixer.heads):

@@ -58,7 +58,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from formalbench_models.catalogue.recurrent_networks import NondeterministicStackConfig
-from formalbench_models.layers.matrix_memory import wide
+from formalbench_models.layers.tensors import wide
 
 FLOOR = 60.0
 """Minimum of logits relative to the greatest of a step."""
@@ -156,12 +156,7 @@ def _origins(alpha_BP: Tensor, joint: Tensor, origin: Tensor, states: int) -> Te
 
 
 class NondeterministicStack(nn.Module):
-    """An LSTM that weighs a pushdown automaton and reads all its runs; a backbone.
-
-    Args:
-        task: gives the symbols.
-        config: sizes.
-    """
+    """An LSTM that weighs a pushdown automaton and reads all its runs; a backbone."""
 
     def __init__(self, task: Task, config: NondeterministicStackConfig) -> None:
         super().__init__()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 import torch
 from formalbench import Batch, Task, Traits, read_asked
@@ -50,30 +49,13 @@ FEW = 64
 """Strings up to which they do at any width, if they are long and answered at every prefix."""
 
 
-class LayerWeights(NamedTuple):
-    """The parameters of one recurrence, arranged for their use.
-
-    Attributes:
-        inputs: of the input, (G, W).
-        bias: that is added to the input's part of the gates, (G,).
-        recurrence: what `formalbench_models.layers.bptt` takes beside the input's.
-    """
-
-    inputs: Tensor
-    bias: Tensor
-    recurrence: tuple[Tensor, ...]
-
-
 class Recurrent(nn.Module):
     """Learned symbol embeddings, a recurrence, a linear read-out of its state.
 
     The state before the first symbol is zero, and it is also the state after the empty
     string: no begin-of-string symbol is needed, and N = 0 is nothing special.
 
-    Args:
-        kind: ``tanh`` or ``relu`` (Elman networks), ``gru`` or ``lstm``.
-        task: gives the symbols, the number of outputs per answer, and where to answer.
-        config: the width W, and how many recurrences stand on top of each other.
+    `kind` is ``tanh`` or ``relu`` (Elman networks), ``gru`` or ``lstm``.
     """
 
     under_vmap = False
@@ -131,8 +113,7 @@ class Recurrent(nn.Module):
         one_layer = self.recurrence.num_layers == 1
         if self._uses_library(symbols_BN) or torch.is_grad_enabled() or not one_layer:
             return self._run(symbols_BN, every=False)[:, -1]
-        layer = self._layer(0)
-        return last_state(self.kind, symbols_BN, self._table(layer), *layer.recurrence).mT
+        return last_state(self.kind, symbols_BN, *self._lowest()).mT
 
     def _start(self, symbols_BN: Tensor) -> Tensor:
         weight = self.embedding.weight
@@ -143,18 +124,15 @@ class Recurrent(nn.Module):
         if self._uses_library(symbols_BN):
             states_BNW: Tensor = self.recurrence(self.embedding(symbols_BN))[0]
             return states_BNW
-        # With few symbols, what the gates get from each is computed once.
-        layer = self._layer(0)
-        weights = (self._table(layer), *layer.recurrence)
+        weights = self._lowest()
         size, dtype = weights[0].shape[1], weights[0].dtype
         inputs_NXB = one_hot(symbols_BN.t(), size, dtype)
         for index in range(1, self.recurrence.num_layers):
             states_NWB = states(self.kind, inputs_NXB, True, *weights)
-            layer = self._layer(index)
+            inputs_GW, bias_G, *recurrence = self._layer(index)
             # The bias is the weight of an input that is always 1.
             inputs_NXB = torch.cat((states_NWB, torch.ones_like(states_NWB[:, :1])), dim=1)
-            inputs_GX = torch.cat((layer.inputs, layer.bias.unsqueeze(-1)), dim=1)
-            weights = (inputs_GX, *layer.recurrence)
+            weights = (torch.cat((inputs_GW, bias_G.unsqueeze(-1)), dim=1), *recurrence)
         return states(self.kind, inputs_NXB, every, *weights).permute(2, 0, 1)
 
     def _uses_library(self, symbols_BN: Tensor) -> bool:
@@ -164,21 +142,26 @@ class Recurrent(nn.Module):
         halved = torch.is_autocast_enabled("cpu") or self.embedding.weight.itemsize < 4
         return on_cpu and not halved and (few or self._library_on_cpu)
 
-    def _table(self, layer: LayerWeights) -> Tensor:
-        """Return what the lowest gates get from each symbol, (G, S)."""
-        return functional.linear(self.embedding.weight, layer.inputs, layer.bias).t()
+    def _lowest(self) -> tuple[Tensor, ...]:
+        """Return the lowest weights for one-hot symbols.
 
-    def _layer(self, index: int) -> LayerWeights:
+        With few symbols, what the gates get from each, (G, S), is computed once.
+        """
+        inputs_GW, bias_G, *recurrence = self._layer(0)
+        return functional.linear(self.embedding.weight, inputs_GW, bias_G).t(), *recurrence
+
+    def _layer(self, index: int) -> tuple[Tensor, ...]:
+        """Return the weights of the input, (G, W), the bias of its gates, and the recurrence's."""
         inputs_GW, weight_GW, bias_G, hidden_G = (
             getattr(self.recurrence, f"{name}_l{index}")
             for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         )
         if self.kind is not Gru:
-            return LayerWeights(inputs_GW, bias_G + hidden_G, (weight_GW,))
+            return inputs_GW, bias_G + hidden_G, weight_GW
         # One of a GRU's biases is multiplied by a gate, so it is not the input's.
         width = weight_GW.shape[1]
         outer_G = functional.pad(hidden_G[: 2 * width], (0, width))
-        return LayerWeights(inputs_GW, bias_G + outer_G, (weight_GW, hidden_G[2 * width :]))
+        return inputs_GW, bias_G + outer_G, weight_GW, hidden_G[2 * width :]
 
 
 def rnn(task: Task, config: ElmanConfig) -> Recurrent:

@@ -1,18 +1,15 @@
 """RegularGPT (Chi et al. 2023): its block, its tables, its tree and its dilated form.
 
 Source: Chi et al., "Transformer Working Memory Enables Regular Language Reasoning and
-Natural Language Length Extrapolation" (2023), §3.1 and eq. 1.
-
-RegularGPT has no position codes, so that a position's state after level l depends only
-on the C^(l+1) symbols that feed it. Over a small alphabet far fewer such chunks exist
-than a batch has positions: the state of every possible chunk is computed once, and
-positions carry the number of their chunk. This changes no result and saves most of the
-work: over a binary alphabet with padding there are 9 chunks of two and 81 of four.
-
-Source: Chi et al., "Transformer Working Memory Enables Regular Language Reasoning and
-Natural Language Length Extrapolation" (2023). At level l, position m attends to the
+Natural Language Length Extrapolation" (2023), §3.1. At level l, position m attends to the
 positions m - j·C^l for j = 0 … C-1 (eq. 1); after ceil(log_C T) levels the last position
 has seen all T symbols, each once.
+
+RegularGPT has no position codes, so that a position's state after level l depends only on the
+C^(l+1) symbols that feed it. Over a small alphabet far fewer such chunks exist than a batch has
+positions: the state of every possible chunk is computed once, and positions carry the number of
+their chunk. This changes no result and saves most of the work: over a binary alphabet with padding
+there are 9 chunks of two and 81 of four.
 
 Two forms of the same function, neither with a T×T matrix (`regulargpt_reference.py` is
 the slow one, straight from eq. 1, which tests compare with):
@@ -45,7 +42,7 @@ where a prefix is to have the answer of the string, the padding goes on through 
 level.
 
 Legend: B batch, N positions, C keys per query (the chunk), D width, H heads, E width of a head, G
-groups or groups of C positions, V rows of a table, K outputs. Keys are in reading order: the
+groups of C positions, V rows of a table, K outputs. Keys are in reading order: the
 query's own position is the last of its C keys.
 """
 
@@ -59,7 +56,7 @@ from formalbench import Batch, Corpus, ExtendedAlphabet, Task, Traits, read_aske
 from torch import Tensor, nn
 from torch.nn import functional
 
-from formalbench_models.catalogue.transformer_variants import RegularGptConfig
+from formalbench_models.catalogue.transformers import RegularGptConfig
 from formalbench_models.layers.dilated_attention import LEAST, attend_in_bands
 from formalbench_models.layers.feed_forward import PositionWise
 
@@ -284,11 +281,6 @@ class RegularGPT(nn.Module):
 
     Of texts the read-out is the embedding (Table 5's 81 and 123 million parameters), without a
     bias.
-
-    Args:
-        task: gives the symbols, the number of outputs per answer, and where to answer.
-        config: sizes and choices; `thickness` is the number of blocks per level (§3.2), each with
-            its own parameters.
     """
 
     def __init__(self, task: Task, config: RegularGptConfig) -> None:

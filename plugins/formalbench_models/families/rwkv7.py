@@ -15,9 +15,6 @@ follow layer norms. Above the first block v becomes v + (v¹ - v) σ(·), v¹ th
 A layer norm follows the embeddings, and another the last block. With ``shell=shared`` the blocks
 are those of `layers/residual.py`.
 
-The naive form is slow and obvious: it reads the parameters of a mixer, and shares no other
-code with it.
-
 Legend: B batch, T symbols, W width, H heads, E width of a head, R rank.
 """
 
@@ -34,8 +31,9 @@ from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import Rwkv7Config
 from formalbench_models.layers.gates import LowRank
-from formalbench_models.layers.matrix_memory import Steps, merge, remember, split, wide
+from formalbench_models.layers.matrix_memory import Steps, remember
 from formalbench_models.layers.residual import EPSILON, Backbone, Mixer, State
+from formalbench_models.layers.tensors import merge, split, wide
 
 FASTEST = -math.exp(-0.5)
 """The logarithm of the fastest decay."""

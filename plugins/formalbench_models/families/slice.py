@@ -23,9 +23,6 @@ hide.
 The paper computes h_0 from the first symbol; here it is learned, and the blocks of layers are
 those of `layers/residual.py`, or with ``shell=slice`` those of the paper's code (`SliceBlock`).
 
-The naive form is slow and obvious: it reads the parameters of a mixer, and shares no other
-code with it.
-
 Legend: B batch, T symbols, W width, S size of the state, M blocks of it, E size of a block, K rank,
 C symbols of a chunk, N chunks.
 """
@@ -38,7 +35,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import SliceConfig
-from formalbench_models.layers.matrix_memory import wide
 from formalbench_models.layers.residual import Backbone, Block, Mixer, State
 from formalbench_models.layers.scan import (
     LARGEST,
@@ -48,6 +44,7 @@ from formalbench_models.layers.scan import (
     matrix_scan,
     of_size_one,
 )
+from formalbench_models.layers.tensors import wide
 
 STEP = 1 / 40
 """The time from a symbol to the next."""

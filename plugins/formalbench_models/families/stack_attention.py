@@ -24,7 +24,7 @@ from formalbench import RequestError, Task
 from torch import Tensor, nn
 from torch.nn import functional
 
-from formalbench_models.catalogue.transformer_variants import StackAttentionConfig
+from formalbench_models.catalogue.transformers import StackAttentionConfig
 from formalbench_models.families.transformer import Transformer, TransformerBlock
 from formalbench_models.layers.attention import Span
 
@@ -83,10 +83,6 @@ def tops(share_BN3: Tensor, value_BNC: Tensor) -> Tensor:
 
 class StackTransformer(Transformer):
     """A transformer with stack attention in one of its blocks.
-
-    Args:
-        task: as for a `Transformer`.
-        config: sizes and choices.
 
     Raises:
         RequestError: if the network is not causal, or as for a `Transformer`.

@@ -18,14 +18,13 @@ length, and a string takes time and, in training, memory of N²/4 cells.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import torch
 from formalbench import Batch, Task, Traits
 from torch import Tensor
 
 from formalbench_models.catalogue.recurrent_networks import StackRnnConfig
-from formalbench_models.layers.soft_memory import CONTROLLERS, MemoryNetwork, Pair, Superposition
+from formalbench_models.layers.soft_memory import MemoryNetwork, Pair, Superposition, sized
 
 ACTIONS = 3
 
@@ -51,20 +50,8 @@ class SoftStacks(Superposition):
         ]
 
 
-@lru_cache(maxsize=64)
-def stack_kind(controller: str, stacks: int, cell: int, kept: bool) -> type[SoftStacks]:
-    """Return the recurrence with stacks of some sizes."""
-    sizes = {"memories": stacks, "cell": cell, "kept": kept}
-    return type("SoftStacks", (SoftStacks,), {"controller": CONTROLLERS[controller].kind, **sizes})
-
-
 class StackRnn(MemoryNetwork):
-    """The stack-RNN.
-
-    Args:
-        task: gives the symbols, the number of outputs per answer, and where to answer.
-        config: sizes and the controller.
-    """
+    """The stack-RNN."""
 
     def __init__(self, task: Task, config: StackRnnConfig) -> None:
         super().__init__(
@@ -84,8 +71,9 @@ class StackRnn(MemoryNetwork):
         controller = 2 if self.controller == "lstm" else 1
         return controller * self.width + stacks * cell * length
 
-    def kind(self, batch: Batch, kept: bool) -> tuple[type[SoftStacks], tuple[Tensor, ...]]:
-        return stack_kind(self.controller, *self.sizes, kept), ()
+    def kind(self, batch: Batch, kept: bool) -> tuple[type[Superposition], tuple[Tensor, ...]]:
+        stacks, cell = self.sizes
+        return sized(SoftStacks, self.controller, memories=stacks, cell=cell, kept=kept), ()
 
 
 def naive_states(network: StackRnn, symbols_N: Tensor) -> Tensor:

@@ -22,7 +22,6 @@ Legend: B batch, N symbols.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import ClassVar
 
 import torch
@@ -32,11 +31,11 @@ from torch import Tensor
 
 from formalbench_models.catalogue.recurrent_networks import TapeRnnConfig
 from formalbench_models.layers.soft_memory import (
-    CONTROLLERS,
     MemoryNetwork,
     MemoryStep,
     Pair,
     Superposition,
+    sized,
 )
 
 LAYERS = 2
@@ -120,30 +119,8 @@ def _rolled(shift: int, cells: int) -> list[Pair]:
     return [*there, (slice(cells - shift, cells), slice(0, shift))] if shift else there
 
 
-@lru_cache(maxsize=64)
-def tape_kind(
-    controller: str, tapes: int, cell: int, hidden: int, jumps: bool, gathered: int, kept: bool
-) -> type[SoftTapes]:
-    """Return the recurrence with tapes of some sizes."""
-    body = {
-        "controller": CONTROLLERS[controller].kind,
-        "memories": tapes,
-        "cell": cell,
-        "hidden": (hidden,) * LAYERS,
-        "actions": STEPS + JUMPS * jumps,
-        "gathered": gathered,
-        "kept": kept,
-    }
-    return type("SoftTapes", (SoftTapes,), body)
-
-
 class TapeRnn(MemoryNetwork):
-    """The tape-RNN.
-
-    Args:
-        task: gives the symbols, the number of outputs per answer, and where to answer.
-        config: sizes and the controller.
-    """
+    """The tape-RNN."""
 
     def __init__(self, task: Task, config: TapeRnnConfig) -> None:
         # An answer may see the whole string if it is the only one, or if the objective says so.
@@ -163,12 +140,14 @@ class TapeRnn(MemoryNetwork):
         self.sizes = (config.tapes, config.cell, config.hidden)
         self.blank = task.alphabet.index(BLANK) if BLANK in task.alphabet else None
 
-    def kind(self, batch: Batch, kept: bool) -> tuple[type[SoftTapes], tuple[Tensor, ...]]:
+    def kind(self, batch: Batch, kept: bool) -> tuple[type[Superposition], tuple[Tensor, ...]]:
         """Return the recurrence and, if strings may differ, their lengths and rings."""
         padded, actions = batch.lengths is not None, STEPS + JUMPS * self.jumps
         differ = self.jumps and (padded or self.blank is not None)
         gathered = actions if not differ else 1 if padded else STEPS
-        kind = tape_kind(self.controller, *self.sizes, self.jumps, gathered, kept)
+        tapes, cell, hidden = self.sizes
+        sizes = {"memories": tapes, "cell": cell, "hidden": (hidden,) * LAYERS, "kept": kept}
+        kind = sized(SoftTapes, self.controller, actions=actions, gathered=gathered, **sizes)
         return kind, self.lengths(batch) if differ else ()
 
     def lengths(self, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -29,29 +29,7 @@ from formalbench_models.catalogue.transformers import MASKED, TransformerConfig
 from formalbench_models.layers.attention import Attention, Span
 from formalbench_models.layers.feed_forward import LayerNorm, PositionWise, make_dropout
 from formalbench_models.layers.positions import Embedding, random_places, shifted_places
-from formalbench_models.layers.relative_positions import (
-    AlibiAttention,
-    FireAttention,
-    KerpleLogAttention,
-    KerplePowerAttention,
-    PathAttention,
-    RelativeAttention,
-    RotaryAttention,
-    T5Attention,
-    XposAttention,
-)
-
-_ATTENTION: dict[str, type[Attention]] = {
-    "alibi": AlibiAttention,
-    "fire": FireAttention,
-    "kerple-log": KerpleLogAttention,
-    "kerple-power": KerplePowerAttention,
-    "path": PathAttention,
-    "relative": RelativeAttention,
-    "rope": RotaryAttention,
-    "t5": T5Attention,
-    "xpos": XposAttention,
-}
+from formalbench_models.layers.relative_positions import KINDS, FireAttention
 
 _GPT2_DEVIATION = 0.02
 
@@ -105,17 +83,12 @@ def check_mask(config: TransformerConfig, causal: bool) -> None:
 
 
 class TransformerBlock(nn.Module):
-    """Attention, then a feed-forward network, each with a residual and a layer norm.
-
-    Args:
-        config: sizes and choices.
-        causal: whether a position sees the past alone.
-    """
+    """Attention, then a feed-forward network, each with a residual and a layer norm."""
 
     def __init__(self, config: TransformerConfig, *, causal: bool) -> None:
         super().__init__()
         self.pre_norm = config.norm == "pre"
-        kind = _ATTENTION.get(config.positions, Attention)
+        kind = KINDS.get(config.positions, Attention)
         attention = kind(
             config.width,
             config.heads,
@@ -156,12 +129,7 @@ class TransformerBlock(nn.Module):
 
 
 class Transformer(nn.Module):
-    """The Transformer.
-
-    Args:
-        task: gives the symbols, the number of outputs per answer, and where to answer; its longest
-            string is the longest there will be (for learned positions).
-        config: sizes and choices.
+    """The Transformer; the task's longest string is the longest that learned positions reach.
 
     Raises:
         RequestError: if the positions would tell a prefix what it may not know.
@@ -208,7 +176,8 @@ class Transformer(nn.Module):
             attention.share_positions(kept[0])
         for attention in kept:
             if isinstance(attention, FireAttention):
-                attention.begin_at(config.threshold or max(1, task.splits.train[1] // 4))
+                quarter = max(1, task.splits.train[1] // 4)
+                attention.first_threshold = config.threshold or quarter
         self.norm = make_norm(config) if config.norm == "pre" else nn.Identity()
         self.readout = nn.Linear(config.width, task.outputs)
         if config.init == "gpt2":

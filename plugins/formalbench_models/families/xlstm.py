@@ -33,9 +33,6 @@ Source: Beck et al. (2024), xLSTM, section 2.4. xLSTM[a:b] has a blocks of mLSTM
 here every so-many-th block is an sLSTM: with ``every=2`` it is the xLSTM[1:1] with which papers on
 formal languages try it. An mLSTM's block has no MLP, an sLSTM's has one.
 
-The naive form is slow and obvious: it reads the parameters of a mixer, and shares no other
-code with it.
-
 Legend: B batch, T symbols, W width, D channels, H heads, E width of a head, G = 4 E gates of a
 head.
 """
@@ -48,9 +45,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import MlstmConfig, SlstmConfig, XlstmConfig
-from formalbench_models.layers.gates import ShortConvolution
-from formalbench_models.layers.matrix_memory import Steps, merge, remember, split, wide
+from formalbench_models.layers.gates import ShortConvolution, naive_convolution
+from formalbench_models.layers.matrix_memory import Steps, remember
 from formalbench_models.layers.residual import GATED, Backbone, Block, Mixer, State, backbone_of
+from formalbench_models.layers.tensors import merge, split, wide
 
 LEAST_NORM = 1e-6
 """Added to the denominator, as in the paper's code."""
@@ -125,7 +123,7 @@ class MlstmMixer(Mixer):
         before_BHT, most_BHT = all_BHS[..., :-1], all_BHS[..., 1:]
         decay = (forget_BHT + (before_BHT - most_BHT)).exp()[..., None]
         written = (input_BHT - most_BHT).exp()[..., None]
-        value_BHTE = split(value, self.heads)
+        value_BHTE = wide(split(value, self.heads))  # and so the answers: sums of what cancels out
         ones = torch.ones_like(value_BHTE[..., :1])
         size = value_BHTE.shape[-1]
         steps = Steps(
@@ -134,14 +132,9 @@ class MlstmMixer(Mixer):
             torch.cat((value_BHTE, ones), dim=-1),
             decay,
         )
-        answers, state = remember(Steps._make(map(_wide, steps)), state, self.chunk)
+        answers, state = remember(steps, state, self.chunk)
         norm = torch.maximum(answers[..., -1:].abs(), (-most_BHT).exp()[..., None])
         return merge(answers[..., :-1] / (norm + LEAST_NORM)), state, most_BHT[..., -1:]
-
-
-def _wide(part: Tensor | None) -> Tensor | None:
-    """Return a part of the steps in fp32 at least: sums of what cancels out."""
-    return None if part is None else wide(part)
 
 
 build_mlstm = backbone_of(MlstmMixer, *GATED, eigenvalues="[0, 1]")
@@ -161,19 +154,14 @@ def naive_mlstm(mixer: MlstmMixer, x_TW: Tensor) -> Tensor:
     """Return the change to each symbol of a string, (T, W); its LEAST is 0."""
     channels = len(mixer.gain)
     size = channels // mixer.heads
-    filters, bias = mixer.convolution.weight, mixer.convolution.bias
-    assert bias is not None
-    projected = [mixer.project.weight @ x for x in x_TW]
+    inputs_TD, gates_TD = torch.split(x_TW @ mixer.project.weight.T, channels, dim=1)
+    mixed_TD = _silu(naive_convolution(mixer.convolution, inputs_TD))
     memories = [x_TW.new_zeros(size, size) for _ in range(mixer.heads)]
     norms = [x_TW.new_zeros(size) for _ in range(mixer.heads)]
     changes = []
-    for time, both_D in enumerate(projected):
-        sums = bias.clone()
-        for back in range(min(len(filters), time + 1)):
-            sums = sums + filters[-1 - back] * projected[time - back][:channels]
-        mixed = _silu(sums)
+    for mixed, inputs_D, gate_D in zip(mixed_TD, inputs_TD, gates_TD, strict=True):
         query, key = _blocks(mixer.query, mixed), _blocks(mixer.key, mixed)
-        value = _blocks(mixer.value, both_D[:channels])
+        value = _blocks(mixer.value, inputs_D)
         every = torch.cat((query, key, value))
         inputs = torch.exp(mixer.input_gate.weight @ every + mixer.input_gate.bias)
         forgets = 1 / (1 + torch.exp(-mixer.forget_gate.weight @ every - mixer.forget_gate.bias))
@@ -190,7 +178,7 @@ def naive_mlstm(mixer: MlstmMixer, x_TW: Tensor) -> Tensor:
             answer = answer - answer.mean()
             parts.append(answer / torch.sqrt(answer.square().mean() + 1e-5))
         answer = torch.cat(parts) * mixer.gain + mixer.skip * mixed
-        changes.append(mixer.merge.weight @ (answer * _silu(both_D[channels:])))
+        changes.append(mixer.merge.weight @ (answer * _silu(gate_D)))
     return torch.stack(changes)
 
 
@@ -300,7 +288,7 @@ def naive_slstm(mixer: SlstmMixer, x_TW: Tensor) -> Tensor:
     size = x_TW.shape[1] // mixer.heads
     mixed_TW = x_TW
     if mixer.convolution is not None:
-        mixed_TW = functional.silu(_convolved(mixer.convolution, x_TW))
+        mixed_TW = _silu(naive_convolution(mixer.convolution, x_TW))
     answers = []
     for head in range(mixer.heads):
         own = slice(head * size, (head + 1) * size)
@@ -317,21 +305,6 @@ def naive_slstm(mixer: SlstmMixer, x_TW: Tensor) -> Tensor:
             states.append(mixer.gain[own] * (h - mean) / deviation)
         answers.append(torch.stack(states))
     return torch.cat(answers, 1)
-
-
-def _convolved(convolution: ShortConvolution, x_TW: Tensor) -> Tensor:
-    """Return each channel filtered over the last symbols, (T, W)."""
-    filters = convolution.weight
-    rows: list[Tensor] = []
-    assert convolution.bias is not None
-    for t in range(len(x_TW)):
-        row: Tensor = convolution.bias
-        for place, weight in enumerate(filters):
-            back = t - (len(filters) - 1) + place
-            if back >= 0:
-                row = row + weight * x_TW[back]
-        rows.append(row)
-    return torch.stack(rows)
 
 
 def build_xlstm(task: Task, config: XlstmConfig) -> Backbone:

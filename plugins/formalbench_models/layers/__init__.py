@@ -33,39 +33,10 @@ _PLACES = {
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}
 
-__all__ = [  # imported when they are used: listings import no torch
-    "AttentionMixer",
-    "Backbone",
-    "Block",
-    "DeltaConfig",
-    "DeltaMixer",
-    "GatedAttention",
-    "LinearAttention",
-    "LinearAttentionConfig",
-    "LruConfig",
-    "LruMixer",
-    "Mamba2Config",
-    "Mamba2Mixer",
-    "MambaConfig",
-    "MambaMixer",
-    "MinimalConfig",
-    "MinimalMixer",
-    "Mixer",
-    "MlstmConfig",
-    "MlstmMixer",
-    "Retention",
-    "Rwkv7Config",
-    "Rwkv7Mixer",
-    "S4dConfig",
-    "S4dMixer",
-    "SliceConfig",
-    "SliceMixer",
-    "SlstmConfig",
-    "SlstmMixer",
-]
+__all__ = sorted(_MODULES)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # imported when they are used: listings import no torch
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)

@@ -5,9 +5,9 @@ Yao et al. (2021), §3.2, item (i). The gradient: Bengio, Léonard & Courville, 
 propagating gradients through stochastic neurons for conditional computation" (2013), the
 straight-through estimator.
 
-*Ties.* Of several greatest logits the leftmost wins: the rule ``first`` of the constructions
-(`formalbench_models.constructions.heads`). An average over them, their other rule, would seldom
-differ here: learned keys are equal where the states are, and so are the values mixed.
+*Ties.* Of several greatest logits the leftmost wins, as in the constructions
+(`formalbench_models.constructions.network`). An average over them would seldom differ here: learned
+keys are equal where the states are, and so are the values mixed.
 
 *Gradient.* A choice has none: argmax is constant wherever it is differentiable, so that queries and
 keys would stay as they were drawn. The forward pass makes the choice, and the backward pass
@@ -35,20 +35,21 @@ weights add up to 1. There is no softmax, and order matters without positions.
 Source: Vaswani et al., "Attention is all you need" (2017), §3.2; log-length scaling:
 Chiang & Cholak, "Overcoming a theoretical limitation of self-attention" (2022), §4.3.
 
-Legend: B batch, H heads, Q queries, N keys or positions or positions (keys), E width of a head, D
+Legend: B batch, H heads, Q queries, N keys or positions, E width of a head, D
 width.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from formalbench_models.layers.fused_attention import TRAINED_FROM, fused_attention
+from formalbench_models.layers.tensors import merge, split, wide, wide_type
 
 
 def straight_through(logits_BHQN: Tensor) -> Tensor:
@@ -69,11 +70,7 @@ def straight_through(logits_BHQN: Tensor) -> Tensor:
 def choose(query_BHQE: Tensor, key_BHNE: Tensor, value_BHNE: Tensor, bias: Tensor | None) -> Tensor:
     """Return the chosen values, (B, H, Q, E), when no gradient is needed.
 
-    Args:
-        query_BHQE: queries, scaled already.
-        key_BHNE: keys.
-        value_BHNE: values.
-        bias: added to the logits, dimensions that go with (B, H, Q, N), or None.
+    Queries are scaled already; the bias of the logits goes with (B, H, Q, N).
     """
     logits_BHQN = query_BHQE @ key_BHNE.transpose(-2, -1)
     if bias is not None:
@@ -85,12 +82,7 @@ def choose(query_BHQE: Tensor, key_BHNE: Tensor, value_BHNE: Tensor, bias: Tenso
 
 
 class ForgetGates(nn.Module):
-    """The gates of all heads.
-
-    Args:
-        width: D.
-        heads: H.
-    """
+    """The gates of all heads."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -98,9 +90,8 @@ class ForgetGates(nn.Module):
 
     def forward(self, x_BND: Tensor) -> Tensor:
         """Return the sum of log f from the first position to each, (B, N, H), fp32 at least."""
-        exact = torch.promote_types(x_BND.dtype, torch.float32)
         # In bf16 a long sum would lose the differences, which are all that matters.
-        return functional.logsigmoid(self.gate(x_BND).to(exact)).cumsum(1)
+        return functional.logsigmoid(wide(self.gate(x_BND))).cumsum(1)
 
     def bias(self, total_BNH: Tensor, first: int, stop: int) -> Tensor:
         """Return the bias of the logits, (B, H, Q, N); undefined for keys after a query."""
@@ -117,17 +108,16 @@ def stick_breaking(logits_BHQN: Tensor, first: int) -> Tensor:
         first: the position of the first query.
     """
     queries, keys = logits_BHQN.shape[-2:]
-    exact = torch.promote_types(logits_BHQN.dtype, torch.float32)
     key_N = torch.arange(keys, device=logits_BHQN.device)
     query_Q1 = torch.arange(first, first + queries, device=logits_BHQN.device)[:, None]
     before_QN = key_N < query_Q1
-    asked_BHQN = torch.where(before_QN, logits_BHQN.to(exact), 0.0)
+    asked_BHQN = torch.where(before_QN, wide(logits_BHQN), 0.0)
     left_BHQN = torch.where(before_QN, functional.logsigmoid(-asked_BHQN), 0.0)
     # What the keys from each one on leave, and without that one itself.
     from_BHQN = left_BHQN.flip(-1).cumsum(-1).flip(-1)
     after_BHQN = functional.pad(from_BHQN[..., 1:], (0, 1))
     taken_BHQN = (functional.logsigmoid(asked_BHQN) + after_BHQN).exp()
-    own_BHQN = (key_N == query_Q1).to(exact) * from_BHQN[..., :1].exp()
+    own_BHQN = (key_N == query_Q1) * from_BHQN[..., :1].exp()
     return torch.where(before_QN, taken_BHQN, own_BHQN).to(logits_BHQN.dtype)
 
 
@@ -193,8 +183,8 @@ class Attention(nn.Module):
             positions (under a causal mask that is 1 + the query's position).
         hard: whether each query attends only to the key with its greatest logit.
         stick_breaking: whether each key takes a share of what those nearer to the query left
-            (`layers.stick_breaking`); only if causal.
-        forget: whether each position has a forget gate (`layers.forget_gates`); only if causal.
+            (`stick_breaking`); only if causal.
+        forget: whether each position has a forget gate (`ForgetGates`); only if causal.
         bias: whether the projections have biases.
 
     Attributes:
@@ -206,6 +196,9 @@ class Attention(nn.Module):
 
     learned_bias = False
     """Whether the bias is trained."""
+
+    shared: tuple[str, ...] = ()
+    """What of the positions layers may share."""
 
     def __init__(
         self,
@@ -231,8 +224,17 @@ class Attention(nn.Module):
         self.forget = ForgetGates(width, heads) if forget else None
         self.drop: nn.Module = nn.Identity()
 
-    def share_positions(self, first: Attention) -> None:
-        """Share the position parameters of another layer, if this kind supports it."""
+    def share_positions(self, first: Self) -> None:
+        """Use what can be shared of another layer: it remains a parameter of that alone."""
+        for name in self.shared:
+            delattr(self, name)
+        self.__dict__["first"] = first  # not a submodule
+
+    @property
+    def owner(self) -> Self:
+        """The layer whose parameters of positions are used: this one or a shared one."""
+        owner: Self = self.__dict__.get("first", self)
+        return owner
 
     def begin_as_the_library(self) -> None:
         """Use the initial values of `torch.nn.MultiheadAttention`.
@@ -269,8 +271,8 @@ class Attention(nn.Module):
             (B, Q, D), and the weights (B, H, Q, N), or None: without gradients, and where
             training is faster so, they are not made unless wanted.
         """
-        query_BHQE = self._split(self.query(x_BND[:, span.first : span.stop]))
-        key_BHNE, value_BHNE = map(self._split, self.key_value(x_BND).chunk(2, dim=-1))
+        query_BHQE = split(self.query(x_BND[:, span.first : span.stop]), self.heads)
+        key_BHNE, value_BHNE = split(self.key_value(x_BND), 2 * self.heads).chunk(2, dim=1)
         span = span._replace(seen=self.seen(x_BND))
         weights_BHQN = None
         if keep_weights or torch.is_grad_enabled():
@@ -288,7 +290,7 @@ class Attention(nn.Module):
                 mixed_BHQE = weights_BHQN @ value_BHNE
         else:
             mixed_BHQE = self._without_weights(query_BHQE, key_BHNE, value_BHNE, span, lengths_B)
-        answer_BQD: Tensor = self.merge_heads(mixed_BHQE.transpose(1, 2).flatten(2))
+        answer_BQD: Tensor = self.merge_heads(merge(mixed_BHQE))
         return answer_BQD, weights_BHQN
 
     def seen(self, x_BND: Tensor) -> tuple[Tensor, ...]:
@@ -401,11 +403,4 @@ class Attention(nn.Module):
         else:
             count = lengths_B[:, None, None, None]
         # Not in bf16, which cannot tell 257 from 256.
-        exact = torch.promote_types(key_BHNE.dtype, torch.float32)
-        return count.to(exact).log().to(key_BHNE.dtype)
-
-    def _split(self, x_BND: Tensor) -> Tensor:
-        """Split among the heads: (B, N, D) to (B, H, N, E)."""
-        batch, length, width = x_BND.shape
-        split_BNHE = x_BND.reshape(batch, length, self.heads, width // self.heads)
-        return split_BNHE.transpose(1, 2)
+        return count.to(wide_type(key_BHNE.dtype)).log().to(key_BHNE.dtype)

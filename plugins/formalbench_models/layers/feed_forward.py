@@ -16,6 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from formalbench_models.layers.tensors import wide
+
 
 def make_dropout(share: float) -> nn.Module:
     """Return a dropout module; for 0 it draws no random numbers."""
@@ -23,12 +25,7 @@ def make_dropout(share: float) -> nn.Module:
 
 
 class WordDropout(nn.Module):
-    """Replaces symbols in training by an unknown symbol (Sennrich et al. 2016, §2.3).
-
-    Args:
-        share: share of replaced symbols.
-        unknown: id of the unknown symbol.
-    """
+    """Replaces a share of symbols in training by an unknown one (Sennrich et al. 2016, §2.3)."""
 
     def __init__(self, share: float, unknown: int) -> None:
         super().__init__()
@@ -48,7 +45,7 @@ def layer_norm(x_D: Tensor, epsilon: float) -> Tensor:
     Statistics are computed in fp32 at least. The mean is taken over two halves: of a vector
     (x, -x) it is 0, and not a rounding error that a later layer would take for a signal.
     """
-    wide_D = x_D.to(torch.promote_types(x_D.dtype, torch.float32))
+    wide_D = wide(x_D)
     centred_D = wide_D - _mean(wide_D)
     spread_1 = centred_D.square().mean(-1, keepdim=True) + epsilon
     # Not a where around the quotient: the gradient of 0/0 would be NaN all the same.

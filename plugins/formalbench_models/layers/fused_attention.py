@@ -16,6 +16,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from formalbench_models.layers.tensors import merge_runs
+
 TRAINED_FROM = 128
 """Minimum keys for training without stored weights; it is 0.7 times as fast with 41."""
 
@@ -63,25 +65,6 @@ class _FlashAttention(torch.autograd.Function):
         merged = merge_runs(info, in_dims, tensors)
         outputs = _FlashAttention.apply(*merged, causal)  # type: ignore[no-untyped-call]
         return tuple(x.unflatten(0, (info.batch_size, -1)) for x in outputs), (0, 0)
-
-
-def merge_runs(info: Any, in_dims: Any, tensors: Any) -> list[Tensor | None]:
-    """Return tensors with the runs of a cohort merged into the batch, (R·B, …).
-
-    One with a batch of 1 that all runs share stays as it is.
-    """
-    pairs = list(zip(tensors, in_dims, strict=False))
-    batch = max(
-        x.shape[0] if dim is None or dim else x.shape[1] for x, dim in pairs if x is not None
-    )
-
-    def merged(x: Tensor | None, dim: int | None) -> Tensor | None:
-        if x is None or (dim is None and x.shape[0] == 1):
-            return x
-        every = x[None] if dim is None else x.movedim(dim, 0)
-        return every.expand(info.batch_size, batch, *every.shape[2:]).flatten(0, 1)
-
-    return [merged(x, dim) for x, dim in pairs]
 
 
 def fused_attention(

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from formalbench_models.layers.matrix_memory import wide
+from formalbench_models.layers.tensors import wide
 
 
 class ShortConvolution(nn.Module):
@@ -86,6 +86,17 @@ def _filtered(seen_BSW: Tensor, weight_FW: Tensor) -> Tensor:
     for place in range(1, len(weight_FW)):
         mixed_BTW = mixed_BTW.addcmul(seen_BSW[:, place : place + length], weight_FW[place])
     return mixed_BTW
+
+
+def naive_convolution(convolution: ShortConvolution, x_TW: Tensor) -> Tensor:
+    """Return each channel of a string filtered over the last symbols, (T, W), one by one."""
+    rows = []
+    for time in range(len(x_TW)):
+        row = torch.zeros_like(x_TW[0]) if convolution.bias is None else convolution.bias
+        for back, weight in enumerate(convolution.weight.flip(0)[: time + 1]):
+            row = row + weight * x_TW[time - back]
+        rows.append(row)
+    return torch.stack(rows)
 
 
 class LowRank(nn.Module):

@@ -1,21 +1,5 @@
 """Linear attention and the delta rule, computed by chunks or by symbol.
 
-Of a chunk's symbols is known what they ask and what they read of the state S that it begins with,
-L; how much of what is written reaches what is asked and read later in the chunk, the scores A; and
-what is left of it at the end, W. What is written is U: what is read, p, together with the values,
-or below them if these are written elsewhere. With L and A cut into what is asked and what is read,
-
-    answers = L_ask S + A_ask U,      S' = keep S + Wᵀ U,
-    p = L_read S + A_read U (+ the values, if they are written together).
-
-p is on both sides: it solves a triangular system.
-
-All that concerns a chunk is done before the next one, for all strings of a batch: so its matrices
-are still in the cache, where products over all chunks would read them from memory every time.
-The library's own gradients would be such products, and it would add them up over all chunks and
-make one for the inverse, too. Under `torch.func.vmap` the runs of a cohort are merged into the
-batch. `by_symbol` in `matrix_memory.py` is the reference.
-
 A head's state S is a matrix of K rows and V columns, zero at first. A symbol changes it by
 
     S_t = Diag(d_t) S_{t-1} + a_t (b_tᵀ S_{t-1}) + k_t v_tᵀ,      y_t = S_tᵀ q_t:
@@ -32,6 +16,21 @@ Bischof and Van Loan 1987; for the delta rule Yang et al. 2024, Parallelizing li
 with the delta rule, section 3.2), and what goes from chunk to chunk is the state (`pass_state`).
 Where nothing is read all chunks are computed together, and their states only added up. Time and
 memory are linear in the number of symbols.
+
+Of a chunk's symbols is known what they ask and what they read of the state S that it begins with,
+L; how much of what is written reaches what is asked and read later in the chunk, the scores A; and
+what is left of it at the end, W. What is written is U: what is read, p, together with the values,
+or below them if these are written elsewhere. With L and A cut into what is asked and what is read,
+
+    answers = L_ask S + A_ask U,      S' = keep S + Wᵀ U,
+    p = L_read S + A_read U (+ the values, if they are written together).
+
+p is on both sides: it solves a triangular system.
+
+All that concerns a chunk is done before the next one, for all strings of a batch: so its matrices
+are still in the cache, where products over all chunks would read them from memory every time. The
+library's own gradients would be such products, and it would add them up over all chunks and make
+one for the inverse, too. Under `torch.func.vmap` the runs of a cohort are merged into the batch.
 
 Decays may be 0 or negative, and nothing over- or underflows on the way (`decays.py`).
 
@@ -50,16 +49,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from formalbench_models.layers.decays import Parts, parts_of, sight
-
-
-def split(x_BTW: Tensor, heads: int) -> Tensor:
-    """Return (B, H, T, E) of (B, T, H·E)."""
-    return torch.unflatten(x_BTW, -1, (heads, -1)).transpose(1, 2)
-
-
-def merge(x_BHTE: Tensor) -> Tensor:
-    """Return (B, T, H·E) of (B, H, T, E)."""
-    return x_BHTE.transpose(1, 2).flatten(2)
+from formalbench_models.layers.tensors import wide
 
 
 def pass_state(state_XKV: Tensor, value: Tensor, parts: Parts) -> tuple[Tensor, Tensor]:
@@ -230,11 +220,6 @@ class Steps(NamedTuple):
     decay: Tensor | None = None
     write: Tensor | None = None
     read: Tensor | None = None
-
-
-def wide(x: Tensor) -> Tensor:
-    """Convert to at least fp32, because half precision rounds gates near 1 to 1."""
-    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def remember(

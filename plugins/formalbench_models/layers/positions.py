@@ -25,6 +25,8 @@ import torch
 from formalbench import RequestError
 from torch import Tensor, nn
 
+from formalbench_models.layers.tensors import wide_type
+
 _SCALAR_CONSTANT = 6000.0
 
 _FIXED = {"first": 1, "parity": 2}
@@ -40,7 +42,7 @@ def sinusoids(positions_P: Tensor, width: int, dtype: torch.dtype) -> Tensor:
         dtype: of the result; angles are computed in fp32 at least, since bf16 cannot
             tell 257 from 256.
     """
-    exact = torch.promote_types(dtype, torch.float32)
+    exact = wide_type(dtype)
     pair_F = torch.arange((width + 1) // 2, device=positions_P.device, dtype=exact)
     frequency_F = torch.exp(pair_F * (-2 * math.log(10000.0) / width))
     angle_PF = positions_P.to(exact)[..., None] * frequency_F
@@ -122,7 +124,7 @@ class Embedding(nn.Module):
 
     def _scalar(self, x_BMD: Tensor, place_M: Tensor, lengths_B: Tensor | None) -> Tensor:
         """Return each position as one number, (B, M, 1)."""
-        place_1M = place_M.to(torch.promote_types(x_BMD.dtype, torch.float32))[None]
+        place_1M = place_M.to(wide_type(x_BMD.dtype))[None]
         if self.positions == "scalar-6000":
             value_BM = place_1M / _SCALAR_CONSTANT
         elif lengths_B is None:

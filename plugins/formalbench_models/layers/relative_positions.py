@@ -80,6 +80,7 @@ from torch.nn import functional
 
 from formalbench_models.layers.attention import Attention, Span, Terms
 from formalbench_models.layers.positions import sinusoids
+from formalbench_models.layers.tensors import split, wide, wide_type
 
 
 class AlibiAttention(Attention):
@@ -87,7 +88,7 @@ class AlibiAttention(Attention):
 
     def bias(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
         # Not in bf16, which cannot tell 257 from 256: rounded once, at the end.
-        exact = torch.promote_types(query_BHQE.dtype, torch.float32)
+        exact = wide_type(query_BHQE.dtype)
         distance_B1QN = span.offsets(key_BHNE).abs().to(exact)
         head_H11 = torch.arange(1, self.heads + 1, device=key_BHNE.device, dtype=exact)
         slope_H11 = torch.exp2(head_H11[:, None, None] * (-8 / self.heads))
@@ -102,6 +103,7 @@ class T5Attention(Attention):
     """Attention with a learned bias for each bucket."""
 
     learned_bias = True
+    shared = ("bucket_bias",)
 
     def __init__(self, width: int, heads: int, **options: bool) -> None:
         super().__init__(width, heads, **options)
@@ -111,14 +113,9 @@ class T5Attention(Attention):
         buckets = torch.tensor([bucket(offset, self.causal) for offset in offsets])
         self.register_buffer("bucket_P", buckets, persistent=False)
 
-    def share_positions(self, first: Attention) -> None:
-        # Not registered once more: it remains one parameter, of the other layer.
-        del self.bucket_bias
-        self.__dict__["bucket_bias"] = first.bucket_bias
-
     def bias(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
         place_BQN = span.offsets(key_BHNE)[:, 0].clamp(-FURTHEST, FURTHEST) + FURTHEST
-        bias_BQNH: Tensor = self.bucket_bias(self.bucket_P[place_BQN])
+        bias_BQNH: Tensor = self.owner.bucket_bias(self.bucket_P[place_BQN])
         return bias_BQNH.permute(0, 3, 1, 2)
 
 
@@ -154,6 +151,7 @@ class KerpleLogAttention(Attention):
     """The logarithmic kernel."""
 
     learned_bias = True
+    shared = ("scale_H", "shape_H")
 
     begin = (2.0, 1.0)
     """Upper bounds of the initial r_1 and r_2."""
@@ -161,26 +159,16 @@ class KerpleLogAttention(Attention):
     most = float("inf")
     """The greatest r_2."""
 
-    owner: KerpleLogAttention
-    """The layer whose r_1 and r_2 are used: this one or a shared one."""
-
     def __init__(self, width: int, heads: int, **options: bool) -> None:
         super().__init__(width, heads, **options)
         first, second = self.begin
         self.scale_H = nn.Parameter(torch.rand(heads) * first)
         self.shape_H = nn.Parameter(torch.rand(heads) * second)
-        self.__dict__["owner"] = self  # not a submodule
-
-    def share_positions(self, first: Attention) -> None:
-        """Use the kernel of another layer: r_1 and r_2 remain parameters of that alone."""
-        del self.scale_H, self.shape_H
-        self.__dict__["owner"] = first
 
     def bias(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
-        exact = torch.promote_types(query_BHQE.dtype, torch.float32)
-        distance_B1QN = span.offsets(key_BHNE).abs().to(exact)
-        scale_H11 = within(self.owner.scale_H, float("inf")).to(exact)[:, None, None]
-        shape_H11 = within(self.owner.shape_H, self.most).to(exact)[:, None, None]
+        distance_B1QN = span.offsets(key_BHNE).abs().to(wide_type(query_BHQE.dtype))
+        scale_H11 = wide(within(self.owner.scale_H, float("inf")))[:, None, None]
+        shape_H11 = wide(within(self.owner.shape_H, self.most))[:, None, None]
         return (-scale_H11 * self.kernel(distance_B1QN, shape_H11)).to(query_BHQE.dtype)
 
     def kernel(self, distance_B1QN: Tensor, shape_H11: Tensor) -> Tensor:
@@ -223,10 +211,6 @@ class FireAttention(Attention):
         self.up = nn.Linear(1, HIDDEN)
         self.down = nn.Linear(HIDDEN, heads)
 
-    def begin_at(self, threshold: float) -> None:
-        """Let L begin at another number than `THRESHOLD`."""
-        self.first_threshold = threshold
-
     def bias(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
         query_BQ, key_BN = span.numbers(key_BHNE)
         furthest_BQN = torch.maximum(query_BQ[:, :, None], key_BN[:, None])
@@ -237,11 +221,9 @@ class FireAttention(Attention):
 
     def share(self, distance: Tensor, furthest: Tensor) -> Tensor:
         """Return ψ(distance) / ψ(max(L, furthest)), in fp32 at least."""
-        exact = torch.promote_types(self.slope.dtype, torch.float32)
-        slope = self.slope.to(exact).abs()
-        threshold = (self.threshold.to(exact) * self.first_threshold).abs()
-        whole = (slope * torch.maximum(furthest.to(exact), threshold)).log1p()
-        return (slope * distance.to(exact)).log1p() / (whole + _TINY)
+        slope, threshold = wide(self.slope).abs(), wide(self.threshold) * self.first_threshold
+        whole = (slope * torch.maximum(furthest.to(slope.dtype), threshold.abs())).log1p()
+        return (slope * distance.to(slope.dtype)).log1p() / (whole + _TINY)
 
 
 class RelativeAttention(Attention):
@@ -298,11 +280,12 @@ class RotaryAttention(Attention):
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
         query_BQ, key_BN = span.numbers(key_BHNE)
-        width, dtype = key_BHNE.shape[3], key_BHNE.dtype
-        turned_BHQE = rotate(query_BHQE, sinusoids(query_BQ, width, dtype)[:, None])
-        return super().terms(
-            turned_BHQE, rotate(key_BHNE, sinusoids(key_BN, width, dtype)[:, None]), span
-        )
+        turned_BHQE = self.turned(query_BHQE, query_BQ, 1)
+        return super().terms(turned_BHQE, self.turned(key_BHNE, key_BN, -1), span)
+
+    def turned(self, x_BHNE: Tensor, number_BN: Tensor, sign: int) -> Tensor:
+        """Turn pairs by their positions; `sign` is 1 for queries and -1 for keys."""
+        return rotate(x_BHNE, sinusoids(number_BN, x_BHNE.shape[3], x_BHNE.dtype)[:, None])
 
 
 def rotate(x_BHNE: Tensor, angles_NE: Tensor) -> Tensor:
@@ -317,26 +300,17 @@ GAMMA = 0.4
 SCALE = 512
 
 
-class XposAttention(Attention):
+class XposAttention(RotaryAttention):
     """Attention with rotary positions that decay."""
 
-    def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        query_BQ, key_BN = span.numbers(key_BHNE)
-        return super().terms(
-            placed(query_BHQE, query_BQ, 1 / SCALE), placed(key_BHNE, key_BN, -1 / SCALE), span
-        )
-
-
-def placed(x_BHNE: Tensor, number_BN: Tensor, power: float) -> Tensor:
-    """Turn pairs by their positions, and multiply them by ζ^(power · position)."""
-    width = x_BHNE.shape[3]
-    exact = torch.promote_types(x_BHNE.dtype, torch.float32)
-    pair_F = torch.arange(0, width, 2, device=x_BHNE.device, dtype=exact)
-    decay_F = (pair_F / width + GAMMA) / (1 + GAMMA)
-    factor_BNF = decay_F ** (power * number_BN.to(exact))[..., None]
-    factor_BNE = factor_BNF.repeat_interleave(2, dim=-1).to(x_BHNE.dtype)
-    turned_BHNE = rotate(x_BHNE, sinusoids(number_BN, width, x_BHNE.dtype)[:, None])
-    return turned_BHNE * factor_BNE[:, None]
+    def turned(self, x_BHNE: Tensor, number_BN: Tensor, sign: int) -> Tensor:
+        """Turn pairs by their positions, and multiply them by ζ^(sign · position / 512)."""
+        width, exact = x_BHNE.shape[3], wide_type(x_BHNE.dtype)
+        pair_F = torch.arange(0, width, 2, device=x_BHNE.device, dtype=exact)
+        decay_F = (pair_F / width + GAMMA) / (1 + GAMMA)
+        factor_BNF = decay_F ** (sign / SCALE * number_BN.to(exact))[..., None]
+        factor_BNE = factor_BNF.repeat_interleave(2, dim=-1).to(x_BHNE.dtype)
+        return super().turned(x_BHNE, number_BN, sign) * factor_BNE[:, None]
 
 
 RANK = 32
@@ -360,7 +334,7 @@ class PathAttention(Attention):
     def seen(self, x_BND: Tensor) -> tuple[Tensor, ...]:
         """Return the base class's tensors, then w (B, H, N, E) and β (B, H, N, 1)."""
         direction_BND = functional.silu(convolved(self.widen(self.narrow(x_BND)), self.tap_TD))
-        direction_BHNE = functional.normalize(self._split(direction_BND), dim=-1)
+        direction_BHNE = functional.normalize(split(direction_BND, self.heads), dim=-1)
         strength_BHN1 = 2 * self.strength(x_BND).sigmoid().transpose(1, 2)[..., None]
         return (*super().seen(x_BND), direction_BHNE, strength_BHN1)
 
@@ -369,10 +343,7 @@ class PathAttention(Attention):
         terms = super().terms(query_BHQE, key_BHNE, span)
         direction_BHNE, strength_BHN1 = span.seen[-2:]
         # No solver takes bf16.
-        exact = torch.promote_types(query_BHQE.dtype, torch.float32)
-        query, key, w, beta = (
-            x.to(exact) for x in (terms.query, key_BHNE, direction_BHNE, strength_BHN1)
-        )
+        query, key, w, beta = map(wide, (terms.query, key_BHNE, direction_BHNE, strength_BHN1))
         system_BHNN = (beta * (w @ w.mT)).tril(-1)
         wanted_BHNN = (beta * (w @ key.mT)).tril(-1)
         # From the left: of a query alone that is a row, and not a matrix.
@@ -393,3 +364,17 @@ def convolved(x_BND: Tensor, tap_TD: Tensor) -> Tensor:
     before_BND = functional.pad(x_BND, (0, 0, taps - 1, 0))
     parts = [before_BND[:, tap : tap + length] * tap_TD[tap] for tap in range(taps)]
     return torch.stack(parts).sum(0)
+
+
+KINDS: dict[str, type[Attention]] = {
+    "alibi": AlibiAttention,
+    "fire": FireAttention,
+    "kerple-log": KerpleLogAttention,
+    "kerple-power": KerplePowerAttention,
+    "path": PathAttention,
+    "relative": RelativeAttention,
+    "rope": RotaryAttention,
+    "t5": T5Attention,
+    "xpos": XposAttention,
+}
+"""The attention of each kind of positions; the others have no part in it."""

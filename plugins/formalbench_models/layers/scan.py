@@ -10,7 +10,7 @@ states at the chunks' ends follow from one another. For T symbols in chunks of C
 steps in the place of T, with time and memory linear in T, and no division: A may be 0, negative, or
 not invertible.
 
-What `scan.matrix_scan` does with a library's products of matrices, which for blocks of 4 × 4 cost
+What `matrix_scan` does with a library's products of matrices, which for blocks of 4 × 4 cost
 more in calls than in arithmetic. Here the strings are innermost: an entry of a block is a row with
 a number for each string and chunk, and a product is a few sums of products of rows.
 
@@ -70,8 +70,7 @@ def matrix_scan(matrix: Tensor, state: Tensor, chunk: int, *, apart: bool = Fals
     """Return the state after each symbol but for its size, (B, T, ..., E).
 
     No b: so the size of a state is a factor of all that follow, and is reset after every chunk
-        (`of_size_one`), or after every symbol, to keep them finite. Inside a chunk products can
-        still
+    (`of_size_one`), or after every symbol, to keep them finite. Inside a chunk products can still
     overflow, if matrices are large. Who reads the states has to read their directions alone.
 
     Args:
@@ -81,12 +80,12 @@ def matrix_scan(matrix: Tensor, state: Tensor, chunk: int, *, apart: bool = Fals
         apart: whether the size of each vector of a state is free by itself.
     """
     chunk = min(chunk, matrix.shape[1])
-    rescale = _each_of_size_one if apart else _of_size_one_each
-    if chunk == 1:
+
+    def rescale(state: Tensor) -> Tensor:
+        return of_size_one(state, [-1] if apart else range(1, state.ndim))
+
+    if chunk == 1 or (matrix.shape[-1] > COMPOSED and matrix.device.type == "cpu"):
         return matrix_scan_by_symbol(matrix, state, rescale)
-    if matrix.shape[-1] > COMPOSED and matrix.device.type == "cpu":
-        # Unbound at once (see `_by_chunk`).
-        return _directions(matrix.unbind(1), state, rescale)
 
     def advance(matrix: Tensor, state: Tensor, added: Tensor | None) -> Tensor:
         return _applied(matrix, state)
@@ -98,7 +97,11 @@ def matrix_scan_by_symbol(
     matrix: Tensor, state: Tensor, rescale: Callable[[Tensor], Tensor]
 ) -> Tensor:
     """Return what `matrix_scan` does: the definition."""
-    return _directions([matrix[:, time] for time in range(matrix.shape[1])], state, rescale)
+    states = []
+    for one in matrix.unbind(1):  # at once, as in `_by_chunk`
+        state = rescale(_applied(one, state))
+        states.append(state)
+    return torch.stack(states, dim=1)
 
 
 def of_size_one(state: Tensor, over: Sequence[int]) -> Tensor:
@@ -111,24 +114,6 @@ def of_size_one(state: Tensor, over: Sequence[int]) -> Tensor:
     """
     largest = state.detach().abs().amax(tuple(over), keepdim=True)
     return state / torch.where(largest > 0, largest, 1.0)
-
-
-def _of_size_one_each(state: Tensor) -> Tensor:
-    return of_size_one(state, range(1, state.ndim))
-
-
-def _each_of_size_one(state: Tensor) -> Tensor:
-    return of_size_one(state, [-1])
-
-
-def _directions(
-    matrices: Sequence[Tensor], state: Tensor, rescale: Callable[[Tensor], Tensor]
-) -> Tensor:
-    states = []
-    for matrix in matrices:
-        state = rescale(_applied(matrix, state))
-        states.append(state)
-    return torch.stack(states, dim=1)
 
 
 def _scaled(factor: Tensor, state: Tensor, added: Tensor | None) -> Tensor:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -264,6 +264,12 @@ class Superposition(Recurrence):
         apart = torch.unflatten(now.said[..., :split, :], -2, (cls.actions, cls.memories))
         d_actions = _softmax_backward(d_shares, apart, -3, apart.dtype)
         return torch.cat((d_actions.flatten(-3, -2), d_out), -2)
+
+
+@lru_cache(maxsize=64)
+def sized(kind: type[Superposition], controller: str, **sizes: Any) -> type[Superposition]:
+    """Return a kind of memory with its sizes, the attributes of `Superposition`."""
+    return type(kind.__name__, (kind,), {"controller": CONTROLLERS[controller].kind, **sizes})
 
 
 def write_linear(x: Tensor, weight: Tensor, bias: Tensor, out: Tensor) -> None:

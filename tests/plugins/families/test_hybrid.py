@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from formalbench import RequestError
 from formalbench.contracts.network import Batch
 from formalbench.host import PluginHost
 from formalbench_models.catalogue.linear_recurrences import RECURRENCES
@@ -56,17 +55,3 @@ def test_a_string_can_be_read_in_pieces(host):
     first, kept = network.go_on(ids[:, :4], [()] * 6)
     then, _ = network.go_on(ids[:, 4:], kept)
     torch.testing.assert_close(torch.cat((first, then), dim=1), whole)
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ("pattern=mamba2+attention", "unknown part of pattern 'mamba2': did you mean mamba-2"),
-        ("pattern=mamba+", "unknown part of pattern ''"),
-        ("width=10", "width must be divisible by heads"),
-        ("repeats=64", "128 blocks, and at most 64"),
-    ],
-)
-def test_what_is_no_pattern_is_refused(host, options, says):
-    with pytest.raises(RequestError, match=says):
-        host.network(f"hybrid[{options}]", host.task("parity"))

@@ -34,6 +34,11 @@ def mixer_of(name, **options):
     return network.blocks[0].mixer
 
 
+def assert_same(mine, theirs):
+    x = torch.randn(2, 37, 16)
+    torch.testing.assert_close(mine(x, ())[0], theirs(x), **CLOSE)
+
+
 def draw(*sizes):
     return torch.randn(2, 3, 37, *sizes)
 
@@ -58,35 +63,22 @@ def test_mamba_is_that_of_mambapy():
     mine.convolution.bias.copy_(theirs.conv1d.bias)
     mine.log_rate.copy_(theirs.A_log)
     mine.skip.copy_(theirs.D)
-    x = torch.randn(2, 37, 16)
-    torch.testing.assert_close(mine(x, ())[0], theirs(x), **CLOSE)
+    assert_same(mine, theirs)
 
 
+@pytest.mark.parametrize(("kind", "options"), [("GRU", {}), ("LSTM", {"normalised": True})])
 @torch.no_grad()
-def test_mingru_is_that_of_mingru_pytorch():
-    package = import_module("minGRU_pytorch.minGRU")
-    theirs = package.minGRU(16, expansion_factor=2)
-    mine = mixer_of("mingru")
-    candidate, gates = theirs.to_hidden_and_gate.weight.chunk(2)
+def test_minimal_networks_are_those_of_mingru_pytorch(kind, options):
+    package = import_module(f"minGRU_pytorch.min{kind}")
+    theirs = getattr(package, f"min{kind}")(16, expansion_factor=2)
+    mine = mixer_of(f"min{kind.lower()}", **options)
+    both = theirs.to_hidden_and_gate if kind == "GRU" else theirs.to_hidden_and_f_i_gate
+    candidate, gates = both.weight.split([32, len(both.weight) - 32])
     for layer, weight in ((mine.candidate, candidate), (mine.gates, gates)):
         layer.weight.copy_(weight)
         layer.bias.zero_()
     mine.merge.load_state_dict(theirs.to_out.state_dict())
-    x = torch.randn(2, 37, 16)
-    torch.testing.assert_close(mine(x, ())[0], theirs(x), **CLOSE)
-
-
-@torch.no_grad()
-def test_minlstm_is_that_of_mingru_pytorch():
-    theirs = import_module("minGRU_pytorch.minLSTM").minLSTM(16, expansion_factor=2)
-    mine = mixer_of("minlstm", normalised=True)
-    candidate, forget, write = theirs.to_hidden_and_f_i_gate.weight.chunk(3)
-    for layer, weight in ((mine.candidate, candidate), (mine.gates, torch.cat((forget, write)))):
-        layer.weight.copy_(weight)
-        layer.bias.zero_()
-    mine.merge.load_state_dict(theirs.to_out.state_dict())
-    x = torch.randn(2, 37, 16)
-    torch.testing.assert_close(mine(x, ())[0], theirs(x), **CLOSE)
+    assert_same(mine, theirs)
 
 
 @pytest.mark.parametrize("heads", [1, 2, 4])
@@ -111,8 +103,7 @@ def test_slstm_is_that_of_xlstm(heads):
     cell._bias_.copy_(bias.reshape(cell._bias_.shape))
     mine.convolution.weight.copy_(theirs.conv1d.conv.weight.squeeze(1).mT)
     mine.convolution.bias.copy_(theirs.conv1d.conv.bias)
-    x = torch.randn(2, 37, 16)
-    torch.testing.assert_close(mine(x, ())[0], theirs(x), **CLOSE)
+    assert_same(mine, theirs)
 
 
 @torch.no_grad()
@@ -128,8 +119,7 @@ def test_lru_is_that_of_lru_pytorch():
     ):
         one.copy_(other)
     theirs.D.copy_(mine.skip.diag())
-    x = torch.randn(2, 37, 16)
-    torch.testing.assert_close(mine(x, ())[0], theirs(x), **CLOSE)
+    assert_same(mine, theirs)
 
 
 @torch.no_grad()

@@ -15,6 +15,7 @@ from formalbench_models.layers.scan import (
     of_size_one,
     scan,
 )
+from model_helpers import assert_same_gradients
 from torch.nn.functional import normalize
 
 SIZES = {"batch": 2, "heads": 2, "rows": 3, "columns": 4}
@@ -73,8 +74,7 @@ def test_chunks_give_the_same_answers(kind, length, chunk):
     steps = make_steps(kind, length)
     start = start_of(steps)
     found = by_chunk(steps, start, chunk, LEAST.get(kind, 0.0))
-    for mine, other in zip(found, by_symbol(steps, start), strict=True):
-        torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(found, by_symbol(steps, start), rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", EVERY)
@@ -83,13 +83,13 @@ def test_chunks_give_the_same_gradients(kind):
     parts = [start_of(steps), *(part for part in steps if part is not None)]
     for part in parts:
         part.requires_grad_()
-    found = []
-    for chunk in (16, 1):
-        answers, state = remember(steps, parts[0], chunk, least=LEAST.get(kind, 0.0))
-        loss = answers.square().sum() + state.square().sum()
-        found.append(torch.autograd.grad(loss, parts))
-    for mine, other in zip(*found, strict=True):
-        torch.testing.assert_close(mine, other, rtol=1e-8, atol=1e-8)
+    fast, slow = (
+        torch.cat((answers.flatten(), state.flatten()))
+        for answers, state in (
+            remember(steps, parts[0], chunk, least=LEAST.get(kind, 0.0)) for chunk in (16, 1)
+        )
+    )
+    assert_same_gradients(fast, slow, parts)
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 5, 8])
@@ -167,15 +167,9 @@ def test_chunks_give_the_same_states_and_gradients(kind, length, chunk):
     run, inputs = of_kind(kind, length)
     for part in inputs:
         part.requires_grad_()
-    found = []
-    for size in (chunk, 1):
-        states = run(*inputs, size)
-        weights = torch.linspace(-1, 1, states.numel(), dtype=torch.float64).reshape(states.shape)
-        loss = (states * weights).abs().square().sum()
-        found.append((states, *torch.autograd.grad(loss, inputs)))
-    torch.testing.assert_close(found[0][0], found[1][0], rtol=1e-10, atol=1e-10)
-    for mine, other in zip(*found, strict=True):
-        torch.testing.assert_close(mine, other, rtol=1e-8, atol=1e-8)
+    fast, slow = (run(*inputs, size) for size in (chunk, 1))
+    torch.testing.assert_close(fast, slow, rtol=1e-10, atol=1e-10)
+    assert_same_gradients(fast, slow, inputs)
 
 
 @pytest.mark.parametrize("chunk", [1, 4, 16])
@@ -213,13 +207,9 @@ def test_strings_innermost_gives_the_same_directions_and_gradients(size, length,
         found = by_string(states_MECNB.flatten(0, 1).flatten(1).mT, 2, length, chunk)
         return direction(found)
 
-    found = []
-    for states in (innermost(*inputs), directions(*inputs, 1)):
-        weights = torch.linspace(-1, 1, states.numel(), dtype=torch.float64).reshape(states.shape)
-        found.append((states, *torch.autograd.grad((states * weights).square().sum(), inputs)))
-    torch.testing.assert_close(found[0][0], found[1][0], rtol=1e-10, atol=1e-10)
-    for mine, other in zip(*found, strict=True):
-        torch.testing.assert_close(mine, other, rtol=1e-8, atol=1e-8)
+    fast, slow = innermost(*inputs), directions(*inputs, 1)
+    torch.testing.assert_close(fast, slow, rtol=1e-10, atol=1e-10)
+    assert_same_gradients(fast, slow, inputs)
 
 
 SYMBOLS, CHANNELS, STATES = 7, 3, 2
@@ -270,5 +260,5 @@ def test_gradients_under_vmap_are_those_of_each_run(signed):
     found = torch.autograd.grad(torch.func.vmap(loss)(*stacked).sum(), stacked)
     for index, run in enumerate(runs):
         alone = torch.autograd.grad(loss(*run), run)
-        for mine, other in zip(found, alone, strict=True):
-            torch.testing.assert_close(mine[index], other, rtol=1e-10, atol=1e-10)
+        own = tuple(part[index] for part in found)
+        torch.testing.assert_close(own, alone, rtol=1e-10, atol=1e-10)
