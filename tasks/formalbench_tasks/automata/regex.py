@@ -15,13 +15,11 @@ Everything else is a symbol and must be in the alphabet. There are no character
 classes and no wildcard: ``.`` is the symbol ``.``. White space is ignored, unless it is
 in the alphabet. An alternative must not be empty: ``(a|())`` rather than ``(a|)``.
 
-The automaton comes from automata-lib. The oracle decides membership on the parsed expression and
-shares nothing with the automaton.
+The automaton comes from automata-lib, but for the subset construction, which is bounded here: the
+number of subsets may double with every symbol of an expression. The oracle decides membership on
+the parsed expression and shares nothing with the automaton.
 
-The library's own has none, and the number of subsets may double with every symbol of an
-expression.
-
-A set of positions in the string is an integer: bit i stands for the position before
+For the oracle a set of positions in the string is an integer: bit i stands for the position before
 symbol i. Where a repeated part may end is worked out once for each position, so that
 repetitions inside each other take polynomial time.
 

@@ -48,7 +48,7 @@ class Data(Language):
         self.described, self.table = described, table
         self.alphabet = table.alphabet
         self.num_classes = len(table.classes)
-        self.theory = described.theory
+        self.theory = described.file.known_theory
         self._rows: dict[int, Labels] = {}
 
     def chosen(self, length: int) -> Mask:
@@ -101,7 +101,7 @@ class Data(Language):
         wanted = [self.alphabet[symbol] for symbol in string]
         for part in self.described.parts:
             for text, label in _pairs(part):
-                if list(words_of(text, self.described.separated)) == wanted:
+                if list(words_of(text, self.described.file.separated)) == wanted:
                     return self.table.classes.index(written(label))
         raise RequestError(f"{self.described.path}: a string that is not in the data")
 
@@ -262,7 +262,9 @@ class DataFunction(Transduction):
     def oracle(self, string: Sequence[int]) -> list[int]:
         """Read the files line by line until the string comes."""
         text = self.data.table.classes[self.data.oracle(string)]
-        return [self.outputs.index(word) for word in words_of(text, self.data.described.separated)]
+        return [
+            self.outputs.index(word) for word in words_of(text, self.data.described.file.separated)
+        ]
 
     def answer_length(self, length: int) -> int:
         """Return how long the answers to all strings of a length are at most."""
@@ -291,7 +293,7 @@ class FunctionSet(DataFunction, HasParts):
     """All of it."""
 
     def __init__(self, data: DataSet) -> None:
-        super().__init__(data, Answers(data.table.classes, data.described.separated))
+        super().__init__(data, Answers(data.table.classes, data.described.file.separated))
         self._whole = data
 
     def splits(self, objective: str) -> Splits:
