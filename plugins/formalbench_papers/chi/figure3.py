@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -137,8 +137,7 @@ def _k_means(points_PD: Points, count: int) -> Labels | None:
     return np.asarray(min(tries, key=lambda one: spread(*one))[1], np.int64) if tries else None
 
 
-@dataclass(frozen=True, slots=True)
-class Vectors:
+class Vectors(NamedTuple):
     """Vectors of all layers, (P, D), and what each stands for, (P,); parallel arrays.
 
     Attributes:
@@ -165,13 +164,7 @@ def look(network: nn.Module, task: Task, strings_BN: Symbols, chunk: int, kind: 
     while (name := f"level.{len(parts)}.block.0.{kind}") in trace:
         vectors_BGD = trace[name].numpy()
         parts.append(_layer(vectors_BGD, task, strings_BN, chunk, len(parts) + 1))
-    return Vectors(
-        np.concatenate([part.points for part in parts]),
-        np.concatenate([part.states for part in parts]),
-        np.concatenate([part.layers for part in parts]),
-        np.concatenate([part.strings for part in parts]),
-        np.concatenate([part.lasts for part in parts]),
-    )
+    return Vectors(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _layer(vectors_BGD: Points, task: Task, strings_BN: Symbols, chunk: int, layer: int) -> Vectors:
