@@ -299,8 +299,8 @@ def _table(
     described: Description, read: _Read, symbols: dict[str, int], classes: dict[str, int]
 ) -> StringTable:
     """Sort what was read: by length, then by symbols."""
-    alphabet, ranks_S = _ordered(symbols, described.file.alphabet)
-    labels, ranks_K = _ordered(classes, described.file.classes)
+    alphabet, ranks_S = ordered(symbols, described.file.alphabet)
+    labels, ranks_K = ordered(classes, described.file.classes)
     symbols_T = ranks_S[np.frombuffer(read.symbols, dtype=f"u{read.symbols.itemsize}")]
     labels_B = ranks_K[np.frombuffer(read.labels, dtype=f"u{read.labels.itemsize}")]
     lengths_B = np.frombuffer(read.lengths, dtype=f"u{read.lengths.itemsize}").astype(np.int64)
@@ -340,18 +340,18 @@ def _parts(described: Description, read: _Read) -> Ints:
     return np.repeat(np.arange(len(described.parts), dtype=np.uint8), sizes)
 
 
-def _ordered(
-    numbers: dict[str, int], given: tuple[str, ...] | None
+def ordered(
+    numbers: dict[str, int], given: tuple[str, ...] | None = None
 ) -> tuple[tuple[str, ...], Ints]:
     """Return names in their order, and the place of each by its number."""
-    names = given or tuple(sorted(numbers, key=in_order))
+    names = given or tuple(sorted(numbers, key=_in_order))
     ranks = np.zeros(len(names), dtype=np.min_scalar_type(len(names)))
     for place, name in enumerate(names):
         ranks[numbers[name]] = place
     return names, ranks
 
 
-def in_order(name: str) -> tuple[bool, int, str]:
+def _in_order(name: str) -> tuple[bool, int, str]:
     """Return what names are sorted by: numbers before words."""
     whole = bool(_WHOLE.fullmatch(name))
     return not whole, int(name) if whole else 0, name

@@ -31,8 +31,8 @@ from formalbench_tasks.datasets.reading import (
     Ints,
     Names,
     StringTable,
-    in_order,
     lines_of,
+    ordered,
     read_table,
     words_of,
     written,
@@ -214,11 +214,10 @@ class Answers:
     def __init__(self, texts: Sequence[str], separated: bool) -> None:
         names = Names()
         words = [[names[word] for word in words_of(text, separated)] for text in texts]
-        self.outputs = tuple(sorted(names, key=in_order))
-        ranks = np.array([self.outputs.index(name) for name in names], dtype=np.int64)
+        self.outputs, ranks = ordered(names)
         self.lengths: Labels = np.array([len(answer) for answer in words], dtype=np.int64)
         flat = np.fromiter((id_ for answer in words for id_ in answer), dtype=np.int64)
-        self._symbols: Ints = ranks[flat] if len(flat) else flat
+        self._symbols: Ints = ranks[flat]
         self._starts = np.cumsum(self.lengths) - self.lengths
 
     def of(self, labels_B: Labels) -> tuple[Symbols, Labels]:
