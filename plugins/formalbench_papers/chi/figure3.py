@@ -40,20 +40,18 @@ MOST_CLUSTERS = 10
 STARTS = 8
 
 
-def components(points_PD: Points, count: int = 2) -> tuple[Points, Points]:
-    """Return the principal components of points.
+def components(points_PD: Points) -> tuple[Points, Points]:
+    """Return the coordinates of points along their first two principal components, (P, 2).
 
-    Returns:
-        the coordinates along the first `count` of them (P, count), and the shares of the
-        variance that these have.
+    And the shares of the variance that these have, (2,).
     """
     centred_PD = points_PD - points_PD.mean(axis=0)
     _, lengths, axes = np.linalg.svd(centred_PD, full_matrices=False)
-    axes = axes[:count]
+    axes = axes[:2]
     # An axis has no direction of its own: its largest coordinate is made positive.
     largest = np.abs(axes).argmax(axis=1)
     axes = axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]
-    return centred_PD @ axes.T, lengths[:count] ** 2 / (lengths**2).sum()
+    return centred_PD @ axes.T, lengths[:2] ** 2 / (lengths**2).sum()
 
 
 def silhouette(distances_PP: Points, labels_P: Labels) -> float:

@@ -155,11 +155,11 @@ def shares(network: nn.Module, task: Task, strings_BN: Symbols) -> Curve:
     return np.concatenate(parts)
 
 
-def with_each_changed(task: Task, string_N: Symbols, shift: int = 1) -> Symbols:
+def with_each_changed(task: Task, string_N: Symbols) -> Symbols:
     """Return the strings that differ from one in one symbol, the next of the alphabet: (N, N)."""
     changed_NN = np.tile(string_N, (len(string_N), 1))
     index = np.arange(len(string_N))
-    changed_NN[index, index] = (string_N + shift) % len(task.alphabet)
+    changed_NN[index, index] = (string_N + 1) % len(task.alphabet)
     return changed_NN
 
 
@@ -277,7 +277,11 @@ def carry_out(bench: Bench) -> Findings:
     fields[PANELS[0].title] += others
     remarks = [*_REMARKS, *map(_on_contrast, others)]
     return Findings(
-        _rows(fields), claims, lambda: _draw(fields), remarks, records=records_of_networks(every)
+        _rows(fields),
+        claims,
+        lambda: Figure([[_panel(panel, fields[panel.title]) for panel in PANELS]]),
+        remarks,
+        records=records_of_networks(every),
     )
 
 
@@ -381,10 +385,6 @@ def _rows(fields: dict[str, list[Field]]) -> list[Row]:
             zip(field.cumulative, field.one, strict=True), start=1
         )
     ]
-
-
-def _draw(fields: dict[str, list[Field]]) -> Figure:
-    return Figure([[_panel(panel, fields[panel.title]) for panel in PANELS]])
 
 
 def _panel(panel: FieldLanguage, fields: Sequence[Field]) -> Panel:

@@ -121,13 +121,7 @@ class AccuracyTable:
     def findings(
         self, got: Trained, claims: Sequence[Claim], remarks: Sequence[str] = ()
     ) -> Findings:
-        """Return the table cell by cell, with the claims.
-
-        Args:
-            got: what was trained.
-            claims: each checked.
-            remarks: how this differs from the paper.
-        """
+        """Return the table cell by cell, with the claims."""
         scores = self.scores(got)
         keys = [(task, model.title) for task in self.published.tasks for model in self.models]
         cells, rows = judged(

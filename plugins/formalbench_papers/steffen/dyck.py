@@ -314,7 +314,11 @@ def carry_out(bench: Bench) -> Findings:
         curves.setdefault(key, []).append(_point(got))
     rows = [row for key, curve in curves.items() for point in curve for row in _rows(key, point)]
     records = records_of(every)
-    return Findings(rows, claims(curves), lambda: _draw(curves), _REMARKS, cells(curves), records)
+
+    def draw() -> Figure:
+        return draw_points(curves, PUBLISHED, LANGUAGES, COLORS, "{} attention")
+
+    return Findings(rows, claims(curves), draw, _REMARKS, cells(curves), records)
 
 
 def _length(got: Got) -> int:
@@ -415,10 +419,6 @@ _REMARKS = (
 )
 
 
-def _draw(curves: Curves) -> Figure:
-    return draw_points(curves, PUBLISHED, LANGUAGES, COLORS, "{} attention")
-
-
 def draw_points(
     curves: Curves,
     published: Published,
@@ -426,15 +426,7 @@ def draw_points(
     colors: Mapping[str, str],
     name: str,
 ) -> Figure:
-    """Draw bits above accuracies, a column a language, with the authors' run as rings.
-
-    Args:
-        curves: what was found.
-        published: what the authors have.
-        titles: of the languages.
-        colors: of the kinds of networks.
-        name: of a kind, in the legend.
-    """
+    """Draw bits above accuracies, a column a language, with the authors' run as rings."""
     lengths = {float(point.length): str(point.length) for one in curves.values() for point in one}
 
     def panel(task: str, index: int, **facts: Any) -> Panel:

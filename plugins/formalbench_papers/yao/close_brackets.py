@@ -135,7 +135,7 @@ class Trials(Got):
         return f"{mean}; {'trials' if len(values) > 1 else 'trial'} {each})"
 
     def higher(self, other: Trials, split: str, by: float = 0.0, metric: str = MICRO) -> Answer:
-        """Return whether these trials are above others on a split (see `answers.higher`)."""
+        """Return whether these trials are above others on a split (see `claims.higher`)."""
         ones, others = (one.shares(split, metric) for one in (self, other))
         return higher(ones, others, by, missing=self.missing + other.missing)
 

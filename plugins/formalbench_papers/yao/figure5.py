@@ -90,11 +90,6 @@ def settings(bench: Bench) -> Iterator[DyckSetting]:
             yield DyckSetting(model, k, depth, width)
 
 
-def _paper(setting: DyckSetting) -> str:
-    """Return the protocol of the scale paper."""
-    return DEEP if setting.depth == max(DEPTHS) else PAPER
-
-
 def wanted(setting: DyckSetting, protocol: str, seeds: int) -> Wanted:
     """Return the runs of a setting."""
     model, types, depth, width = setting
@@ -129,7 +124,11 @@ def carry_out(bench: Bench) -> Findings:
     found = train(
         bench,
         {
-            one: wanted(one, bench.choose(QUICK, _paper(one)), trials[one.model])
+            one: wanted(
+                one,
+                bench.choose(QUICK, DEEP if one.depth == max(DEPTHS) else PAPER),
+                trials[one.model],
+            )
             for one in settings(bench)
         },
         lambda one: (one.types, one.depth) in languages,

@@ -7,7 +7,6 @@ from statistics import fmean
 
 from formalbench.contracts.config import Value
 from formalbench.documents.charts import BLUES, GREEN, RED
-from formalbench.documents.figures import Figure
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, across
@@ -69,7 +68,9 @@ def carry_out(bench: Bench) -> Findings:
     found, rows = curves_of(got)
     records = records_of(got.values())
     missing = {name: one.missing for name, one in got.items()}
-    return Findings(rows, claims(found, missing), lambda: _draw(found), REMARKS, records=records)
+    return Findings(
+        rows, claims(found, missing), lambda: draw_losses(found, COLORS), REMARKS, records=records
+    )
 
 
 REMARKS = (
@@ -157,7 +158,3 @@ def _shown(found: Curves, one: str, other: str) -> str:
         f"(at the end {found[one][seed].final:.3f} and {found[other][seed].final:.3f})"
         for seed, (gaps, _) in enumerate(_pairs(found, one, other))
     )
-
-
-def _draw(found: Curves) -> Figure:
-    return draw_losses(found, COLORS)
