@@ -35,7 +35,7 @@ def make_tokens(kind: str, path: Path) -> None:
     """Make the tokens of a text, and say how long it took, how many they are and the memory."""
     import time
 
-    from formalbench_text.description import describe
+    from formalbench_text.description import CorpusDescription
     from formalbench_text.tokens import tokens_of
 
     file = [{"file": path.name}]
@@ -45,7 +45,7 @@ def make_tokens(kind: str, path: Path) -> None:
     small.write_text("a few words\n", encoding="utf-8")
     data["corpus"] |= {"validation": [{"file": small.name}], "test": [{"file": small.name}]}
     start = time.perf_counter()
-    described = describe(path.with_suffix(".yaml"), {**data, "tokeniser": tokeniser})
+    described = CorpusDescription.of(path.with_suffix(".yaml"), {**data, "tokeniser": tokeniser})
     count = len(tokens_of(described).parts["train"].ids)
     print(time.perf_counter() - start, count, own_peak() >> 20)
 

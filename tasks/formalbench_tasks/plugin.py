@@ -28,10 +28,7 @@ def formalbench_suites() -> Iterable[SuiteSpec]:
 
 @hookimpl
 def formalbench_read_file(path: Path) -> TaskSpec | None:
-    """Take YAML files with data or an alphabet, and automata.
-
-    They are read by `datasets.description`, `yaml_task` and `att_task`.
-    """
+    """Take YAML files with data or an alphabet, and automata."""
     if path.suffix == ".att":
         from formalbench_tasks.automata import att_file
 

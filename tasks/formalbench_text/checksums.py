@@ -10,9 +10,9 @@ import yaml
 from formalbench import RequestError, read_yaml
 from formalbench.files import write_atomically
 
-from formalbench_text.description import SPLITS, CorpusDescription, TextFile, describe, digest_of
+from formalbench_text.description import SPLITS, CorpusDescription
 from formalbench_text.pair_description import SIDES, PairDescription
-from formalbench_text.pair_description import describe as describe_pairs
+from formalbench_text.reading import digest_of
 from formalbench_text.tokenisers import hash_of, keep, tokeniser_of
 
 
@@ -36,13 +36,19 @@ def complete_file(path: Path) -> str:
 
 def completed(path: Path, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the contents of a YAML file at this path with all checksums."""
-    described = _described(path, data)
-    if isinstance(described, PairDescription):
-        splits = {s: [_completed(path, one) for one in described.files(s)] for s in SPLITS}
-        both = {split: dict(zip(SIDES, files, strict=True)) for split, files in splits.items()}
+    kind = PairDescription if "pairs" in data else CorpusDescription
+    described = kind.of(path, data)
+    files: dict[str, Any] = {
+        split: [
+            {"file": one.file, "sha256": one.sha256 or digest_of(path.parent / one.file)}
+            for one in described.files(split)
+        ]
+        for split in SPLITS
+    }
+    if kind is PairDescription:
+        both = {split: dict(zip(SIDES, some, strict=True)) for split, some in files.items()}
         whole = {**data, "pairs": both}
     else:
-        files = {s: [_completed(path, one) for one in described.files(s)] for s in SPLITS}
         whole = {**data, "corpus": files}
     choice = described.tokeniser
     if choice.kind == "file" and choice.file and not choice.sha256:
@@ -51,17 +57,8 @@ def completed(path: Path, data: Mapping[str, Any]) -> dict[str, Any]:
     elif choice.kind != "bytes" and not choice.sha256:
         made = tokeniser_of(described)
         whole["tokeniser"] = {**data["tokeniser"], "sha256": hash_of(made)}
-        keep(_described(path, whole), made)
+        keep(kind.of(path, whole), made)
     return whole
-
-
-def _described(path: Path, data: Mapping[str, Any]) -> CorpusDescription | PairDescription:
-    return describe_pairs(path, data) if "pairs" in data else describe(path, data)
-
-
-def _completed(path: Path, one: TextFile) -> dict[str, str]:
-    """Return a file with its checksum."""
-    return {"file": one.file, "sha256": one.sha256 or digest_of(path.parent / one.file)}
 
 
 def as_yaml(data: Mapping[str, Any]) -> str:

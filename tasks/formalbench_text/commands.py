@@ -95,4 +95,4 @@ def compare(
         for part, texts, both in found
     ]
     print_table(["part", "texts", *map(run_name, (one, other)), "p"], rows)
-    typer.echo(found[0].found.signature)
+    typer.echo(found[0][2].signature)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 from formalbench import PairedCorpus, RequestError, Task
@@ -24,23 +24,9 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-class PartCompared(NamedTuple):
-    """Two models on a part of a test.
-
-    Attributes:
-        part: its name.
-        texts: how many it has.
-        found: their BLEU, and how probable so great a difference is if there is none.
-    """
-
-    part: str
-    texts: int
-    found: Compared
-
-
 def compare(
     host: PluginHost, one: Path, other: Path, device: torch.device
-) -> Iterator[PartCompared]:
+) -> Iterator[tuple[str, int, Compared]]:
     """Translate a test with two models, and compare them part by part by a paired bootstrap.
 
     Translations are not published, because a corpus belongs to its authors.
@@ -50,6 +36,9 @@ def compare(
         one: the record of a run; its weights lie beside it.
         other: of another run, tested on the same texts.
         device: where to translate.
+
+    Yields:
+        The name of a part, how many texts it has, and how they compare.
 
     Raises:
         RequestError: one line, if these are not two such runs.
@@ -74,7 +63,7 @@ def compare(
     tokenised = isinstance(task.source, PairedCorpus) and task.source.tokenised
     for index, cell in enumerate(cells.cells):
         found = compared(said[0][index], said[1][index], right[index], tokenised=tokenised)
-        yield PartCompared(cell.group, cell.strings, found)
+        yield cell.group, cell.strings, found
 
 
 def run_name(path: Path) -> str:

@@ -34,13 +34,12 @@ ends with the same token at all of them. With ``within`` none reaches across the
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast, get_args
 
 from formalbench import RequestError, Splits, TaskSpec
 from formalbench.contracts.errors import nearest
@@ -48,12 +47,9 @@ from formalbench.contracts.protocol import Part
 from formalbench.contracts.source import Split
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from formalbench_text.reading import Pieces, pieces_of
+from formalbench_text.reading import Pieces, Place, pieces_of
 
 P = TypeVar("P", bound=Part)
-
-READER = 1
-"""Version of the sampling; raise it whenever tokens or windows of the same files could change."""
 
 MOST_VERSIONS = 1_000
 LONGEST = 1_000_000
@@ -125,96 +121,160 @@ class WindowLengths(Part):
 
 
 class Contents(Part):
-    """What the YAML file holds."""
+    """What every YAML file of texts holds."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
-    corpus: SplitFiles
-    documents: Literal["file", "lines", "blank-lines", "headings", "jsonl"] = "file"
     tokeniser: TokeniserChoice = TokeniserChoice()
-    lengths: WindowLengths = WindowLengths()
-    windows: Annotated[int, Field(ge=1, le=100_000)] = 256
-    within: bool = False
     summary: Line = ""
     reference: Line = ""
     version: Annotated[int, Field(ge=1, lt=MOST_VERSIONS)] = 1
 
 
-class Described(Protocol):
-    """What tokens are made of, and how."""
+class CorpusContents(Contents):
+    """What the YAML file of a corpus holds."""
 
-    @property
-    def path(self) -> Path:
-        """The YAML file."""
-        ...
-
-    @property
-    def key(self) -> str:
-        """What decides the tokens, as text."""
-        ...
-
-    @property
-    def tokeniser(self) -> TokeniserChoice:
-        """How text becomes tokens."""
-        ...
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The names of what is kept apart."""
-        ...
-
-    @property
-    def trained(self) -> tuple[str, ...]:
-        """Those that a tokeniser is trained on."""
-        ...
-
-    def pieces(self, part: str) -> Pieces:
-        """Return the texts of a part."""
-        ...
+    corpus: SplitFiles
+    documents: Literal["file", "lines", "blank-lines", "headings", "jsonl"] = "file"
+    lengths: WindowLengths = WindowLengths()
+    windows: Annotated[int, Field(ge=1, le=100_000)] = 256
+    within: bool = False
 
 
 @dataclass(frozen=True)
-class CorpusDescription:
-    """A corpus, as its YAML file has it.
+class Described(ABC):
+    """Texts, as their YAML file has them.
 
     Attributes:
         path: of the YAML file.
         contents: what it holds.
+        kind: what that must be.
+        reader: version of the sampling; raise it whenever tokens, windows or tests of the same
+            files could change.
+        parts: the names of what is kept apart.
+        trained: those that a tokeniser is trained on.
     """
 
     path: Path
     contents: Contents
-    parts = SPLITS
-    trained = SPLITS[:1]
+    kind: ClassVar[type[Contents]]
+    reader: ClassVar[int]
+    parts: ClassVar[tuple[str, ...]]
+    trained: ClassVar[tuple[str, ...]]
 
-    def __hash__(self) -> int:
-        return hash((self.path, self.key))
+    @classmethod
+    def of(cls, path: Path, data: Mapping[str, Any]) -> Self:
+        """Validate the contents of a YAML file.
 
-    @property
-    def key(self) -> str:
-        """What decides the tokens, as text."""
-        facts = self.contents.model_dump(mode="json", include={"documents", "tokeniser"})
-        digests = {split: [one.sha256 for one in self.files(split)] for split in SPLITS}
-        return json.dumps(["corpus", READER, facts, digests], sort_keys=True)
+        Raises:
+            RequestError: one line, if a key is wrong, or a file that it names is not there.
+        """
+        described = cls(path, checked(path, data, cls.kind))
+        named = [one.file for one in described.every_file()]
+        for file in [*named, *filter(None, [described.tokeniser.file])]:
+            if not file.isprintable() or not (path.parent / file).is_file():
+                raise RequestError(f"{path}: no file {str(path.parent / file)!r}")
+        return described
 
     @property
     def tokeniser(self) -> TokeniserChoice:
         """How text becomes tokens."""
         return self.contents.tokeniser
 
+    @property
+    @abstractmethod
+    def key(self) -> str:
+        """What decides the tokens, as text."""
+
+    @abstractmethod
+    def files(self, split: Split) -> tuple[TextFile, ...]:
+        """Return the files of a split."""
+
+    @abstractmethod
     def pieces(self, part: str) -> Pieces:
-        """Return the texts of a split."""
-        files: tuple[TextFile, ...] = getattr(self.contents.corpus, part)
-        paths = ((self.place(one.file), one.sha256) for one in files)
-        return pieces_of(paths, self.contents.documents)
+        """Return the texts of a part."""
+
+    def every_file(self) -> list[TextFile]:
+        """Return the files of all splits."""
+        return [one for split in SPLITS for one in self.files(split)]
+
+    def places(self, split: Split) -> list[Place]:
+        """Return where the files of a split are, with their checksums."""
+        return [(self.path.parent / one.file, one.sha256) for one in self.files(split)]
+
+    def spec(
+        self, kind: str, factory: Callable[..., Any], splits: Splits, **facts: Any
+    ) -> TaskSpec:
+        """Return the task of these texts.
+
+        Args:
+            kind: what they are, for the summary of a file without one.
+            factory: builds the source.
+            splits: the lengths to train and test at.
+            **facts: others of a `formalbench.TaskSpec`.
+
+        Raises:
+            RequestError: one line, if a checksum is missing (they are part of the task's identity),
+                or two splits have the same file.
+        """
+        self._check_digests()
+        self._check_apart()
+        return TaskSpec(
+            name=self.contents.name,
+            version=MOST_VERSIONS * self.reader + self.contents.version,
+            summary=self.contents.summary or f"{kind}, as {self.tokeniser.kind}",
+            factory=factory,
+            splits=splits,
+            reference=self.contents.reference,
+            **facts,
+        )
+
+    def _check_digests(self) -> None:
+        missing = [one.file for one in self.every_file() if not one.sha256]
+        if self.tokeniser.kind != "bytes" and self.tokeniser.sha256 is None:
+            missing.append("the tokeniser")
+        if missing:
+            raise RequestError(
+                f"{self.path}: no sha256 of {missing[0]}: `formalbench corpus complete "
+                f"{self.path}` adds it"
+            )
+
+    def _check_apart(self) -> None:
+        splits: dict[str, tuple[Split, str]] = {}
+        for split in SPLITS:
+            for one in self.files(split):
+                before, name = splits.setdefault(one.sha256 or one.file, (split, one.file))
+                if before != split:
+                    raise RequestError(
+                        f"{self.path}: {one.file} ({split}) has the same contents as {name} "
+                        f"({before}): give each split its own texts"
+                    )
+
+
+@dataclass(frozen=True)
+class CorpusDescription(Described):
+    """A corpus, as its YAML file has it."""
+
+    contents: CorpusContents
+    reader = 1
+    kind = CorpusContents
+    parts = SPLITS
+    trained = SPLITS[:1]
+
+    @property
+    def key(self) -> str:
+        """What decides the tokens, as text."""
+        facts = self.contents.model_dump(mode="json", include={"documents", "tokeniser"})
+        digests = {split: [one.sha256 for one in self.files(split)] for split in SPLITS}
+        return json.dumps(["corpus", self.reader, facts, digests], sort_keys=True)
 
     def files(self, split: Split) -> tuple[TextFile, ...]:
         """Return the files of a split."""
         found: tuple[TextFile, ...] = getattr(self.contents.corpus, split)
         return found
 
-    def place(self, file: str) -> Path:
-        """Return where a file is that the YAML file names."""
-        return self.path.parent / file
+    def pieces(self, part: str) -> Pieces:
+        """Return the texts of a split."""
+        return pieces_of(self.places(cast("Split", part)), self.contents.documents)
 
 
 def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
@@ -223,32 +283,15 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     Raises:
         RequestError: one line, if anything in it cannot be used, or a file is not there.
     """
-    described = describe(path, data)
-    contents = described.contents
-    files = {split: described.files(split) for split in SPLITS}
-    check_digests(path, [*chain(*files.values())], contents.tokeniser)
-    check_files_apart(path, files)
-    return TaskSpec(
-        name=contents.name,
-        version=MOST_VERSIONS * READER + contents.version,
-        summary=contents.summary or f"texts from files, as {contents.tokeniser.kind}",
-        factory=lambda: _build(described),
-        objectives=("causal-lm", "masked-lm"),
-        splits=splits_of(contents.lengths),
-        reference=contents.reference,
-    )
+    described = CorpusDescription.of(path, data)
 
+    def build() -> Any:
+        from formalbench_text.corpus import TextCorpus  # lazy: imports numpy
 
-def describe(path: Path, data: Mapping[str, Any]) -> CorpusDescription:
-    """Validate the contents of a corpus's YAML file.
+        return TextCorpus(described)
 
-    Raises:
-        RequestError: one line, if it is not, or a file that it names is not there.
-    """
-    described = CorpusDescription(path, checked(path, data, Contents))
-    named = [one.file for split in SPLITS for one in described.files(split)]
-    check_files(path, named, described.contents.tokeniser)
-    return described
+    splits = splits_of(described.contents.lengths)
+    return described.spec("texts from files", build, splits, objectives=("causal-lm", "masked-lm"))
 
 
 def checked(path: Path, data: Mapping[str, Any], kind: type[P]) -> P:
@@ -263,49 +306,6 @@ def checked(path: Path, data: Mapping[str, Any], kind: type[P]) -> P:
         problems = error.errors(include_url=False, include_context=False)
         told = "; ".join(dict.fromkeys(_told(kind, problem) for problem in problems))
         raise RequestError(f"{path}: {told}") from None
-
-
-def check_files(path: Path, named: Sequence[str], tokeniser: TokeniserChoice) -> None:
-    """Check that the files named by a YAML file exist.
-
-    Raises:
-        RequestError: one line.
-    """
-    for file in [*named, *([tokeniser.file] if tokeniser.file else [])]:
-        if not file.isprintable() or not (path.parent / file).is_file():
-            raise RequestError(f"{path}: no file {str(path.parent / file)!r}")
-
-
-def check_digests(path: Path, files: Sequence[TextFile], tokeniser: TokeniserChoice) -> None:
-    """Check that a YAML file has all checksums, which are part of the task's identity.
-
-    Raises:
-        RequestError: one line that says how to add it.
-    """
-    missing = [one.file for one in files if not one.sha256]
-    if tokeniser.kind != "bytes" and tokeniser.sha256 is None:
-        missing.append("the tokeniser")
-    if missing:
-        raise RequestError(
-            f"{path}: no sha256 of {missing[0]}: `formalbench corpus complete {path}` adds it"
-        )
-
-
-def check_files_apart(path: Path, files: Mapping[Split, Sequence[TextFile]]) -> None:
-    """Check that no two splits have the same file.
-
-    Raises:
-        RequestError: one line that names both.
-    """
-    splits: dict[str, tuple[Split, str]] = {}
-    for split, some in files.items():
-        for one in some:
-            before, name = splits.setdefault(one.sha256 or one.file, (split, one.file))
-            if before != split:
-                raise RequestError(
-                    f"{path}: {one.file} ({split}) has the same contents as {name} ({before}): "
-                    "give each split its own texts"
-                )
 
 
 def splits_of(lengths: WindowLengths) -> Splits:
@@ -327,25 +327,6 @@ def fitted(lengths: WindowLengths, longest: Mapping[Split, int]) -> WindowLength
     times = [train * factor for factor in FACTORS]
     fits = [length for length in times if length == train or length <= longest["test"]]
     return WindowLengths(train=train, test=lengths.test or tuple(fits))
-
-
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file.
-
-    Raises:
-        RequestError: one line, if it cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise RequestError(f"{path}: {error.strerror}") from None
-
-
-def _build(described: CorpusDescription) -> Any:
-    from formalbench_text.corpus import TextCorpus  # lazy: imports numpy
-
-    return TextCorpus(described)
 
 
 def _told(kind: type[Part], problem: Mapping[str, Any]) -> str:

@@ -33,7 +33,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from formalbench import Config, Splits, TaskSpec, option
 from formalbench.contracts.protocol import Part
@@ -41,20 +41,13 @@ from formalbench.contracts.source import Split
 from pydantic import Field, field_validator
 
 from formalbench_text.description import (
-    MOST_VERSIONS,
     SPLITS,
-    Line,
+    Contents,
+    Described,
     TextFile,
     TokeniserChoice,
-    check_digests,
-    check_files,
-    check_files_apart,
-    checked,
 )
 from formalbench_text.reading import Pieces, pairs_of
-
-READER = 1
-"""Version of the sampling; raise it whenever tokens or tests of the same files could change."""
 
 SIDES = ("source", "target")
 
@@ -76,17 +69,12 @@ class PairSplits(Part):
     test: PairFiles
 
 
-class PairContents(Part):
+class PairContents(Contents):
     """What the YAML file holds."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
     pairs: PairSplits
-    tokeniser: TokeniserChoice = TokeniserChoice()
     tokenised: bool = False
     short: Annotated[int, Field(ge=1, le=1000)] = 20
-    summary: Line = ""
-    reference: Line = ""
-    version: Annotated[int, Field(ge=1, lt=MOST_VERSIONS)] = 1
 
     @field_validator("tokeniser")
     @classmethod
@@ -108,35 +96,23 @@ class PairOptions(Config):
 
 
 @dataclass(frozen=True)
-class PairDescription:
-    """Parallel texts, as their YAML file has them.
+class PairDescription(Described):
+    """Parallel texts, as their YAML file has them."""
 
-    Attributes:
-        path: of the YAML file.
-        contents: what it holds.
-    """
-
-    path: Path
     contents: PairContents
+    reader = 1
+    kind = PairContents
     parts = tuple(f"{split}.{side}" for split in SPLITS for side in SIDES)
     trained = parts[: len(SIDES)]
-
-    def __hash__(self) -> int:
-        return hash((self.path, self.key))
 
     @property
     def key(self) -> str:
         """What decides the tokens, as text."""
         tokeniser = self.tokeniser.model_dump(mode="json")
         digests = [[one.sha256 for one in self.files(split)] for split in SPLITS]
-        return json.dumps(["pairs", READER, tokeniser, digests], sort_keys=True)
+        return json.dumps(["pairs", self.reader, tokeniser, digests], sort_keys=True)
 
-    @property
-    def tokeniser(self) -> TokeniserChoice:
-        """How text becomes tokens."""
-        return self.contents.tokeniser
-
-    def files(self, split: Split) -> tuple[TextFile, TextFile]:
+    def files(self, split: Split) -> tuple[TextFile, ...]:
         """Return the files of a split, of texts and of translations."""
         both: PairFiles = getattr(self.contents.pairs, split)
         return both.source, both.target
@@ -144,9 +120,8 @@ class PairDescription:
     def pieces(self, part: str) -> Pieces:
         """Return the texts or the translations of a split."""
         split, _, side = part.partition(".")
-        both: PairFiles = getattr(self.contents.pairs, split)
-        paths = [(self.path.parent / one.file, one.sha256) for one in (both.source, both.target)]
-        for pair in pairs_of(*paths, skip_empty=split == "train"):
+        source, target = self.places(cast("Split", split))
+        for pair in pairs_of(source, target, skip_empty=split == "train"):
             yield pair[SIDES.index(side)]
             yield None
 
@@ -161,38 +136,18 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     Raises:
         RequestError: one line, if anything in it cannot be used, or a file is not there.
     """
-    described = describe(path, data)
-    contents = described.contents
-    files = [one for split in SPLITS for one in described.files(split)]
-    check_digests(path, files, contents.tokeniser)
-    for side in range(len(SIDES)):
-        check_files_apart(path, {split: [described.files(split)[side]] for split in SPLITS})
+    described = PairDescription.of(path, data)
 
     def build(options: PairOptions) -> Any:
         from formalbench_text.parallel_texts import TextPairs  # lazy: imports numpy
 
         return TextPairs(described, options)
 
-    return TaskSpec(
-        name=contents.name,
-        version=MOST_VERSIONS * READER + contents.version,
-        summary=contents.summary or f"texts and translations, as {contents.tokeniser.kind}",
-        factory=build,
+    return described.spec(
+        "texts and translations",
+        build,
+        Splits((1, 1000), (1, 1000)),
         objectives=("translate",),
-        splits=Splits((1, 1000), (1, 1000)),
         config=PairOptions,
-        reference=contents.reference,
         keywords=("translation",),
     )
-
-
-def describe(path: Path, data: Mapping[str, Any]) -> PairDescription:
-    """Validate the contents of a YAML file of parallel texts.
-
-    Raises:
-        RequestError: one line, if it is not, or a file that it names is not there.
-    """
-    described = PairDescription(path, checked(path, data, PairContents))
-    named = [one.file for split in SPLITS for one in described.files(split)]
-    check_files(path, named, described.tokeniser)
-    return described

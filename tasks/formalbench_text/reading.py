@@ -24,53 +24,41 @@ from formalbench import RequestError
 Opener = Callable[[Any], IO[bytes]]
 
 
-class _Digesting(io.RawIOBase):
-    """A file whose bytes are counted into a digest as they are read."""
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file.
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self.digest = hashlib.sha256()
-        self._file = file
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        read = self._file.read(len(buffer))
-        self.digest.update(read)
-        buffer[: len(read)] = read
-        return len(read)
+    Raises:
+        RequestError: one line, if it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise RequestError(f"{path}: {error.strerror}") from None
 
 
 @contextmanager
 def opened(path: Path, sha256: str | None) -> Iterator[IO[bytes]]:
-    """Open a file for reading, from its beginning to its end; decompress it on the way.
+    """Open a file for reading; decompress it on the way.
 
     Args:
         path: its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` if it is compressed.
         sha256: that the file must have, as it lies on disk; None for any.
 
     Raises:
-        RequestError: one line, if it cannot be read or, once it is read, for another checksum.
+        RequestError: one line, if it has another checksum or cannot be read.
     """
+    if sha256 is not None and (found := digest_of(path)) != sha256:
+        raise RequestError(f"{path}: wrong checksum: its SHA-256 is {found}, and not {sha256}")
     try:
-        with path.open("rb") as file:
-            raw = _Digesting(file)
-            yield _OPENERS.get(path.suffix, _plain)(raw)
-            while raw.read(1 << 20):  # what stands behind compressed text
-                pass
+        with path.open("rb", buffering=1 << 20) as file:
+            yield _OPENERS[path.suffix](file) if path.suffix in _OPENERS else file
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         told = getattr(error, "strerror", None) or " ".join(str(error).split())
         raise RequestError(f"{path}: {told}") from None
-    found = raw.digest.hexdigest()
-    if sha256 not in (None, found):
-        raise RequestError(f"{path}: wrong checksum: its SHA-256 is {found}, and not {sha256}")
 
 
-def _plain(raw: io.RawIOBase) -> IO[bytes]:
-    return io.BufferedReader(raw, 1 << 20)
-
-
-def _zst(raw: io.RawIOBase) -> IO[bytes]:
+def _zst(file: IO[bytes]) -> IO[bytes]:
     try:
         import zstandard
     except ImportError:
@@ -79,7 +67,7 @@ def _zst(raw: io.RawIOBase) -> IO[bytes]:
         ) from None
     # Several frames one after another are one file, as with the program.
     reader = zstandard.ZstdDecompressor(max_window_size=1 << 31).stream_reader(
-        _plain(raw), read_across_frames=True
+        file, read_across_frames=True
     )
     return io.BufferedReader(_Whole(reader, zstandard.ZstdError), 1 << 20)
 
@@ -102,7 +90,7 @@ class _Whole(io.RawIOBase):
 
 
 _OPENERS: dict[str, Opener] = {
-    ".gz": lambda raw: io.BufferedReader(gzip.GzipFile(fileobj=raw, mode="rb"), 1 << 20),
+    ".gz": lambda file: io.BufferedReader(gzip.GzipFile(fileobj=file, mode="rb"), 1 << 20),
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
     ".zst": _zst,
@@ -110,6 +98,9 @@ _OPENERS: dict[str, Opener] = {
 
 LONGEST_LINE = 1 << 26
 """Bytes; a text without line ends is no text."""
+
+AT_ONCE = 1 << 20
+"""Characters that are encoded at once."""
 
 Numbered = Iterable[tuple[int, str]]
 
@@ -127,7 +118,7 @@ def pieces_of(files: Iterable[tuple[Path, str | None]], documents: str) -> Piece
 
     Raises:
         RequestError: one line that names the file and the line in it: for what is not UTF-8, for
-            an empty document and, once a file is read, for a checksum that is not its own.
+            an empty document and a checksum that is not its own.
     """
     for path, sha256 in files:
         held = False
@@ -136,6 +127,20 @@ def pieces_of(files: Iterable[tuple[Path, str | None]], documents: str) -> Piece
             yield piece
         if not held:
             raise RequestError(f"{path}: no text in it")
+
+
+def batched(pieces: Pieces) -> Iterator[list[str | None]]:
+    """Return pieces many at a time: `AT_ONCE` characters or little more."""
+    some: list[str | None] = []
+    size = 0
+    for piece in pieces:
+        some.append(piece)
+        size += len(piece or "")
+        if size >= AT_ONCE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
 
 
 def lines_of(path: Path, sha256: str | None = None) -> Iterator[tuple[int, str]]:

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ from formalbench import RequestError
 from formalbench.cache import place_of, read_sealed, write_sealed
 
 from formalbench_text.description import Described, TokeniserChoice
+from formalbench_text.reading import batched
+from formalbench_text.reading import opened as opened_file
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -29,44 +31,26 @@ CACHED = "tokenisers"
 MOST_UNKNOWN = 0.1
 """The share of tokens that a tokeniser from a file may not know."""
 
-AT_ONCE = 1 << 20
-"""Characters that are encoded at once."""
-
 Ids = npt.NDArray[Any]
 
 
-class Tokeniser(Protocol):
-    """Makes tokens of text.
+class Bytes:
+    """Every byte of UTF-8 is a token.
 
     Attributes:
         size: how many tokens there are.
-        saved: it as text; empty if it needs none.
+        saved: it as text; empty, since it needs none.
     """
-
-    size: int
-    saved: str
-
-    def encode(self, lines: Sequence[str]) -> list[Ids]:
-        """Return the ids of the tokens of each line."""
-        ...
-
-    def decode(self, lines: Sequence[Sequence[int]]) -> list[str]:
-        """Return the text that each line's ids stand for; what is no text is shown as U+FFFD."""
-        ...
-
-
-class Bytes:
-    """Every byte of UTF-8 is a token."""
 
     size = 256
     saved = ""
 
     def encode(self, lines: Sequence[str]) -> list[Ids]:
-        """Return the bytes of each line."""
+        """Return the ids of the tokens of each line."""
         return [np.frombuffer(line.encode(), dtype=np.uint8) for line in lines]
 
     def decode(self, lines: Sequence[Sequence[int]]) -> list[str]:
-        """Return the text of each line."""
+        """Return the text of each line; what is no text is shown as U+FFFD."""
         return [bytes(map(int, line)).decode(errors="replace") for line in lines]
 
 
@@ -89,6 +73,9 @@ class Learned:
         """Return the text of each line."""
         texts = self._tokenizer.decode_batch([list(map(int, line)) for line in lines])
         return [str(text) for text in texts]
+
+
+Tokeniser = Bytes | Learned
 
 
 def tokeniser_of(described: Described) -> Tokeniser:
@@ -177,24 +164,14 @@ def _trained(described: Described) -> Learned:
 
 def in_batches(described: Described) -> Iterator[list[str]]:
     """Return the lines of the training part, many at a time."""
-    lines: list[str] = []
-    size = 0
-    for piece in chain.from_iterable(map(described.pieces, described.trained)):
-        if piece is not None:
-            lines.append(piece)
-            size += len(piece)
-        if size >= AT_ONCE:
-            yield lines
-            lines, size = [], 0
-    yield lines
+    for some in batched(chain.from_iterable(map(described.pieces, described.trained))):
+        yield [piece for piece in some if piece is not None]
 
 
 def _from_file(path: Path, sha256: str | None, described: Described) -> Learned:
     library = _library()
-    contents = path.read_bytes()
-    found = hashlib.sha256(contents).hexdigest()
-    if sha256 not in (None, found):
-        raise RequestError(f"{path}: wrong checksum: its SHA-256 is {found}, and not {sha256}")
+    with opened_file(path, sha256) as file:
+        contents = file.read()
     try:
         made = Learned(library.Tokenizer.from_buffer(contents))
     except Exception as error:  # noqa: BLE001  # the library raises this and nothing narrower

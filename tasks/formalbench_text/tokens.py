@@ -12,10 +12,9 @@ import hashlib
 import json
 import shutil
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,9 +23,9 @@ import numpy.typing as npt
 from formalbench import RequestError
 from formalbench.cache import place_of, temporary_folder
 
-from formalbench_text.description import Described, digest_of
-from formalbench_text.reading import Pieces
-from formalbench_text.tokenisers import AT_ONCE, Ids, Tokeniser, tokeniser_of
+from formalbench_text.description import Described
+from formalbench_text.reading import Pieces, batched, digest_of
+from formalbench_text.tokenisers import Ids, Tokeniser, tokeniser_of
 
 SEAL = "seal.json"
 SAVED = "tokeniser.json"
@@ -122,7 +121,7 @@ def _write(
     """Write the ids of texts; return where each text ends."""
     ends, written = array("q"), 0
     end = np.array([tokeniser.size], dtype=dtype)
-    for some in _batched(pieces):
+    for some in batched(pieces):
         encoded = iter(tokeniser.encode([piece for piece in some if piece is not None]))
         for piece in some:
             ids = end if piece is None else next(encoded).astype(dtype)
@@ -133,25 +132,11 @@ def _write(
     return ends
 
 
-def _batched(pieces: Pieces) -> Iterator[list[str | None]]:
-    some: list[str | None] = []
-    size = 0
-    for piece in pieces:
-        some.append(piece)
-        size += len(piece or "")
-        if size >= AT_ONCE:
-            yield some
-            some, size = [], 0
-    if some:
-        yield some
-
-
 def _opened(folder: Path, key: str, names: Sequence[str]) -> Tokens | None:
     """Return what a folder holds; None if it is not there, or not what was written."""
     try:
         facts = json.loads((folder / SEAL).read_text(encoding="utf-8"))
-        named = set(facts["files"]) >= set(chain(*((f"{s}.ids", f"{s}.ends") for s in names)))
-        if not named or facts["key"] != _hash(key):
+        if facts["key"] != _hash(key):
             return None
         if any(digest_of(folder / name) != sha256 for name, sha256 in facts["files"].items()):
             return None

@@ -110,18 +110,9 @@ def test_products_written_by_us_are_counted(monkeypatch):
         limits.check_count("lstm", counter.get_total_flops() / 3)
 
 
-SPEED = Path(__file__).parents[2] / "speed"
-
-
-@pytest.fixture
-def checking(monkeypatch):
-    monkeypatch.syspath_prepend(str(SPEED))
-    yield importlib.import_module("checking")
-    del sys.modules["checking"]
-
-
 @pytest.mark.slow
-def test_every_published_cell_of_quick_makes_records(checking, monkeypatch, tmp_path):
+def test_every_published_cell_of_quick_makes_records(monkeypatch, tmp_path):
+    checking = load("checking")
     monkeypatch.setattr(checking, "RECORDS", 150)
     size, groups = checking.make(tmp_path)
     found = Store(tmp_path).files()
@@ -133,17 +124,11 @@ def test_every_published_cell_of_quick_makes_records(checking, monkeypatch, tmp_
     assert all(record.status == "finished" for record in found.values())
 
 
-@pytest.fixture
-def many_units(own_place, monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
+@pytest.mark.slow
+def test_every_unit_is_done_once_or_recorded_as_failed(own_place, monkeypatch, tmp_path):
     monkeypatch.setattr("formalbench_executors.slurm.TICK", 0.01)
     monkeypatch.setattr("formalbench_executors.slurm.QUIET", 0.05)
-    yield importlib.import_module("many_units")
-    del sys.modules["many_units"]
-
-
-@pytest.mark.slow
-def test_every_unit_is_done_once_or_recorded_as_failed(many_units, tmp_path):
+    many_units = load("many_units")
     done = many_units.simulate(120, 16, 0.3, tmp_path / "place")
     many_units.check(done)
     failed = [record for record in done.records if record.status != "finished"]

@@ -152,15 +152,8 @@ def test_descriptions_that_are_refused(make, changes, problem):
         make(**changes)
 
 
-def test_a_checksum_must_be_there(make, cli, own_place):
-    path = make()
-    data = {**read_yaml(path), "pairs": DATA["pairs"]}
-    path.write_text(as_yaml(data))
-    with pytest.raises(RequestError, match=r"no sha256 of train.en: `formalbench corpus complete"):
-        read(path, data)
-    assert cli("corpus", "complete", path).code == 0
-    read(path, read_yaml(path))
-    assert {file.name for file in data_files(path)} == set(LINES)
+def test_all_its_files_are_data(make):
+    assert {file.name for file in data_files(make())} == set(LINES)
 
 
 def test_it_keeps_the_promises_of_a_task(make):

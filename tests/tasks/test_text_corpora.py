@@ -16,7 +16,7 @@ from formalbench.host.plugin import data_files, data_hash
 from formalbench_leaderboard.publishing.plugin_sources import plugin_contents
 from formalbench_text import tokens
 from formalbench_text.checksums import as_yaml, completed
-from formalbench_text.description import describe, read
+from formalbench_text.description import CorpusDescription, read
 
 TEXTS = {
     "train": "Do dogs dream? Dogs do.\n\nThe cat sat.\nThe dog too.\n",
@@ -175,8 +175,8 @@ def test_a_cache_that_cannot_be_written_to(make, tmp_path, monkeypatch):
 
 
 def test_nothing_half_made_is_kept(make, tmp_path):
-    path = make()
     (tmp_path / "test.txt").write_bytes(b"\xff\n")
+    path = make()
     with pytest.raises(RequestError, match=r"test.txt:1: not UTF-8"):
         built(path)
     left = [file for file in (tmp_path / "cache").rglob("*") if file.is_file()]
@@ -221,7 +221,7 @@ def test_bad_texts_are_refused_in_one_line(make, tmp_path, documents, contents, 
 def test_bad_descriptions_are_refused_in_one_line(make, changes, told):
     path = make()
     with pytest.raises(RequestError, match=told) as refused:
-        describe(path, {**read_yaml(path), **changes})
+        CorpusDescription.of(path, {**read_yaml(path), **changes})
     assert "\n" not in str(refused.value)
 
 

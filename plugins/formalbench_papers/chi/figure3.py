@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -40,20 +40,18 @@ MOST_CLUSTERS = 10
 STARTS = 8
 
 
-def components(points_PD: Points, count: int = 2) -> tuple[Points, Points]:
-    """Return the principal components of points.
+def components(points_PD: Points) -> tuple[Points, Points]:
+    """Return the coordinates of points along their first two principal components, (P, 2).
 
-    Returns:
-        the coordinates along the first `count` of them (P, count), and the shares of the
-        variance that these have.
+    And the shares of the variance that these have, (2,).
     """
     centred_PD = points_PD - points_PD.mean(axis=0)
     _, lengths, axes = np.linalg.svd(centred_PD, full_matrices=False)
-    axes = axes[:count]
+    axes = axes[:2]
     # An axis has no direction of its own: its largest coordinate is made positive.
     largest = np.abs(axes).argmax(axis=1)
     axes = axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]
-    return centred_PD @ axes.T, lengths[:count] ** 2 / (lengths**2).sum()
+    return centred_PD @ axes.T, lengths[:2] ** 2 / (lengths**2).sum()
 
 
 def silhouette(distances_PP: Points, labels_P: Labels) -> float:
@@ -137,8 +135,7 @@ def _k_means(points_PD: Points, count: int) -> Labels | None:
     return np.asarray(min(tries, key=lambda one: spread(*one))[1], np.int64) if tries else None
 
 
-@dataclass(frozen=True, slots=True)
-class Vectors:
+class Vectors(NamedTuple):
     """Vectors of all layers, (P, D), and what each stands for, (P,); parallel arrays.
 
     Attributes:
@@ -165,13 +162,7 @@ def look(network: nn.Module, task: Task, strings_BN: Symbols, chunk: int, kind: 
     while (name := f"level.{len(parts)}.block.0.{kind}") in trace:
         vectors_BGD = trace[name].numpy()
         parts.append(_layer(vectors_BGD, task, strings_BN, chunk, len(parts) + 1))
-    return Vectors(
-        np.concatenate([part.points for part in parts]),
-        np.concatenate([part.states for part in parts]),
-        np.concatenate([part.layers for part in parts]),
-        np.concatenate([part.strings for part in parts]),
-        np.concatenate([part.lasts for part in parts]),
-    )
+    return Vectors(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _layer(vectors_BGD: Points, task: Task, strings_BN: Symbols, chunk: int, layer: int) -> Vectors:

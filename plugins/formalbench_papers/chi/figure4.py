@@ -6,12 +6,6 @@ one place to hook into. Instead every position is given a symbol of its own, who
 embedding is a copy of the old symbol's: what comes out is the same, and the gradient of a
 position's row is that of its vector.
 
-A network may look its symbols up however it likes (RegularGPT computes whole tables of chunks,
-recurrent networks gather what a symbol gives straight into their gates), so that there is no
-one place to hook into. Instead every position is given a symbol of its own, whose row in the
-embedding is a copy of the old symbol's: what comes out is the same, and the gradient of a
-position's row is that of its vector.
-
 Source: Chi et al. (2022b), "Dissecting Transformer Length Extrapolation via The Lens of Receptive
 Field Analysis".
 
@@ -42,6 +36,7 @@ from formalbench_papers.chi.models import QUICK_PROTOCOL, REGULARGPT, TRANSFORME
 from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of_networks, trained
 from formalbench_papers.framework.claims import Claim, Findings, Row, across, value_range
 from formalbench_papers.framework.curves import random_strings
+from formalbench_papers.framework.measurements import Step
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.framework.tables import PaperModel
 from formalbench_papers.index import experiment
@@ -116,8 +111,8 @@ class Field:
     """
 
     model: str
-    cumulative: Curve
-    one: Curve
+    cumulative: Sequence[float]
+    one: Sequence[float]
     reach: float
     least: float
     answers: float | None
@@ -127,7 +122,12 @@ class Field:
     @property
     def deviation(self) -> float:
         """The greatest distance of the curve from the diagonal."""
-        return float(np.abs(self.cumulative - diagonal(len(self.cumulative))).max())
+        return float(np.abs(np.array(self.cumulative) - diagonal(len(self.cumulative))).max())
+
+    def line(self, color: str, label: str) -> Series:
+        """Return the curve for a figure."""
+        places = range(1, len(self.cumulative) + 1)
+        return Series(places, self.cumulative, color, label)
 
 
 def diagonal(length: int) -> Curve:
@@ -155,11 +155,11 @@ def shares(network: nn.Module, task: Task, strings_BN: Symbols) -> Curve:
     return np.concatenate(parts)
 
 
-def with_each_changed(task: Task, string_N: Symbols, shift: int = 1) -> Symbols:
+def with_each_changed(task: Task, string_N: Symbols) -> Symbols:
     """Return the strings that differ from one in one symbol, the next of the alphabet: (N, N)."""
     changed_NN = np.tile(string_N, (len(string_N), 1))
     index = np.arange(len(string_N))
-    changed_NN[index, index] = (string_N + shift) % len(task.alphabet)
+    changed_NN[index, index] = (string_N + 1) % len(task.alphabet)
     return changed_NN
 
 
@@ -174,18 +174,36 @@ def answered(network: nn.Module, task: Task, strings_BN: Symbols) -> float:
     return right / len(strings_BN)
 
 
-def measure_field(
-    network: TrainedNetwork, model: str, task: Task, strings_BN: Symbols, *, change: bool
+def field_of(
+    network: TrainedNetwork,
+    model: str,
+    name: str,
+    strings_of: Callable[[Task], Symbols],
+    step: Step,
+    *,
+    change: bool = False,
 ) -> Field:
-    """Measure the receptive field of a network on strings of one length.
+    """Return the receptive field of a network on strings of one length; measure it once.
 
     Args:
         network: trained.
         model: its title.
-        task: what it was trained on.
-        strings_BN: the strings.
-        change: whether to change their symbols, too, and see whether the answers follow.
+        name: of the task it was trained on.
+        strings_of: draws the strings.
+        step: all that decides the measurement beside the network and the task.
+        change: whether to change the strings' symbols, too, and see whether the answers follow.
     """
+
+    def look_inside() -> dict[str, Any]:
+        task = network.bench.task(name)
+        return asdict(_measured(network, model, task, strings_of(task), change=change))
+
+    return Field(**network.find({"task": name, "find": "gradients", **step}, look_inside))
+
+
+def _measured(
+    network: TrainedNetwork, model: str, task: Task, strings_BN: Symbols, *, change: bool
+) -> Field:
     share_BN = shares(network.module, task, strings_BN)
     cumulative_BN = np.cumsum(share_BN[:, ::-1], axis=1)[:, ::-1]
     length = strings_BN.shape[1]
@@ -196,8 +214,8 @@ def measure_field(
         answers = answered(network.module, task, np.concatenate(changed))
     return Field(
         model=model,
-        cumulative=cumulative_BN.mean(axis=0),
-        one=cumulative_BN[np.argsort(off_B)[len(off_B) // 2]],
+        cumulative=cumulative_BN.mean(axis=0).tolist(),
+        one=cumulative_BN[np.argsort(off_B)[len(off_B) // 2]].tolist(),
         reach=float(((cumulative_BN < FIELD).sum(axis=1) + 1).mean()),
         least=float(share_BN.min() * length),
         answers=answers,
@@ -249,33 +267,35 @@ def carry_out(bench: Bench) -> Findings:
     fields: dict[str, list[Field]] = {}
     for panel, own in zip(PANELS, networks, strict=True):
         bench.report(f"{panel.title}: gradients of {STRINGS} strings")
-        fields[panel.title] = [_look(network, REGULARGPT.title, panel, bench) for network in own]
+        fields[panel.title] = [_look(network, REGULARGPT.title, panel) for network in own]
     claims = [
         claim
         for panel, own in zip(PANELS, networks, strict=True)
         for claim in _claims(panel, fields[panel.title], all(one.learned for one in own))
     ]
-    others = [_look(network, TRANSFORMER.title, PANELS[0], bench) for network in contrast]
+    others = [_look(network, TRANSFORMER.title, PANELS[0]) for network in contrast]
     fields[PANELS[0].title] += others
     remarks = [*_REMARKS, *map(_on_contrast, others)]
     return Findings(
-        _rows(fields), claims, lambda: _draw(fields), remarks, records=records_of_networks(every)
+        _rows(fields),
+        claims,
+        lambda: Figure([[_panel(panel, fields[panel.title]) for panel in PANELS]]),
+        remarks,
+        records=records_of_networks(every),
     )
 
 
-def _look(network: TrainedNetwork, model: str, panel: FieldLanguage, bench: Bench) -> Field:
+def _look(network: TrainedNetwork, model: str, panel: FieldLanguage) -> Field:
     """Return the receptive field of a network; of RegularGPT, also whether answers follow."""
     change = model == REGULARGPT.title
-
-    def look_inside() -> dict[str, Any]:
-        task = bench.task(panel.task)
-        strings_BN = random_strings(task, LENGTH, STRINGS)
-        found = asdict(measure_field(network, model, task, strings_BN, change=change))
-        return {**found, **{name: found[name].tolist() for name in ("cumulative", "one")}}
-
-    step = {"task": panel.task, "find": "gradients", "length": LENGTH, "strings": STRINGS}
-    found = network.find({**step, "change": change}, look_inside)
-    return Field(**{**found, **{name: np.array(found[name]) for name in ("cumulative", "one")}})
+    return field_of(
+        network,
+        model,
+        panel.task,
+        lambda task: random_strings(task, LENGTH, STRINGS),
+        {"length": LENGTH, "strings": STRINGS, "change": change},
+        change=change,
+    )
 
 
 def _wanted(bench: Bench, panel: FieldLanguage, model: PaperModel, seeds: int | None) -> Wanted:
@@ -356,8 +376,8 @@ def _rows(fields: dict[str, list[Field]]) -> list[Row]:
             "model": field.model,
             "seed": field.seed,
             "position": position,
-            "cumulative": round(float(mean), 6),
-            "one_string": round(float(one), 6),
+            "cumulative": round(mean, 6),
+            "one_string": round(one, 6),
         }
         for language, measured in fields.items()
         for field in measured
@@ -367,25 +387,27 @@ def _rows(fields: dict[str, list[Field]]) -> list[Row]:
     ]
 
 
-def _draw(fields: dict[str, list[Field]]) -> Figure:
-    return Figure([[_panel(panel, fields[panel.title]) for panel in PANELS]])
-
-
 def _panel(panel: FieldLanguage, fields: Sequence[Field]) -> Panel:
-    places = range(1, LENGTH + 1)
-    lines = [Series(places, diagonal(LENGTH).tolist(), GREY, "diagonal", "--", width=1)]
+    lines = []
     for field in fields:
         ours = field.model == REGULARGPT.title
         color = BLUES[1 + field.seed % 3] if ours else ORANGE
         label = f"{field.model}, mean of strings{', each seed' * ours}"
-        lines.append(Series(places, field.cumulative.tolist(), color, label))
+        lines.append(field.line(color, label))
     for field in fields[:1]:
-        lines.append(Series(places, field.one.tolist(), GREY, "RegularGPT, one string", width=0.8))
+        places = range(1, LENGTH + 1)
+        lines.append(Series(places, field.one, GREY, "RegularGPT, one string", width=0.8))
+    return field_panel(LENGTH, "diagonal", lines, title=panel.title)
+
+
+def field_panel(length: int, label: str, lines: Sequence[Series], title: str = "") -> Panel:
+    """Return the curves of fields against the position, with the diagonal under them."""
+    straight = diagonal(length).tolist()
     return Panel(
-        lines,
-        title=panel.title,
+        [Series(range(1, length + 1), straight, GREY, label, "--", width=1), *lines],
+        title=title,
         x="position",
         y="cumulative share of the gradient",
-        xlim=(0, LENGTH),
+        xlim=(0, length),
         ylim=(0, 1.02),
     )

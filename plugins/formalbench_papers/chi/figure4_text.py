@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
 
-import numpy as np
-from formalbench.documents.charts import BLUES, GREY
-from formalbench.documents.figures import Figure, Panel, Series
+from formalbench.contracts.source import Symbols
+from formalbench.contracts.task import Task
+from formalbench.documents.charts import BLUES
+from formalbench.documents.figures import Figure
 from formalbench.documents.text import plural
 
 from formalbench_papers.chi import SOURCE
-from formalbench_papers.chi.figure4 import Field, diagonal, measure_field
+from formalbench_papers.chi.figure4 import Field, field_of, field_panel
 from formalbench_papers.chi.table3 import CORPORA, LENGTHS, wanted_runs
-from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of_networks, trained
+from formalbench_papers.framework.bench import Bench, records_of_networks, trained
 from formalbench_papers.framework.claims import Claim, Findings, Row, across
 from formalbench_papers.framework.tables import text_task
 from formalbench_papers.index import experiment
@@ -45,7 +44,8 @@ def carry_out(bench: Bench) -> Findings:
     task = text_task(bench, CORPORA[bench.scale], "causal-lm")
     (networks,) = every = trained(bench, [wanted_runs(MODEL, task, bench)])
     bench.report(f"gradients of windows of {LENGTH} tokens, {plural(len(networks), 'network')}")
-    fields = [_look(network, task, bench) for network in networks]
+    step = {"length": LENGTH, "strings": WINDOWS}
+    fields = [field_of(network, MODEL, task, _windows, step) for network in networks]
     return Findings(
         _rows(fields),
         claims(fields),
@@ -55,18 +55,10 @@ def carry_out(bench: Bench) -> Findings:
     )
 
 
-def _look(network: TrainedNetwork, name: str, bench: Bench) -> Field:
-    """Return the receptive field of a network on the windows of the test."""
-
-    def look_inside() -> dict[str, Any]:
-        task = bench.task(name).of("test")
-        windows_BN = task.source.fixed(LENGTH, "")[:WINDOWS]  # type: ignore[attr-defined]
-        found = asdict(measure_field(network, MODEL, task, windows_BN, change=False))
-        return {**found, **{part: found[part].tolist() for part in ("cumulative", "one")}}
-
-    step = {"task": name, "find": "gradients", "length": LENGTH, "strings": WINDOWS}
-    found = network.find(step, look_inside)
-    return Field(**{**found, **{part: np.array(found[part]) for part in ("cumulative", "one")}})
+def _windows(task: Task) -> Symbols:
+    """Return windows of the test."""
+    windows_BN: Symbols = task.of("test").source.fixed(LENGTH, "")[:WINDOWS]  # type: ignore[attr-defined]
+    return windows_BN
 
 
 _REMARKS = (
@@ -97,25 +89,13 @@ def claims(fields: Sequence[Field]) -> list[Claim]:
 
 def _rows(fields: Sequence[Field]) -> list[Row]:
     return [
-        {"seed": field.seed, "position": position, "cumulative": round(float(share), 6)}
+        {"seed": field.seed, "position": position, "cumulative": round(share, 6)}
         for field in fields
         for position, share in enumerate(field.cumulative, start=1)
     ]
 
 
 def _draw(fields: Sequence[Field]) -> Figure:
-    places = range(1, LENGTH + 1)
-    lines = [Series(places, diagonal(LENGTH).tolist(), GREY, "all tokens alike", "--", width=1)]
-    for field in fields:
-        color = BLUES[1 + field.seed % 3]
-        lines.append(
-            Series(places, field.cumulative.tolist(), color, "RegularGPT, mean of windows")
-        )
-    panel = Panel(
-        lines,
-        x="position",
-        y="cumulative share of the gradient",
-        xlim=(0, LENGTH),
-        ylim=(0, 1.02),
-    )
-    return Figure([[panel]])
+    label = "RegularGPT, mean of windows"
+    lines = [field.line(BLUES[1 + field.seed % 3], label) for field in fields]
+    return Figure([[field_panel(LENGTH, "all tokens alike", lines)]])

@@ -79,7 +79,7 @@ def carry_out(bench: Bench) -> Findings:
     learned = {
         task: Score.of_test(runs)
         for (task, title), found in got.items()
-        if title == TRANSFORMER.title and found is not None and (runs := found.learned) is not None
+        if title == TRANSFORMER.title and (runs := found.learned) is not None
     }
     titles = {model.name: model.title for model in TABLE.models}
     remarks = (on_parameters(records_of(got.values()), titles), *_REMARKS, *REMARKS)

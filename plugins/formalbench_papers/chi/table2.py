@@ -228,14 +228,13 @@ def _is_robust(
         f"{model}, {setting}: 99 % on average at every P(1)",
         "100.0 everywhere",
         f"{_least(found)}{_unlearned(found, judged) if setting.startswith(FURTHER) else ''}",
-        every(_reaches(score, judged.get(p), setting) for p, score in found.items()),
+        every(
+            at_least(score, PERFECT)
+            if setting.startswith(SAME)
+            else learned_reach(score, judged.get(p), PERFECT)
+            for p, score in found.items()
+        ),
     )
-
-
-def _reaches(score: Score, learned: Score | None, setting: str) -> Answer:
-    """Return whether seeds are perfect."""
-    same = setting.startswith(SAME)
-    return at_least(score, PERFECT) if same else learned_reach(score, learned, PERFECT)
 
 
 def _struggles(setting: str, scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> Claim:
@@ -257,12 +256,13 @@ def _does_not_extrapolate(
     setting: str, scores: Mapping[Key, Score], learned: Mapping[Key, Score]
 ) -> Claim:
     found, judged = _of(scores, setting, "Transformer"), _of(learned, setting, "Transformer")
-    away = [p for p, score in judged.items() if score.at_chance in (False, None)]
+    away = [f"{p:g}" for p, score in judged.items() if score.at_chance in (False, None)]
+    elsewhere = f"; not at chance at {', '.join(away)}" if away else ""
     return Claim(
         f"the Transformer, {setting}: at chance at every P(1) (within 2 points of it, and 0 "
         "within the interval of its scaled accuracy)",
         "49.7 to 50.3",
-        f"{_shown(found)}{_not_at_chance(away)}{_unlearned(found, judged)}",
+        f"{_shown(found)}{elsewhere}{_unlearned(found, judged)}",
         every(judged[p].at_chance or False if p in judged else "cannot tell" for p in found),
     )
 
@@ -277,10 +277,6 @@ def _shown(found: Mapping[float, Score]) -> str:
 def _unlearned(found: Mapping[float, Score], judged: Mapping[float, Score]) -> str:
     missing = ", ".join(f"{p:g}" for p in found if p not in judged)
     return f"; no seed learned the training lengths at {missing}" if missing else ""
-
-
-def _not_at_chance(away: Sequence[float]) -> str:
-    return f"; not at chance at {', '.join(f'{p:g}' for p in away)}" if away else ""
 
 
 def _least(found: Mapping[float, Score]) -> str:

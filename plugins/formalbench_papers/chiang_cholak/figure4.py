@@ -139,9 +139,6 @@ def claims(got: Mapping[Key, Got]) -> list[Claim]:
     """Check the paper's claims about its figure.
 
     What is claimed of longer strings is asked of the runs that learned their training length.
-
-    Args:
-        got: what was trained.
     """
     first = {key: one for key, one in got.items() if key[0] == FIRST}
     learned = {key: runs for key, one in first.items() if (runs := one.learned) is not None}

@@ -106,13 +106,6 @@ def found_again(
 ) -> Findings:
     """Return a reproduction's findings from stored records, without training or measuring.
 
-    Args:
-        spec: which.
-        scale: how much of it.
-        kept: what is kept.
-        host: the plugins.
-        asked: as of `Bench`.
-
     Raises:
         UnmeasuredError: if it needs a measurement that is not there.
     """
@@ -124,7 +117,7 @@ def found_again(
         bench = Bench(
             host,
             scale,
-            _silent,
+            lambda line: None,
             Path(folder),
             "cpu",
             training=False,
@@ -132,10 +125,6 @@ def found_again(
             asked=asked,
         )
         return carry_out(bench, spec)
-
-
-def _silent(line: str) -> None:
-    """Report nothing."""
 
 
 def on_nothing_kept(told: Document, records: int, measured: bool) -> tuple[str, ...]:
@@ -232,10 +221,6 @@ def reproductions_problems(repository: Path, host: PluginHost) -> list[str]:
     no other file. Beside a page must lie as many records and measurements as it says, and its
     numbers must be those that they give. If they cannot give them, as after a change of a task's
     version, the page must say that it is stale.
-
-    Args:
-        repository: its root.
-        host: the plugins.
     """
     folder = repository / REPRODUCTIONS
     entries = {entry.spec.name: entry for entry in host.reproductions.all()}

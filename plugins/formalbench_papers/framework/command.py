@@ -181,13 +181,7 @@ Outcome = tuple["Document", "list[Path]"]
 
 
 def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
-    """Run a reproduction, using its stored records, and write its files.
-
-    Args:
-        bench: its bench.
-        chosen: which.
-        folder: where the files go.
-    """
+    """Run a reproduction, using its stored records, and write its files."""
     import time
 
     from formalbench.store import Store

@@ -266,13 +266,7 @@ def _state(folder: Path, one: Result) -> str:
 def write_all(
     folder: Path, told: Document, findings: Findings, records: Sequence[Record]
 ) -> list[Path]:
-    """Write the page, the data, all of it for programs, the records and the figure.
-
-    Args:
-        folder: where.
-        told: what the page says.
-        findings: what it was made of.
-        records: to be kept beside it.
+    """Write the page, the data, all of it for programs, records to keep and the figure.
 
     Returns:
         Their paths; of a figure, PNG and SVG.

@@ -125,9 +125,9 @@ class Got:
         return aggregate(self.records, facts_of(self.records), ["reproduction", *names]).result
 
 
-def records_of(every: Iterable[Got | None]) -> list[Record]:
+def records_of(every: Iterable[Got]) -> list[Record]:
     """Return the records of all that was trained, those of the rates that were not chosen, too."""
-    return [record for got in every if got is not None for record in got.records]
+    return [record for got in every for record in got.records]
 
 
 def select(wanted: Sequence[Wanted], only: Sequence[str]) -> list[Wanted]:

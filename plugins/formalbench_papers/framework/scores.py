@@ -320,13 +320,7 @@ def reaches(said: str, paper: str, score: Score | None, share: float) -> Claim:
 
 
 def stays_below(said: str, paper: str, score: Score | None, share: float) -> Claim:
-    """Claim that not even a model's best seed reaches a share of one: that it does not learn.
-
-    Args:
-        said: the claim in words.
-        paper: the paper's number, or where it says so.
-        score: ours; None if it was not run.
-        share: less than so much.
+    """Claim that not even a model's best seed reaches a share of one (as `reaches`).
 
     Returns:
         The claim; where no run finished, it cannot be told.

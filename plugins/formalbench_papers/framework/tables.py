@@ -34,8 +34,8 @@ RULE = (
 Key = tuple[str, str]
 """A task and a model's title."""
 
-Trained = Mapping[Key, Got | None]
-"""What was trained for each cell; None where nothing was."""
+Trained = Mapping[Key, Got]
+"""What was trained, by cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +91,15 @@ class AccuracyTable:
     quick: tuple[str, ...] = ()
     quick_models: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def train(self, bench: Bench) -> dict[Key, Got | None]:
+    def train(self, bench: Bench) -> dict[Key, Got]:
         """Train the cells of the scale; return all records."""
         every = self.published.tasks
         titles = tuple(model.title for model in self.models)
         now = bench.choose(self.quick or every, every)
         by = bench.choose(self.quick_models, {})
         order = dict.fromkeys((*self.quick, *every))
-        wanted = [
-            Wanted(
+        wanted = {
+            (task, model.title): Wanted(
                 row=task,
                 column=model.title,
                 model=model.name,
@@ -109,26 +109,19 @@ class AccuracyTable:
             )
             for task in order
             for model in self.models
-        ]
-        found = bench.train(
-            wanted, lambda one: one.task in now and one.column in by.get(one.task, titles)
+        }
+        return bench.train_each(
+            wanted, lambda key: key[0] in now and key[1] in by.get(key[0], titles)
         )
-        return {(one.row, one.column): got for one, got in zip(wanted, found, strict=True)}
 
     def scores(self, got: Trained) -> dict[Key, Score]:
         """Return the scores of every trained cell."""
-        return {key: Score.of_test(found) for key, found in got.items() if found is not None}
+        return {key: Score.of_test(found) for key, found in got.items()}
 
     def findings(
         self, got: Trained, claims: Sequence[Claim], remarks: Sequence[str] = ()
     ) -> Findings:
-        """Return the table cell by cell, with the claims.
-
-        Args:
-            got: what was trained.
-            claims: each checked.
-            remarks: how this differs from the paper.
-        """
+        """Return the table cell by cell, with the claims."""
         scores = self.scores(got)
         keys = [(task, model.title) for task in self.published.tasks for model in self.models]
         cells, rows = judged(

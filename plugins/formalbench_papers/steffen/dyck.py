@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from formalbench.contracts.config import Value
 from formalbench.documents.charts import BLUES, RED
@@ -32,14 +32,10 @@ from formalbench_papers.framework.claims import (
     higher,
     rises,
 )
-from formalbench_papers.framework.runs import records_of
+from formalbench_papers.framework.runs import Got, Wanted, records_of
 from formalbench_papers.framework.scores import TOLERANCE, Score
 from formalbench_papers.index import experiment
 from formalbench_papers.steffen import SOURCE
-
-if TYPE_CHECKING:
-    from formalbench_papers.framework.runs import Got, Wanted
-
 
 LANGUAGES = {"dyck-1": "Dyck-1", "dyck-1-2": "Dyck-(1, 2)", "dyck-2": "Dyck-2"}
 
@@ -311,14 +307,18 @@ MODEL: Mapping[str, Value] = {
 def carry_out(bench: Bench) -> Findings:
     """Train and test at every length."""
     lengths = bench.choose(QUICK_LENGTHS, LENGTHS)
-    every = bench.train(wanted(lengths, bench.choose("-quick", "")))
+    every = [got for got in bench.train(wanted(lengths, bench.choose("-quick", ""))) if got]
     curves: Curves = {}
-    for got in sorted((one for one in every if one), key=_length):
+    for got in sorted(every, key=_length):
         key = (got.wanted.task, str(got.wanted.model_options["attention"]))
         curves.setdefault(key, []).append(_point(got))
     rows = [row for key, curve in curves.items() for point in curve for row in _rows(key, point)]
     records = records_of(every)
-    return Findings(rows, claims(curves), lambda: _draw(curves), _REMARKS, cells(curves), records)
+
+    def draw() -> Figure:
+        return draw_points(curves, PUBLISHED, LANGUAGES, COLORS, "{} attention")
+
+    return Findings(rows, claims(curves), draw, _REMARKS, cells(curves), records)
 
 
 def _length(got: Got) -> int:
@@ -327,8 +327,6 @@ def _length(got: Got) -> int:
 
 def wanted(lengths: Sequence[int], suffix: str) -> list[Wanted]:
     """Return what to train: every language, kind of attention, and length with enough members."""
-    from formalbench_papers.framework.runs import Wanted
-
     return [
         Wanted(
             row=f"{title}, {attention}",
@@ -421,10 +419,6 @@ _REMARKS = (
 )
 
 
-def _draw(curves: Curves) -> Figure:
-    return draw_points(curves, PUBLISHED, LANGUAGES, COLORS, "{} attention")
-
-
 def draw_points(
     curves: Curves,
     published: Published,
@@ -432,15 +426,7 @@ def draw_points(
     colors: Mapping[str, str],
     name: str,
 ) -> Figure:
-    """Draw bits above accuracies, a column a language, with the authors' run as rings.
-
-    Args:
-        curves: what was found.
-        published: what the authors have.
-        titles: of the languages.
-        colors: of the kinds of networks.
-        name: of a kind, in the legend.
-    """
+    """Draw bits above accuracies, a column a language, with the authors' run as rings."""
     lengths = {float(point.length): str(point.length) for one in curves.values() for point in one}
 
     def panel(task: str, index: int, **facts: Any) -> Panel:

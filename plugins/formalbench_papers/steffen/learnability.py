@@ -13,7 +13,6 @@ from formalbench.contracts.config import Value
 from formalbench.contracts.network import Example
 from formalbench.contracts.task import Task
 from formalbench.documents.charts import BLUES, RED
-from formalbench.documents.figures import Figure
 from formalbench.documents.text import percent
 from formalbench.statistics.intervals import Measured
 from torch import nn
@@ -116,7 +115,7 @@ def carry_out(bench: Bench) -> Findings:
     return Findings(
         rows,
         claims(curves),
-        lambda: _draw(curves),
+        lambda: draw_points(curves, PUBLISHED, LANGUAGES, COLORS, "{}"),
         _REMARKS,
         cells(curves, PUBLISHED, LANGUAGES),
     )
@@ -278,7 +277,3 @@ _REMARKS = (
     "overlap.",
     "Computed in double precision; the authors' code has single precision.",
 )
-
-
-def _draw(curves: Curves) -> Figure:
-    return draw_points(curves, PUBLISHED, LANGUAGES, COLORS, "{}")

@@ -21,7 +21,7 @@ from formalbench.statistics.intervals import Measured
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Row, at_least, every, higher
-from formalbench_papers.framework.runs import Got, Wanted, records_of
+from formalbench_papers.framework.runs import Got, Wanted
 from formalbench_papers.framework.scores import Score, score_of
 
 K = TypeVar("K")
@@ -94,37 +94,10 @@ def transformer(width: int, layers: int = 2, positions: str = "scalar-6000") -> 
     }
 
 
-@dataclass(frozen=True)
-class Trials:
-    """What came of the trials of one setting.
+class Trials(Got):
+    """What came of the trials of one setting; `chosen` are those of the rate by validation."""
 
-    Attributes:
-        got: the trials.
-    """
-
-    got: Got
-
-    @property
-    def wanted(self) -> Wanted:
-        """What was asked for."""
-        return self.got.wanted
-
-    @cached_property
-    def chosen(self) -> Sequence[Record]:
-        """The trials of the learning rate that validation chose."""
-        return self.got.chosen
-
-    @property
-    def validations(self) -> list[float]:
-        """Micro accuracy on validation of each trial; 0 for one that did not finish."""
-        return self.accuracies("validation", MICRO)
-
-    @property
-    def tests(self) -> list[float]:
-        """Micro accuracy on the longer test strings of each trial; 0 if it did not finish."""
-        return self.accuracies("test", MICRO)
-
-    def accuracies(self, split: str, metric: str) -> list[float]:
+    def shares(self, split: str, metric: str = MICRO) -> list[float]:
         """Return an accuracy of each trial on validation or test; 0 for one that failed."""
         read = _validated if split == "validation" else _tested
         found = [read(record, metric) for record in self.chosen]
@@ -134,24 +107,37 @@ class Trials:
     def validation(self) -> Score:
         """The mean over the trials, with its interval."""
         strings = [one.selected.strings if one.selected else 0.0 for one in self.chosen]
-        return self._score("validation", self.validations, strings)
+        return self._score("validation", strings)
 
     @cached_property
     def test(self) -> Score:
         """The score of these trials on the longer test strings."""
         strings = [sum(one.test.cells.strings) if one.test else 0.0 for one in self.chosen]
-        return self._score("test", self.tests, strings)
+        return self._score("test", strings)
 
-    def _score(self, split: str, values: Sequence[float], strings: Sequence[float]) -> Score:
-        runs = [Measured(*pair) for pair in zip(values, strings, strict=True)]
-        wanted = self.wanted
-        key = (split, wanted.model, wanted.row, wanted.column)
-        return score_of(runs, str(len(runs)), None, key, failing=0.0, missing=self.got.missing)
+    def score(self, split: str) -> Score:
+        """Return the score on validation or test."""
+        return self.validation if split == "validation" else self.test
+
+    def _score(self, split: str, strings: Sequence[float]) -> Score:
+        runs = [Measured(*pair) for pair in zip(self.shares(split), strings, strict=True)]
+        key = (split, self.wanted.model, self.wanted.row, self.wanted.column)
+        return score_of(runs, str(len(runs)), None, key, failing=0.0, missing=self.missing)
+
+    def told(self, split: str) -> str:
+        """Return the mean of the trials in percent, its interval, and each of them.
+
+        Example: ``95.7 % (95.1–96.2; trials 96.0, 95.4)``.
+        """
+        score, values = self.score(split), self.shares(split)
+        mean = f"{percent(score.mean)} % ({percent(score.low)}–{percent(score.high)}"
+        each = ", ".join(percent(value) for value in values)
+        return f"{mean}; {'trials' if len(values) > 1 else 'trial'} {each})"
 
     def higher(self, other: Trials, split: str, by: float = 0.0, metric: str = MICRO) -> Answer:
-        """Return whether these trials are above others on a split (see `answers.higher`)."""
-        ones, others = (one.accuracies(split, metric) for one in (self, other))
-        return higher(ones, others, by, missing=self.got.missing + other.got.missing)
+        """Return whether these trials are above others on a split (see `claims.higher`)."""
+        ones, others = (one.shares(split, metric) for one in (self, other))
+        return higher(ones, others, by, missing=self.missing + other.missing)
 
     def reaches(self, least: float) -> Answer:
         """Return whether they reach a share on the longer test strings.
@@ -162,11 +148,6 @@ class Trials:
         reached = at_least(self.test, least)
         learned = at_least(self.validation, least) is True
         return reached if learned or reached is not False else "cannot tell"
-
-    @property
-    def failures(self) -> int:
-        """How many trials did not finish."""
-        return sum(record.test is None for record in self.chosen)
 
     def rows(self, **keys: Value) -> list[Row]:
         """Return the data: a line per trial, `keys` first."""
@@ -211,12 +192,9 @@ def train(
         wanted: every setting of the paper, those that decide first.
         now: whether a setting belongs to the scale.
     """
-    return {key: Trials(got) for key, got in bench.train_each(wanted, now).items()}
-
-
-def records(outcomes: Iterable[Trials]) -> list[Record]:
-    """Return all records, those of the rates that were not chosen, too."""
-    return records_of(one.got for one in outcomes)
+    return {
+        key: Trials(got.wanted, got.records) for key, got in bench.train_each(wanted, now).items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +214,7 @@ class Lead:
 
     def gap(self, metric: str) -> float:
         """Return by how many points the first are ahead, on average."""
-        ones, others = (one.accuracies(self.split, metric) for one in (self.ahead, self.behind))
+        ones, others = (one.shares(self.split, metric) for one in (self.ahead, self.behind))
         return 100 * (fmean(ones) - fmean(others))
 
     @property
@@ -261,19 +239,9 @@ def similar_by_distance(comparisons: Sequence[Lead]) -> Claim:
     )
 
 
-def told(score: Score, values: Sequence[float]) -> str:
-    """Return the mean of some trials in percent, its interval, and each of them.
-
-    Example: ``95.7 % (95.1–96.2; trials 96.0, 95.4)``.
-    """
-    mean = f"{percent(score.mean)} % ({percent(score.low)}–{percent(score.high)}"
-    each = ", ".join(percent(value) for value in values)
-    return f"{mean}; {'trials' if len(values) > 1 else 'trial'} {each})"
-
-
-def failed(outcomes: Sequence[Trials]) -> list[str]:
+def failed(outcomes: Iterable[Trials]) -> list[str]:
     """Return a remark if trials did not finish."""
-    count = sum(one.failures for one in outcomes)
+    count = sum(record.test is None for one in outcomes for record in one.chosen)
     return [f"{count} trials did not finish; they count as 0."] if count else []
 
 

@@ -31,7 +31,7 @@ from formalbench_papers.framework.claims import (
     every,
     higher,
 )
-from formalbench_papers.framework.runs import Wanted
+from formalbench_papers.framework.runs import Wanted, records_of
 from formalbench_papers.index import experiment
 from formalbench_papers.yao import SOURCE
 from formalbench_papers.yao.close_brackets import (
@@ -46,9 +46,7 @@ from formalbench_papers.yao.close_brackets import (
     Trials,
     failed,
     lines_of,
-    records,
     similar_by_distance,
-    told,
     train,
     transformer,
 )
@@ -186,8 +184,8 @@ def carry_out(bench: Bench) -> Findings:
         rows,
         claims(found, placed),
         lambda: _draw(found, placed),
-        [*REMARKS, _ON_POSITIONS, *failed(list(found.values())), *bench.choose(_less(whole), ())],
-        records=records(found.values()),
+        [*REMARKS, _ON_POSITIONS, *failed(found.values()), *bench.choose(_less(whole), ())],
+        records=records_of(found.values()),
     )
 
 
@@ -250,9 +248,7 @@ def claims(found: ByPositions, placed: Placed) -> list[Claim]:
         Claim(
             "With one layer, no encoding is near-perfect on validation",
             "Figure 7 (the text says it of two layers or more only)",
-            "; ".join(
-                f"{key[0]} {told(one.validation, one.validations)}" for key, one in shallow.items()
-            ),
+            "; ".join(f"{key[0]} {one.told('validation')}" for key, one in shallow.items()),
             every(at_most(one.validation, NEAR_PERFECT) for one in shallow.values()),
         ),
         similar_by_distance(
@@ -274,7 +270,7 @@ def _fails(name: str, one: Trials | None) -> Claim:
     return Claim(
         f"With two layers, {name} is not near-perfect on the longer test strings",
         "“only POS/N maintains near-perfect accuracy … LEARN and COS fail to generalize” (§6.1)",
-        f"{told(one.test, one.tests)}; validation {percent(one.validation.mean)}" if one else "",
+        f"{one.told('test')}; validation {percent(one.validation.mean)}" if one else "",
         holds,
     )
 
@@ -283,7 +279,7 @@ def _near_perfect(text: str, paper: str, one: Trials | None) -> Claim:
     return Claim(
         text,
         paper,
-        f"{told(one.test, one.tests)}; validation {percent(one.validation.mean)}" if one else "",
+        f"{one.told('test')}; validation {percent(one.validation.mean)}" if one else "",
         one.reaches(NEAR_PERFECT) if one else None,
     )
 
@@ -292,7 +288,7 @@ def _worst(found: ByPositions) -> str:
     if not found:
         return ""
     (name, layers), one = min(found.items(), key=lambda pair: pair[1].validation.mean or 0.0)
-    worst = told(one.validation, one.validations)
+    worst = one.told("validation")
     return f"{worst} at worst ({name}, L = {layers}), of {plural(len(found), 'setting')}"
 
 
@@ -308,7 +304,7 @@ def _on_positions(placed: Placed, two: Mapping[str, Trials]) -> Claim:
         for name, trials in placed.items()
     }
     known = all(trials and all(trials) for trials in placed.values())  # each has its weights
-    missing = sum(one.got.missing for one in two.values())
+    missing = sum(one.missing for one in two.values())
     learned = all(at_least(one.validation, NEAR_PERFECT) is True for one in two.values())
     holds: Answer = None
     if known:
@@ -335,8 +331,10 @@ def _draw(found: ByPositions, placed: Placed) -> Figure:
     along = [Series([SEEN, SEEN], [0, 103], GREY, "longest training length", "--", width=0.8)]
     for name, color in COLORS.items():
         ones = {i: found[name, n] for i, n in enumerate(layers) if (name, n) in found}
-        left += lines_of(list(ones), [one.tests for one in ones.values()], name, color)
-        right += lines_of(list(ones), [one.validations for one in ones.values()], name, color)
+        left += lines_of(list(ones), [one.shares("test") for one in ones.values()], name, color)
+        right += lines_of(
+            list(ones), [one.shares("validation") for one in ones.values()], name, color
+        )
         trials = [trial for trial in placed[name] if trial]
         firsts = range(0, LONGEST, STRETCH) if trials else ()
         parts = [[share(trial, at, at + STRETCH) for trial in trials] for at in firsts]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from statistics import fmean
 from typing import Any
 
 from formalbench.documents.charts import BLUES, RED
 from formalbench.documents.figures import Figure, Panel, Series
 from formalbench.documents.text import percent
+from formalbench.metrics.close_brackets import MICRO
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings, TableCell, at_most, every
-from formalbench_papers.framework.runs import Wanted
+from formalbench_papers.framework.runs import Wanted, records_of
 from formalbench_papers.index import experiment
 from formalbench_papers.yao import SOURCE
 from formalbench_papers.yao.close_brackets import (
@@ -27,9 +27,7 @@ from formalbench_papers.yao.close_brackets import (
     Trials,
     failed,
     lines_of,
-    records,
     similar_by_distance,
-    told,
     train,
     transformer,
 )
@@ -76,14 +74,14 @@ def carry_out(bench: Bench) -> Findings:
         row for (model, width), one in found.items() for row in one.rows(model=model, width=width)
     ]
     widths = {width for _, width in found}
-    remarks = [*REMARKS, *failed(list(found.values())), *bench.choose(_less(widths), ())]
+    remarks = [*REMARKS, *failed(found.values()), *bench.choose(_less(widths), ())]
     return Findings(
         rows,
         claims(found),
         lambda: _draw(found),
         remarks,
         _cells(found),
-        records(found.values()),
+        records_of(found.values()),
     )
 
 
@@ -105,7 +103,7 @@ def _cells(found: ByModel) -> list[TableCell]:
     cells = []
     for (model, width), least in _FIRST.items():
         one = found.get((model, width))
-        ours = told(one.test, one.tests) if one else ""
+        ours = one.told("test") if one else ""
         holds = one.reaches(least) if one else None
         cells.append(TableCell(model, f"d = {width}", f"> {100 * least:.0f} %", ours, holds))
     return cells
@@ -113,26 +111,20 @@ def _cells(found: ByModel) -> list[TableCell]:
 
 def claims(found: ByModel) -> list[Claim]:
     """Check the text's claims about figures 4(b) and 4(c)."""
-    pairs = {
-        width: (one, found["LSTM", width])
+    leads = [
+        Lead(f"d = {width}", one, found["LSTM", width], "validation")
         for (model, width), one in sorted(found.items())
         if model == "Transformer" and ("LSTM", width) in found
-    }
+    ]
     return [
         Claim(
             "The Transformer is better than the LSTM on validation at every memory dimension",
             "“consistently outperforms” (§6.1; Figure 4(b))",
-            ", ".join(
-                f"d = {width}: "
-                f"{100 * (fmean(ours.validations) - fmean(theirs.validations)):+.1f} points"
-                for width, (ours, theirs) in pairs.items()
-            ),
-            every(ours.higher(theirs, "validation") for ours, theirs in pairs.values()),
+            ", ".join(f"{one.said}: {one.gap(MICRO):+.1f} points" for one in leads),
+            every(one.ahead.higher(one.behind, one.split) for one in leads),
         ),
         *(_is_first(found, *key, least) for key, least in _FIRST.items()),
-        similar_by_distance(
-            [Lead(f"d = {width}", *pair, "validation") for width, pair in pairs.items()]
-        ),
+        similar_by_distance(leads),
     ]
 
 
@@ -158,8 +150,10 @@ def _draw(found: ByModel) -> Figure:
     right: list[Series] = []
     for model, color in (("Transformer", BLUES[2]), ("LSTM", RED)):
         ones = {width: found[model, width] for width in widths if (model, width) in found}
-        left += lines_of(list(ones), [one.validations for one in ones.values()], model, color)
-        right += lines_of(list(ones), [one.tests for one in ones.values()], model, color)
+        left += lines_of(
+            list(ones), [one.shares("validation") for one in ones.values()], model, color
+        )
+        right += lines_of(list(ones), [one.shares("test") for one in ones.values()], model, color)
     facts: dict[str, Any] = {
         "x": "memory dimension",
         "level": 95,

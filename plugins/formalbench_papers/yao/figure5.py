@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from statistics import fmean
 from typing import NamedTuple
 
 from formalbench.documents.charts import BLUES, GREEN, RED
 from formalbench.documents.figures import Figure, Panel, Series
 from formalbench.documents.text import percent, plural
+from formalbench.metrics.close_brackets import MICRO
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
@@ -22,8 +22,7 @@ from formalbench_papers.framework.claims import (
     every,
     opposite,
 )
-from formalbench_papers.framework.runs import Wanted
-from formalbench_papers.framework.scores import Score
+from formalbench_papers.framework.runs import Wanted, records_of
 from formalbench_papers.index import experiment
 from formalbench_papers.yao import SOURCE
 from formalbench_papers.yao.close_brackets import (
@@ -33,9 +32,7 @@ from formalbench_papers.yao.close_brackets import (
     Lead,
     Trials,
     failed,
-    records,
     similar_by_distance,
-    told,
     train,
     transformer,
 )
@@ -93,11 +90,6 @@ def settings(bench: Bench) -> Iterator[DyckSetting]:
             yield DyckSetting(model, k, depth, width)
 
 
-def _paper(setting: DyckSetting) -> str:
-    """Return the protocol of the scale paper."""
-    return DEEP if setting.depth == max(DEPTHS) else PAPER
-
-
 def wanted(setting: DyckSetting, protocol: str, seeds: int) -> Wanted:
     """Return the runs of a setting."""
     model, types, depth, width = setting
@@ -132,16 +124,20 @@ def carry_out(bench: Bench) -> Findings:
     found = train(
         bench,
         {
-            one: wanted(one, bench.choose(QUICK, _paper(one)), trials[one.model])
+            one: wanted(
+                one,
+                bench.choose(QUICK, DEEP if one.depth == max(DEPTHS) else PAPER),
+                trials[one.model],
+            )
             for one in settings(bench)
         },
         lambda one: (one.types, one.depth) in languages,
     )
     best = best_settings(found)
     rows = [row for one, outcome in found.items() for row in outcome.rows(**one._asdict())]
-    remarks = [*REMARKS, *failed(list(found.values())), *bench.choose(_less(best), ())]
+    remarks = [*REMARKS, *failed(found.values()), *bench.choose(_less(best), ())]
     return Findings(
-        rows, claims(found), lambda: _draw(best), remarks, cells(best), records(found.values())
+        rows, claims(found), lambda: _draw(best), remarks, cells(best), records_of(found.values())
     )
 
 
@@ -175,30 +171,22 @@ def cells(best: Best) -> list[TableCell]:
         one, other = best.get((TWO, k, depth)), best.get((LSTM, k, depth))
         for split, least in (("validation", 0.999), ("test", 0.94)):
             text = f"> {100 * least:.1f}".removesuffix(".0") + " %"
-            holds = None if one is None else _reaches(one, split, least)
+            holds: Answer = None
+            if one is not None:
+                reached = at_least(one.validation, least)
+                holds = one.reaches(least) if split == "test" else reached
             column = point(k, depth)
             table.append(TableCell(f"{TWO}, {split}", column, text, _of(one, split), holds))
             if (k, depth) in HARD:
-                holds = None if other is None else below(_score(other, split), 0.8)
+                holds = None if other is None else below(other.score(split), 0.8)
                 table.append(
                     TableCell(f"{LSTM}, {split}", column, "< 80 %", _of(other, split), holds)
                 )
     return table
 
 
-def _score(one: Trials, split: str) -> Score:
-    return one.validation if split == "validation" else one.test
-
-
-def _reaches(one: Trials, split: str, least: float) -> Answer:
-    return one.reaches(least) if split == "test" else at_least(one.validation, least)
-
-
 def _of(one: Trials | None, split: str) -> str:
-    if one is None:
-        return ""
-    values = one.validations if split == "validation" else one.tests
-    return f"{told(_score(one, split), values)}, d = {one.wanted.model_options['width']}"
+    return f"{one.told(split)}, d = {one.wanted.model_options['width']}" if one else ""
 
 
 def claims(found: Found) -> list[Claim]:
@@ -206,11 +194,11 @@ def claims(found: Found) -> list[Claim]:
     best = best_settings(found)
     two = {key[1:]: one for key, one in best.items() if key[0] == TWO}
     hard = {key: best[LSTM, *key] for key in HARD if (LSTM, *key) in best}
-    pairs = {
-        one: (found[one._replace(model=TWO)], trials)
-        for one, trials in found.items()
-        if one.model == FIVE and one._replace(model=TWO) in found
-    }
+    deeper = [
+        Lead(f"{point(one.types, one.depth)}, d = {one.width}", five, shallow, "test")
+        for one, five in found.items()
+        if one.model == FIVE and (shallow := found.get(one._replace(model=TWO))) is not None
+    ]
     return [
         Claim(
             "The Transformer is above 99.9 % on validation on all languages",
@@ -231,20 +219,14 @@ def claims(found: Found) -> list[Claim]:
                 f"{point(*key)}: validation {_of(one, 'validation')}, test {_of(one, 'test')}"
                 for key, one in hard.items()
             ),
-            every(below(_score(one, s), 0.8) for one in hard.values() for s in SPLITS),
+            every(below(one.score(s), 0.8) for one in hard.values() for s in SPLITS),
         ),
         Claim(
             f"Five layers are not degraded: at the same memory dimension no {percent(DEGRADED, 0)} "
             "points below two on the longer test strings",
             "“without overfitting or degraded performance” (Figure 8, appendix D.2)",
-            ", ".join(
-                f"{point(one.types, one.depth)}, d = {one.width}: "
-                f"{100 * (fmean(five.tests) - fmean(shallow.tests)):+.1f}"
-                for one, (shallow, five) in pairs.items()
-            ),
-            every(
-                opposite(shallow.higher(five, "test", DEGRADED)) for shallow, five in pairs.values()
-            ),
+            ", ".join(f"{one.said}: {one.gap(MICRO):+.1f}" for one in deeper),
+            every(opposite(one.behind.higher(one.ahead, "test", DEGRADED)) for one in deeper),
         ),
         similar_by_distance(
             [
@@ -260,7 +242,7 @@ def claims(found: Found) -> list[Claim]:
 def _least(found: Mapping[tuple[int, int], Trials], split: str) -> str:
     if not found:
         return ""
-    key, one = min(found.items(), key=lambda pair: _score(pair[1], split).mean or 0.0)
+    key, one = min(found.items(), key=lambda pair: pair[1].score(split).mean or 0.0)
     return f"{_of(one, split)} at worst ({point(*key)}), of {plural(len(found), 'language')}"
 
 
@@ -272,7 +254,7 @@ def _draw(best: Best) -> Figure:
         lines = []
         for model, color in MODELS.items():
             there = [depth for depth in depths if (model, k, depth) in best]
-            means = [100 * (_score(best[model, k, d], split).mean or 0.0) for d in there]
+            means = [100 * (best[model, k, d].score(split).mean or 0.0) for d in there]
             style = "s--" if model == FIVE else "o-"
             lines.append(Series([depths.index(d) for d in there], means, color, model, style))
         return Panel(

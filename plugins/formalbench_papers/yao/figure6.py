@@ -143,13 +143,7 @@ def findings(got: Mapping[str, Got]) -> Findings:
     Args:
         got: what was trained, by the kind of positions.
     """
-    found = {name: [c for run in one.chosen if (c := curve_of(run))] for name, one in got.items()}
-    rows: list[Row] = [
-        {"positions": name, "seed": seed, "step": step, "loss": round(nats, 6)}
-        for name, curves in found.items()
-        for seed, curve in enumerate(curves)
-        for step, nats in zip(curve.steps, curve.nats, strict=True)
-    ]
+    found, rows = curves_of(got)
     rows += [
         {"positions": name, "seed": "", "step": "", "loss": ""}
         for name in POSITIONS
@@ -166,6 +160,17 @@ def findings(got: Mapping[str, Got]) -> Findings:
         cells,
         records,
     )
+
+
+def curves_of(got: Mapping[str, Got]) -> tuple[Curves, list[Row]]:
+    """Return the curves of what was trained, by the kind of positions, and the data of a figure."""
+    found = {name: [c for run in one.chosen if (c := curve_of(run))] for name, one in got.items()}
+    return found, [
+        {"positions": name, "seed": seed, "step": step, "loss": round(nats, 6)}
+        for name, curves in found.items()
+        for seed, curve in enumerate(curves)
+        for step, nats in zip(curve.steps, curve.nats, strict=True)
+    ]
 
 
 def curve_of(run: Record) -> LossCurve | None:

@@ -7,10 +7,9 @@ from statistics import fmean
 
 from formalbench.contracts.config import Value
 from formalbench.documents.charts import BLUES, GREEN, RED
-from formalbench.documents.figures import Figure
 
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.claims import Answer, Claim, Findings, Row, across
+from formalbench_papers.framework.claims import Answer, Claim, Findings, across
 from formalbench_papers.framework.runs import Wanted, records_of
 from formalbench_papers.framework.tables import text_task
 from formalbench_papers.index import experiment
@@ -22,7 +21,7 @@ from formalbench_papers.yao.figure6 import (
     SCALAR,
     Curves,
     LossCurve,
-    curve_of,
+    curves_of,
     draw_losses,
 )
 
@@ -66,16 +65,12 @@ def carry_out(bench: Bench) -> Findings:
         for name, positions in POSITIONS.items()
     }
     got = bench.train_each(wanted)
-    found = {name: [c for run in one.chosen if (c := curve_of(run))] for name, one in got.items()}
-    rows: list[Row] = [
-        {"positions": name, "seed": seed, "step": step, "loss": round(nats, 6)}
-        for name, curves in found.items()
-        for seed, curve in enumerate(curves)
-        for step, nats in zip(curve.steps, curve.nats, strict=True)
-    ]
+    found, rows = curves_of(got)
     records = records_of(got.values())
     missing = {name: one.missing for name, one in got.items()}
-    return Findings(rows, claims(found, missing), lambda: _draw(found), REMARKS, records=records)
+    return Findings(
+        rows, claims(found, missing), lambda: draw_losses(found, COLORS), REMARKS, records=records
+    )
 
 
 REMARKS = (
@@ -163,7 +158,3 @@ def _shown(found: Curves, one: str, other: str) -> str:
         f"(at the end {found[one][seed].final:.3f} and {found[other][seed].final:.3f})"
         for seed, (gaps, _) in enumerate(_pairs(found, one, other))
     )
-
-
-def _draw(found: Curves) -> Figure:
-    return draw_losses(found, COLORS)

@@ -9,11 +9,10 @@ from formalbench.contracts.config import Value
 from formalbench.documents.charts import BLUES, GREY
 from formalbench.documents.figures import Figure, Panel, Series
 from formalbench.documents.text import percent
-from formalbench.metrics.close_brackets import MICRO
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, at_least, opposite
-from formalbench_papers.framework.runs import Wanted
+from formalbench_papers.framework.runs import Wanted, records_of
 from formalbench_papers.index import experiment
 from formalbench_papers.yao import SOURCE
 from formalbench_papers.yao.close_brackets import (
@@ -27,8 +26,6 @@ from formalbench_papers.yao.close_brackets import (
     REMARKS,
     Trials,
     failed,
-    records,
-    told,
     train,
     transformer,
 )
@@ -90,10 +87,10 @@ def carry_out(bench: Bench) -> Findings:
         [
             *REMARKS,
             *_REMARKS,
-            *failed(list(found.values())),
+            *failed(found.values()),
             *bench.choose((f"Reduced: {BUDGET}",), ()),
         ],
-        records=records(found.values()),
+        records=records_of(found.values()),
     )
 
 
@@ -113,7 +110,7 @@ def claims(found: Found) -> list[Claim]:
     def claim(said: str, paper: str, plain: str, changed: str, holds: Answer) -> Claim:
         names = (plain, changed)
         ours = "; ".join(
-            f"{name}: {told(found[name].validation, found[name].validations)}"
+            f"{name}: {found[name].told('validation')}"
             for name in names
             if set(names) <= set(found)
         )
@@ -160,7 +157,7 @@ def _draw(found: Found) -> Figure:
     names = [name for name in reversed(SETTINGS) if name in found]
 
     def dots(split: str, color: str, style: str) -> list[Series]:
-        each = [found[name].accuracies(split, MICRO) for name in names]
+        each = [found[name].shares(split) for name in names]
         return [
             Series([100 * one for one in shares], [place] * len(shares), color, split, style)
             for place, shares in enumerate(each)

@@ -15,13 +15,11 @@ Everything else is a symbol and must be in the alphabet. There are no character
 classes and no wildcard: ``.`` is the symbol ``.``. White space is ignored, unless it is
 in the alphabet. An alternative must not be empty: ``(a|())`` rather than ``(a|)``.
 
-The automaton comes from automata-lib. The oracle decides membership on the parsed expression and
-shares nothing with the automaton.
+The automaton comes from automata-lib, but for the subset construction, which is bounded here: the
+number of subsets may double with every symbol of an expression. The oracle decides membership on
+the parsed expression and shares nothing with the automaton.
 
-The library's own has none, and the number of subsets may double with every symbol of an
-expression.
-
-A set of positions in the string is an integer: bit i stands for the position before
+For the oracle a set of positions in the string is an integer: bit i stands for the position before
 symbol i. Where a repeated part may end is worked out once for each position, so that
 repetitions inside each other take polynomial time.
 
@@ -41,6 +39,9 @@ if TYPE_CHECKING:
     from automata.fa.nfa import NFA
 
     from formalbench_tasks.automata.automaton import Automaton
+
+
+LONGEST_SHOWN = 60
 
 
 class RegexError(ValueError):
@@ -244,54 +245,45 @@ def determinise(nfa: NFA, letters: Sequence[str]) -> tuple[list[list[int]], list
     Raises:
         TooLargeError: if they are too many.
     """
-    found = _Subsets(nfa, min(MOST_SUBSETS, MOST_TRANSITIONS // len(letters)))
-    found.number_of(frozenset({nfa.initial_state}))
+    most = min(MOST_SUBSETS, MOST_TRANSITIONS // len(letters))
+    subsets: list[frozenset[int]] = []
+    numbers: dict[frozenset[int], int] = {}
+    closed: dict[frozenset[int], int] = {}
+    members = 0
+
+    def number_of(states: frozenset[int]) -> int:
+        """Return the number of the smallest closed subset that holds these states."""
+        nonlocal members
+        if states not in closed:
+            subset = _closure(nfa, states)
+            if subset not in numbers:
+                numbers[subset] = len(subsets)
+                subsets.append(subset)
+            closed[states] = numbers[subset]
+            members += len(subset)
+            if len(subsets) > most or members > MOST_MEMBERS:
+                raise TooLargeError
+        return closed[states]
+
+    number_of(frozenset({nfa.initial_state}))
     rows = []
-    for subset in found.subsets:  # grows during the loop
+    for subset in subsets:  # grows during the loop
         moves: dict[str, set[int]] = {}
         for state in subset:
             for letter, targets in nfa.transitions.get(state, {}).items():
                 moves.setdefault(letter, set()).update(targets)
-        rows.append([found.number_of(frozenset(moves.get(letter, ()))) for letter in letters])
-    return rows, [int(not subset.isdisjoint(nfa.final_states)) for subset in found.subsets]
+        rows.append([number_of(frozenset(moves.get(letter, ()))) for letter in letters])
+    return rows, [int(not subset.isdisjoint(nfa.final_states)) for subset in subsets]
 
 
-class _Subsets:
-    """The subsets found so far, closed under moves that read nothing.
-
-    Args:
-        nfa: whose states they hold.
-        most: how many there may be.
-    """
-
-    def __init__(self, nfa: NFA, most: int) -> None:
-        self.subsets: list[frozenset[int]] = []
-        self._nfa = nfa
-        self._most = most
-        self._members = 0
-        self._numbers: dict[frozenset[int], int] = {}
-        self._closed: dict[frozenset[int], int] = {}
-
-    def number_of(self, states: frozenset[int]) -> int:
-        """Return the number of the smallest closed subset that holds these states."""
-        if states not in self._closed:
-            subset = self._closure(states)
-            if subset not in self._numbers:
-                self._numbers[subset] = len(self.subsets)
-                self.subsets.append(subset)
-            self._closed[states] = self._numbers[subset]
-            self._members += len(subset)
-            if len(self.subsets) > self._most or self._members > MOST_MEMBERS:
-                raise TooLargeError
-        return self._closed[states]
-
-    def _closure(self, states: frozenset[int]) -> frozenset[int]:
-        known, pending = set(states), list(states)
-        while pending:
-            fresh = self._nfa.transitions.get(pending.pop(), {}).get("", set()) - known
-            known |= fresh
-            pending.extend(fresh)
-        return frozenset(known)
+def _closure(nfa: NFA, states: frozenset[int]) -> frozenset[int]:
+    """Return the states that are reached by moves that read nothing."""
+    known, pending = set(states), list(states)
+    while pending:
+        fresh = nfa.transitions.get(pending.pop(), {}).get("", set()) - known
+        known |= fresh
+        pending.extend(fresh)
+    return frozenset(known)
 
 
 def matches(node: Node, string: Sequence[int]) -> bool:
@@ -418,10 +410,10 @@ def _parsed(regex: str, alphabet: tuple[str, ...]) -> Node:
     return parse(regex, alphabet)
 
 
-def _shortened(text: str, most: int = 60) -> str:
+def _shortened(text: str) -> str:
     """Return text on one line, cut off where it gets too long."""
     line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return line if len(line) <= LONGEST_SHOWN else f"{line[: LONGEST_SHOWN - 1]}…"
 
 
 Definition = RegexDefinition | TableDefinition

@@ -24,9 +24,9 @@ if symbols are single characters that stand without spaces, ``theory``, the smal
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from formalbench.cache import cached
 from formalbench.contracts.protocol import Part
@@ -86,6 +86,22 @@ PartName = Annotated[str, Field(pattern=r"^$|^[a-z0-9]+(-[a-z0-9]+)*$", max_leng
 ClassName = Annotated[Label, BeforeValidator(_spelt)]
 
 
+class FilePart(NamedTuple):
+    """A part of a data set.
+
+    Attributes:
+        split: what it is for.
+        group: its name, if the test has named parts.
+        strings: the file.
+        labels: the file of labels, or of answers; None if labels stand behind the strings.
+    """
+
+    split: str
+    group: str
+    strings: Path
+    labels: Path | None
+
+
 class DataFiles(Part):
     """The files of a part."""
 
@@ -98,6 +114,10 @@ class DataFiles(Part):
         if self.labels and self.outputs:
             raise ValueError("labels or outputs, not both")
         return self
+
+    def part(self, split: str, group: str = "") -> FilePart:
+        """Return these files as a part for a split."""
+        return FilePart(split, group, self.strings, self.labels or self.outputs)
 
 
 class DataParts(Part):
@@ -112,18 +132,18 @@ class DataParts(Part):
     ]
 
     @property
-    def parts(self) -> list[tuple[str, str, DataFiles]]:
-        """The split, the name and the files of every part."""
-        tests = [("test", name, files) for name, files in self.test.items()]
-        return [("train", "", self.train), ("validation", "", self.validation), *tests]
+    def parts(self) -> tuple[FilePart, ...]:
+        """All parts, the training strings first."""
+        train, validation = self.train.part("train"), self.validation.part("validation")
+        return (train, validation, *(files.part("test", name) for name, files in self.test.items()))
 
     @model_validator(mode="after")
     def _apart(self) -> DataParts:
         splits: dict[Path, str] = {}
-        for split, _, files in self.parts:
-            before = splits.setdefault(files.strings.resolve(), split)
-            if before != split:
-                raise ValueError(f"{files.strings} is both the {before} and the {split}")
+        for part in self.parts:
+            before = splits.setdefault(part.strings.resolve(), part.split)
+            if before != part.split:
+                raise ValueError(f"{part.strings} is both the {before} and the {part.split}")
         return self
 
 
@@ -141,31 +161,23 @@ class DataFile(TaskFile):
         """Whether answers are strings."""
         return self.data.train.outputs is not None
 
+    @property
+    def known_theory(self) -> Theory | None:
+        """Its language classes, if the file states them."""
+        note = "as the data set states it"
+        if self.theory == "regular":  # `regular` would mean a group that is not solvable
+            return Theory("regular", note=note)
+        return None if self.theory is None else Theory.least(self.theory, note)
+
     @model_validator(mode="after")
     def _one_kind(self) -> DataFile:
-        if len({files.outputs is None for _, _, files in self.data.parts}) == 2:
+        every = (self.data.train, self.data.validation, *self.data.test.values())
+        if len({files.outputs is None for files in every}) == 2:
             raise ValueError("data: either all parts have outputs, or none")
         if self.function and (self.classes or self.theory):
             given = "classes" if self.classes else "theory"
             raise ValueError(f"{given} is for labels, and the data has outputs")
         return self
-
-
-@dataclass(frozen=True, slots=True)
-class FilePart:
-    """A part of a data set.
-
-    Attributes:
-        split: what it is for.
-        group: its name, if the test has named parts.
-        strings: the file.
-        labels: the file of labels, or of answers; None if labels stand behind the strings.
-    """
-
-    split: str
-    group: str
-    strings: Path
-    labels: Path | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,22 +187,17 @@ class Description:
     Attributes:
         path: of the YAML file.
         digest: SHA-256 of it and of all files that it names.
-        parts: the training strings first.
-        alphabet: None for the symbols of the training strings.
-        classes: None for the labels of the training strings.
-        separated: whether symbols are separated by spaces.
-        theory: its language classes, if the file states them.
-        function: whether answers are strings.
+        file: what it holds.
     """
 
     path: Path
     digest: str
-    parts: tuple[FilePart, ...]
-    alphabet: tuple[str, ...] | None
-    classes: tuple[str, ...] | None
-    separated: bool
-    theory: Theory | None
-    function: bool
+    file: DataFile = field(compare=False)
+
+    @property
+    def parts(self) -> tuple[FilePart, ...]:
+        """All parts, the training strings first."""
+        return self.file.data.parts
 
 
 def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
@@ -204,19 +211,7 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
         RequestError: one line, if anything in it, or in a file that it names, cannot be used.
     """
     file = read_file(path, data, DataFile, path.parent)
-    described = Description(
-        path=path,
-        digest=data_hash(path),
-        parts=tuple(
-            FilePart(split, name, files.strings, files.labels or files.outputs)
-            for split, name, files in file.data.parts
-        ),
-        alphabet=file.alphabet,
-        classes=file.classes,
-        separated=file.separated,
-        theory=_theory(file.theory),
-        function=file.function,
-    )
+    described = Description(path, data_hash(path), file)
 
     def look() -> dict[str, Any]:
         from formalbench_tasks.datasets.reading import facts_of  # lazy: imports numpy
@@ -232,7 +227,7 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
         objectives=("transduce", "decode") if file.function else ("classify",),
         splits=Splits(tuple(facts["train"]), tuple(facts["test"])),
         reference=file.reference,
-        theory=described.theory,
+        theory=file.known_theory,
     )
 
 
@@ -243,13 +238,4 @@ def _build(described: Description) -> DataSet | FunctionSet:
     )
 
     data = data_set(described)
-    return FunctionSet(data) if described.function else data
-
-
-def _theory(name: str | None) -> Theory | None:
-    if name is None:
-        return None
-    note = "as the data set states it"
-    if name == "regular":  # `regular` would mean a group that is not solvable
-        return Theory("regular", note=note)
-    return Theory.least(name, note)
+    return FunctionSet(data) if described.file.function else data

@@ -201,18 +201,18 @@ def read_table(described: Description) -> StringTable:
     """
     # Of names that are given an unknown one is a KeyError. Else those of the training strings are
     # taken as they come, and then no others.
-    symbols = _given(described.alphabet)
-    classes = _given(described.classes)
+    symbols = _given(described.file.alphabet)
+    classes = _given(described.file.classes)
     read = _Read()
     for part in described.parts:
         read.starts.append(len(read.lengths))
         _read_part(part, described, symbols, classes, read)
         symbols = dict(symbols)
-        classes = classes if described.function else dict(classes)
+        classes = classes if described.file.function else dict(classes)
         for names, file in ((symbols, part.strings), (classes, part.labels or part.strings)):
             if hidden := [name for name in names if not name.isprintable()]:
                 _refuse(file, f"{_show(hidden[0])} cannot be printed")
-        if len(classes) < 2 and not described.function:
+        if len(classes) < 2 and not described.file.function:
             _refuse(part.labels or part.strings, f"only one label: {_show(next(iter(classes)))}")
     if data_hash(described.path) != described.digest:
         raise RequestError(f"{described.path}: its data changed while it was read: start again")
@@ -259,17 +259,17 @@ def _read_part(
             text, tab, label = line.rpartition("\t")
             if not tab:
                 _refuse(place, "no tab and label behind the string")
-            read.labels.append(_label(place, label, classes, described.function))
-        read.take(place, words_of(text, described.separated), symbols)
+            read.labels.append(_label(place, label, classes, described.file.function))
+        read.take(place, words_of(text, described.file.separated), symbols)
     for number, line in enumerate(labels, start=1):
         assert part.labels is not None
-        read.labels.append(_label((part.labels, number), line, classes, described.function))
+        read.labels.append(_label((part.labels, number), line, classes, described.file.function))
     strings, labelled = len(read.lengths) - before, len(read.labels) - before
     if not strings:
         _refuse(part.strings, "no string in it")
     if strings != labelled:
         assert part.labels is not None  # else each line has both
-        what = "answers" if described.function else "labels"
+        what = "answers" if described.file.function else "labels"
         longer = part.strings if strings > labelled else part.labels
         alone = f"{longer}:{min(strings, labelled) + 1} has no partner"
         _refuse(part.labels, f"{labelled:,} {what} for {strings:,} strings: {alone}")
@@ -299,8 +299,8 @@ def _table(
     described: Description, read: _Read, symbols: dict[str, int], classes: dict[str, int]
 ) -> StringTable:
     """Sort what was read: by length, then by symbols."""
-    alphabet, ranks_S = _ordered(symbols, described.alphabet)
-    labels, ranks_K = _ordered(classes, described.classes)
+    alphabet, ranks_S = ordered(symbols, described.file.alphabet)
+    labels, ranks_K = ordered(classes, described.file.classes)
     symbols_T = ranks_S[np.frombuffer(read.symbols, dtype=f"u{read.symbols.itemsize}")]
     labels_B = ranks_K[np.frombuffer(read.labels, dtype=f"u{read.labels.itemsize}")]
     lengths_B = np.frombuffer(read.lengths, dtype=f"u{read.lengths.itemsize}").astype(np.int64)
@@ -340,18 +340,18 @@ def _parts(described: Description, read: _Read) -> Ints:
     return np.repeat(np.arange(len(described.parts), dtype=np.uint8), sizes)
 
 
-def _ordered(
-    numbers: dict[str, int], given: tuple[str, ...] | None
+def ordered(
+    numbers: dict[str, int], given: tuple[str, ...] | None = None
 ) -> tuple[tuple[str, ...], Ints]:
     """Return names in their order, and the place of each by its number."""
-    names = given or tuple(sorted(numbers, key=in_order))
+    names = given or tuple(sorted(numbers, key=_in_order))
     ranks = np.zeros(len(names), dtype=np.min_scalar_type(len(names)))
     for place, name in enumerate(names):
         ranks[numbers[name]] = place
     return names, ranks
 
 
-def in_order(name: str) -> tuple[bool, int, str]:
+def _in_order(name: str) -> tuple[bool, int, str]:
     """Return what names are sorted by: numbers before words."""
     whole = bool(_WHOLE.fullmatch(name))
     return not whole, int(name) if whole else 0, name
@@ -380,7 +380,7 @@ def _check_labels(
     bad = np.flatnonzero(same_B & (labels_B[1:] != labels_B[:-1]))
     if len(bad):
         one, other = (_place(described, read, int(rows_B[bad[0] + at])) for at in (0, 1))
-        what = "answer" if described.function else "label"
+        what = "answer" if described.file.function else "label"
         _refuse(other, f"the same string as in {one[0]}:{one[1]}, with another {what}")
 
 

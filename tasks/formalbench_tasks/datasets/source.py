@@ -31,8 +31,8 @@ from formalbench_tasks.datasets.reading import (
     Ints,
     Names,
     StringTable,
-    in_order,
     lines_of,
+    ordered,
     read_table,
     words_of,
     written,
@@ -48,7 +48,7 @@ class Data(Language):
         self.described, self.table = described, table
         self.alphabet = table.alphabet
         self.num_classes = len(table.classes)
-        self.theory = described.theory
+        self.theory = described.file.known_theory
         self._rows: dict[int, Labels] = {}
 
     def chosen(self, length: int) -> Mask:
@@ -101,7 +101,7 @@ class Data(Language):
         wanted = [self.alphabet[symbol] for symbol in string]
         for part in self.described.parts:
             for text, label in _pairs(part):
-                if list(words_of(text, self.described.separated)) == wanted:
+                if list(words_of(text, self.described.file.separated)) == wanted:
                     return self.table.classes.index(written(label))
         raise RequestError(f"{self.described.path}: a string that is not in the data")
 
@@ -214,11 +214,10 @@ class Answers:
     def __init__(self, texts: Sequence[str], separated: bool) -> None:
         names = Names()
         words = [[names[word] for word in words_of(text, separated)] for text in texts]
-        self.outputs = tuple(sorted(names, key=in_order))
-        ranks = np.array([self.outputs.index(name) for name in names], dtype=np.int64)
+        self.outputs, ranks = ordered(names)
         self.lengths: Labels = np.array([len(answer) for answer in words], dtype=np.int64)
         flat = np.fromiter((id_ for answer in words for id_ in answer), dtype=np.int64)
-        self._symbols: Ints = ranks[flat] if len(flat) else flat
+        self._symbols: Ints = ranks[flat]
         self._starts = np.cumsum(self.lengths) - self.lengths
 
     def of(self, labels_B: Labels) -> tuple[Symbols, Labels]:
@@ -262,7 +261,9 @@ class DataFunction(Transduction):
     def oracle(self, string: Sequence[int]) -> list[int]:
         """Read the files line by line until the string comes."""
         text = self.data.table.classes[self.data.oracle(string)]
-        return [self.outputs.index(word) for word in words_of(text, self.data.described.separated)]
+        return [
+            self.outputs.index(word) for word in words_of(text, self.data.described.file.separated)
+        ]
 
     def answer_length(self, length: int) -> int:
         """Return how long the answers to all strings of a length are at most."""
@@ -291,7 +292,7 @@ class FunctionSet(DataFunction, HasParts):
     """All of it."""
 
     def __init__(self, data: DataSet) -> None:
-        super().__init__(data, Answers(data.table.classes, data.described.separated))
+        super().__init__(data, Answers(data.table.classes, data.described.file.separated))
         self._whole = data
 
     def splits(self, objective: str) -> Splits:

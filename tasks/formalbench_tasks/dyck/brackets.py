@@ -3,19 +3,16 @@
 No stack is kept. The innermost open bracket after a position is the latest one that
 opened to the depth there is now, so one stable sort of the positions by depth finds it.
 
-Where the process is at depth 0 and must go on, it opens with probability 1 instead of 1/2. Given
-the length, a shape's weight is 2 to the number of times that it is at depth 0 before the least
-length or at the greatest depth anywhere. The first part is counted forwards, depth by depth; what
-follows is as if nothing were held (`dyck_shapes`), from the depth that was reached. Only +, ×, ÷
-and exact scaling by powers of two are used: the symbols are the same on every machine.
-
-Two ways, both in time proportional to the length and without a large number:
+Shapes (where brackets open) are drawn in two ways, both in time proportional to the length and
+without a large number:
 
 * Nothing bounds the depth. The number of ways to come from depth h down to 0 in r steps is a
   ballot number, and the share of those that open next is a small fraction:
   (h+2)(r-h) / (2r(h+1)) (see `rising_share`).
 * The depth is bounded. The shapes are the strings of a small automaton, whose counts
   `formalbench_tasks.automata.paths` keeps with exponents of their own.
+
+Only +, ×, ÷ and exact scaling by powers of two are used: the symbols are the same on every machine.
 
 Legend: B strings, N positions, P = N+1 prefixes, the empty one first, H = the least length, D
 depths. Brackets have ids 2t (opens type t) and 2t+1 (closes it).
@@ -125,6 +122,11 @@ _LEAST = 2.0**-900
 
 class HeldShapes:
     """Samples shapes whose first part must not end.
+
+    Where the process is at depth 0 and must go on, it opens with probability 1 instead of 1/2.
+    Given the length, a shape's weight is 2 to the number of times that it is at depth 0 before the
+    least length or at the greatest depth anywhere. The first part is counted forwards, depth by
+    depth; what follows is as if nothing were held (`Shapes`), from the depth that was reached.
 
     Args:
         deepest: the greatest depth.
@@ -243,7 +245,7 @@ class Shapes:
         and open or end at depth 0. So a shape of N symbols that closes m times from the
         greatest depth has probability 2^(m-N-1), and given N the weight is 2^m: without
         a bound, and where it cannot be reached, shapes are uniform. Where it must not end yet, see
-        `dyck_held`.
+        `HeldShapes`.
 
         Args:
             stream: where every number comes from.

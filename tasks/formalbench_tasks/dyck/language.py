@@ -6,10 +6,9 @@ type 1/(2k)) or closes the innermost bracket (1/2); at the greatest depth it clo
 Reference: Hewitt et al. (2020), "RNNs can generate bounded hierarchical languages with optimal
     memory", section 6; Yao et al. (2021), appendix D.1, Table 1.
 
-Every operation takes all strings at once, in time nearly linear in their length:
-`formalbench_tasks.dyck.brackets` reads them, `dyck_shapes` draws them, `dyck_near_misses` spoils
-them, `dyck_outside` says in which shares, and `dyck_process` generates them as Hewitt et al.
-and Yao et al. do.
+Every operation takes all strings at once, in time nearly linear in their length.
+`formalbench_tasks.dyck.brackets` reads them and draws their shapes,
+`formalbench_tasks.dyck.near_misses` corrupts them.
 
 Legend: B strings, N positions, T symbols of all strings, P = N+1 prefixes, S = 2k symbols.
 """
@@ -332,7 +331,7 @@ class Dyck(
         return allowed
 
     def next_distribution(self, strings_BN: Symbols) -> Probabilities:
-        """Return what follows every prefix in the process of `dyck_process`, (B, N+1, S+1)."""
+        """Return what follows every prefix in the process, (B, N+1, S+1)."""
         allowed = self.next_symbols(strings_BN)
         may_open_BP1 = allowed[:, :, :1]
         shares = np.where(may_open_BP1, allowed * 0.5, allowed)
@@ -402,11 +401,11 @@ class Dyck(
         return self._dress(stream, self.shapes.generated(stream, length, count, held))
 
     def sample_corpus(self, stream: Stream, window: tuple[int, int], tokens: int) -> Strings:
-        """Draw what the process generates within a window of lengths (`dyck_process`)."""
+        """Draw what the process generates within a window of lengths."""
         return draw_corpus(stream, self.types, self.deepest, window, tokens)
 
     def length_distribution(self, longest: int) -> Probabilities:
-        """Return how probable each length is in the process of `dyck_process`, (longest + 1,)."""
+        """Return how probable each length is in the process, (longest + 1,)."""
         return length_distribution(self.deepest, longest)
 
     def _dress(self, stream: Stream, opens_BN: Mask) -> Symbols:

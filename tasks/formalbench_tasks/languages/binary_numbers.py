@@ -2,8 +2,6 @@
 
 Numbers are Python's whole numbers, exact at every length; no float is involved.
 
-Numbers are Python's whole numbers, exact at every length; no float is involved.
-
 Legend: B strings, N symbols or positions, M symbols of the longest answer, K numbers of an
 equation, A strings to corrupt.
 """

@@ -1,7 +1,7 @@
 """Reversals, copies, sorting and missing duplicates, as languages.
 
-Legend: B strings, N positions, P = N+1 prefixes, H symbols of a half, S symbols, A strings to be
-spoilt.
+Legend: B strings, N positions, P = N+1 prefixes, H symbols of a half, S symbols, A strings to
+change.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Halves(Following):
         self.alphabet = (*map(str, range(digits)), *([MARKER] if marked else ()))
         self._answer = answer
         self._obvious = obvious
-        self.ways = self._spoiling()
+        self.ways = self._changes()
 
     def oracle(self, string: Sequence[int]) -> int:
         """Cut the string in two, and see what becomes of the first half."""
@@ -219,19 +219,19 @@ class Halves(Following):
         middle = np.full((len(first_BH), int(self.marked)), self.digits)
         return np.concatenate((first_BH, middle, second_BH), axis=1)
 
-    def _spoiling(self) -> tuple[Change, Change]:
-        """Return how members are spoilt."""
+    def _changes(self) -> tuple[Change, Change]:
+        """Return how members are rearranged."""
         return self._second(exchange_parts), self._second(shuffle_inside)
 
     def _second(self, how: Change) -> Change:
         """Return what rearranges the second half."""
 
-        def spoil(stream: Stream, strings_AN: Symbols) -> Symbols:
+        def change(stream: Stream, strings_AN: Symbols) -> Symbols:
             half = strings_AN.shape[1] // 2
             first_AH, second_AH = strings_AN[:, :half], strings_AN[:, -half:]
             return self._joined(first_AH, how(stream, second_AH))
 
-        return spoil
+        return change
 
 
 @task(
@@ -348,7 +348,7 @@ class Sorted(Halves):
     changed; a quarter have two of its symbols exchanged.
     """
 
-    def _spoiling(self) -> tuple[Change, Change]:
+    def _changes(self) -> tuple[Change, Change]:
         return self._others_in_order, self._second(_exchange_two)
 
     def _others_in_order(self, stream: Stream, strings_AN: Symbols) -> Symbols:

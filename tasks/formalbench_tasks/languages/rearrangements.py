@@ -33,7 +33,7 @@ def chosen(symbols_BN: Symbols, which_BN: Mask) -> tuple[Symbols, Labels]:
     return kept_BM, sizes_B
 
 
-class Rearrangement(Transduction):
+class OfUniformStrings(Transduction):
     """A function of uniform strings to strings over the same alphabet.
 
     Args:
@@ -47,6 +47,10 @@ class Rearrangement(Transduction):
         """Draw uniform strings, (count, length)."""
         check_length(length)
         return stream.integers(len(self.alphabet), (count, length))
+
+
+class Rearrangement(OfUniformStrings):
+    """Such a function whose answers to all strings of a length have one length."""
 
     def transduce(self, strings_BN: Symbols) -> tuple[Symbols, Labels]:
         """Return the answers, (B, M), all of one length."""
@@ -170,6 +174,28 @@ class BucketSort(Rearrangement):
         return np.sort(strings_BN, axis=1)
 
 
+@task(
+    "repeat-copy",
+    "the string again, of two symbols",
+    objectives=("transduce",),
+    splits=Splits(train=(1, 50), test=(51, 150)),
+    reference="Huang et al. (2025), repeat copy",
+    keywords=("copy", "copying", "recall"),
+)
+class RepeatCopy(Rearrangement):
+    """The string itself, of two symbols, so that each occurs again and again.
+
+    Reference: Huang et al. (2025), "repeat copy".
+    """
+
+    def oracle(self, string: Sequence[int]) -> list[int]:
+        """Say it again."""
+        return [string[place] for place in range(len(string))]
+
+    def _rearranged(self, strings_BN: Symbols) -> Symbols:
+        return strings_BN.copy()
+
+
 DISTINCT = 150
 """The alphabet of strings in which no symbol occurs twice: as many as the longest has."""
 
@@ -200,40 +226,11 @@ class DistinctSymbols(Rearrangement):
     reference="Huang et al. (2025), unique copy",
     keywords=("copying", "unique copy", "recall"),
 )
-class Copy(DistinctSymbols):
+class Copy(DistinctSymbols, RepeatCopy):
     """The string itself, of different symbols.
 
     Reference: Huang et al. (2025), "unique copy".
     """
-
-    def oracle(self, string: Sequence[int]) -> list[int]:
-        """Say it again."""
-        return [string[place] for place in range(len(string))]
-
-    def _rearranged(self, strings_BN: Symbols) -> Symbols:
-        return strings_BN.copy()
-
-
-@task(
-    "repeat-copy",
-    "the string again, of two symbols",
-    objectives=("transduce",),
-    splits=Splits(train=(1, 50), test=(51, 150)),
-    reference="Huang et al. (2025), repeat copy",
-    keywords=("copy", "copying", "recall"),
-)
-class RepeatCopy(Rearrangement):
-    """The string itself, of two symbols, so that each occurs again and again.
-
-    Reference: Huang et al. (2025), "repeat copy".
-    """
-
-    def oracle(self, string: Sequence[int]) -> list[int]:
-        """Say it again."""
-        return [string[place] for place in range(len(string))]
-
-    def _rearranged(self, strings_BN: Symbols) -> Symbols:
-        return strings_BN.copy()
 
 
 @task(
@@ -270,7 +267,7 @@ class Sort(DistinctSymbols):
     reference="Walker et al. (2025), set",
     keywords=("set", "distinct symbols"),
 )
-class FirstOccurrences(Transduction):
+class FirstOccurrences(OfUniformStrings):
     """Every symbol of the string once, in the order in which they first occur, then END.
 
     ``3 1 3 3 2`` becomes ``3 1 2``. The reference lets a network see its answer so far; here
@@ -279,12 +276,8 @@ class FirstOccurrences(Transduction):
     Reference: Walker et al. (2025), "set", with as many symbols.
     """
 
-    alphabet = outputs = tuple(map(str, range(VOCABULARY)))
-
-    def sample(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw uniform strings, (count, length)."""
-        check_length(length)
-        return stream.integers(len(self.alphabet), (count, length))
+    def __init__(self) -> None:
+        super().__init__(VOCABULARY)
 
     def transduce(self, strings_BN: Symbols) -> tuple[Symbols, Labels]:
         """Return the first occurrences, (B, M), and how many there are."""

@@ -181,48 +181,42 @@ class StackCheck(Membership):
         odd = (length - 1) % 2
         pushes_B = odd + 2 * stream.integers(((length - 1) // 3 - odd) // 2 + 1, count)
         heights_B = (length - 1 - 3 * pushes_B) // 2
-        return _Writing(stream, length, pushes_B, heights_B).finished()
+        return _written(stream, pushes_B, heights_B, length)
 
 
-class _Writing:
-    """Members that are being written, all at once."""
+def _written(stream: Stream, pushes_B: Labels, heights_B: Labels, length: int) -> Symbols:
+    """Write members: act until a push is one too many, then say what is left.
 
-    def __init__(self, stream: Stream, length: int, pushes_B: Labels, heights_B: Labels) -> None:
-        self._stream = stream
-        self._left_B, self._heights_B = pushes_B.copy(), heights_B.copy()
-        self._places_B = heights_B.copy()
-        self._strings_BN = stream.integers(2, (len(pushes_B), length))
-        self._stacks_BN = self._strings_BN.copy()
-
-    def finished(self) -> Symbols:
-        """Act until a push is one too many; then say what is left."""
-        active = np.arange(len(self._left_B))
-        while active.size:
-            heads_A = self._stream.integers(2, len(active)) == 1
-            pushes_A = heads_A | (self._heights_B[active] == 0)
-            going_A = ~pushes_A | (self._left_B[active] > 0)
-            active, pushes_A = active[going_A], pushes_A[going_A]
-            self._pop(active[~pushes_A])
-            self._push(active[pushes_A])
-        length = self._strings_BN.shape[1]
-        rows_B1, from_BN = np.arange(len(self._strings_BN))[:, None], np.arange(length)
-        # Behind the marker, the place n symbols from the end says the n-th symbol of the stack.
-        left_BN = from_BN >= length - self._heights_B[:, None]
-        stacked_BN = self._stacks_BN[rows_B1, np.broadcast_to(length - 1 - from_BN, left_BN.shape)]
-        self._strings_BN[left_BN] = stacked_BN[left_BN]
-        self._strings_BN[rows_B1[:, 0], self._places_B] = MARKER
-        return self._strings_BN
-
-    def _pop(self, rows: Labels) -> None:
-        self._strings_BN[rows, self._places_B[rows]] = POPPED
-        self._places_B[rows] += 1
-        self._heights_B[rows] -= 1
-
-    def _push(self, rows: Labels) -> None:
-        self._strings_BN[rows, self._places_B[rows]] = PUSHED
-        pushed = self._stream.integers(2, len(rows))
-        self._strings_BN[rows, self._places_B[rows] + 1] = pushed
-        self._stacks_BN[rows, self._heights_B[rows]] = pushed
-        self._places_B[rows] += 2
-        self._heights_B[rows] += 1
-        self._left_B[rows] -= 1
+    Args:
+        stream: where every number comes from.
+        pushes_B: how many pushes each has.
+        heights_B: the size of its first stack.
+        length: N.
+    """
+    strings_BN = stream.integers(2, (len(pushes_B), length))
+    stacks_BN = strings_BN.copy()
+    left_B, heights_B, places_B = pushes_B.copy(), heights_B.copy(), heights_B.copy()
+    active = np.arange(len(left_B))
+    while active.size:
+        heads_A = stream.integers(2, len(active)) == 1
+        pushes_A = heads_A | (heights_B[active] == 0)
+        going_A = ~pushes_A | (left_B[active] > 0)
+        active, pushes_A = active[going_A], pushes_A[going_A]
+        pop, push = active[~pushes_A], active[pushes_A]
+        strings_BN[pop, places_B[pop]] = POPPED
+        places_B[pop] += 1
+        heights_B[pop] -= 1
+        pushed = stream.integers(2, len(push))
+        strings_BN[push, places_B[push]] = PUSHED
+        strings_BN[push, places_B[push] + 1] = pushed
+        stacks_BN[push, heights_B[push]] = pushed
+        places_B[push] += 2
+        heights_B[push] += 1
+        left_B[push] -= 1
+    rows_B1, from_BN = np.arange(len(strings_BN))[:, None], np.arange(length)
+    # Behind the marker, the place n symbols from the end says the n-th symbol of the stack.
+    left_BN = from_BN >= length - heights_B[:, None]
+    stacked_BN = stacks_BN[rows_B1, np.broadcast_to(length - 1 - from_BN, left_BN.shape)]
+    strings_BN[left_BN] = stacked_BN[left_BN]
+    strings_BN[rows_B1[:, 0], places_B] = MARKER
+    return strings_BN

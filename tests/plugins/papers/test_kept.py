@@ -21,18 +21,64 @@ from formalbench_papers.framework.checks import Kept, found_again, reproductions
 from formalbench_papers.framework.claims import Claim, Findings, TableCell
 from formalbench_papers.framework.runs import Wanted
 
-TINY = """
-name: tiny
+PROTOCOL = """
+name: {}
 version: {}
 seeds: 2
-learning_rates: [0.01]
-steps: 20
-batch: 8
-evaluate_every: 10
-decay: {{steps: 10}}
-validation: {{every: 20, lengths: 2, strings: 8}}
-test: {{lengths: 2, strings: 16}}
+learning_rates: [{}]
+steps: 4
+batch: 4
+evaluate_every: 2
+decay: {{steps: 2}}
+validation: {{every: 4, lengths: 2, strings: 8}}
+test: {{lengths: 2, strings: 8}}
 """
+RATES = {"tiny": 0.01, "large": 0.02}
+
+
+class Toy:
+    """A repository in which a toy is carried out.
+
+    Attributes:
+        folder: of its page.
+    """
+
+    def __init__(self, place, announce, capsys):
+        self.folder = place / "root" / "leaderboard" / "reproductions"
+        self.place, self.announce, self.capsys = place, announce, capsys
+        for name in RATES:
+            self.set_version(name, 1)
+
+    def set_version(self, name, version):
+        text = PROTOCOL.format(name, version, RATES[name])
+        (self.place / f"{name}.yaml").write_text(text)
+
+    @property
+    def host(self):
+        return PluginHost.load([self.place / f"{name}.yaml" for name in RATES])
+
+    def __call__(self, *words, spec=None, results="runs"):
+        """Carry it out; return the exit code, what was printed, and errors."""
+        self.announce(spec or GRID)
+        words = ["reproduce", "toy", *words, "--output", self.folder, "--device", "cpu"]
+        words += ["--results", self.place / results, "--jobs", 1]
+        words += [word for name in RATES for word in ("--plugin", self.place / f"{name}.yaml")]
+        code = run_command_line([str(word) for word in words])
+        captured = self.capsys.readouterr()
+        return code, captured.out, captured.err
+
+    def problems(self):
+        return reproductions_problems(self.place / "root", self.host)
+
+    def read(self, kind="json"):
+        text = (self.folder / f"toy.{kind}").read_text()
+        return json.loads(text) if kind == "json" else text
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch, capsys, announce):
+    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
+    return Toy(tmp_path, announce, capsys)
 
 
 def carry_out(bench):
@@ -54,34 +100,18 @@ def carried_out(tmp_path_factory):
 
 
 @pytest.fixture
-def published(tmp_path, monkeypatch, capsys, announce, carried_out):
-    """Carry out the toy into a repository; return its root and the protocol's file."""
-    announce(TOY)
-    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
-    if not (carried_out / "root").exists():
-        protocol = carried_out / "tiny.yaml"
-        protocol.write_text(TINY.format(1))
-        (carried_out / "root" / "leaderboard" / "results").mkdir(parents=True)
-        monkeypatch.chdir(carried_out / "root")
-        assert reproduce(protocol, "--results", carried_out / "runs", "--device", "cpu") == 0
+def published(toy, announce, carried_out, tmp_path):
+    """A page of `TOY` with its records, trained once."""
+    if not any(carried_out.iterdir()):
+        assert toy(spec=TOY)[0] == 0
+        shutil.copytree(tmp_path, carried_out, dirs_exist_ok=True)
     shutil.copytree(carried_out, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path / "root")
-    capsys.readouterr()
-    return tmp_path / "root", tmp_path / "tiny.yaml"
-
-
-def reproduce(protocol, *words):
-    return run_command_line(["reproduce", "toy", "--plugin", str(protocol), *map(str, words)])
-
-
-def problems(published):
-    root, protocol = published
-    return reproductions_problems(root, PluginHost.load([protocol]))
+    announce(TOY)
+    return toy
 
 
 def test_records_give_the_numbers_of_their_page(published):
-    root, protocol = published
-    folder = root / "leaderboard" / "reproductions"
+    folder = published.folder
     assert {file.name for file in folder.iterdir()} == {
         "toy.csv",
         "toy.json",
@@ -91,32 +121,30 @@ def test_records_give_the_numbers_of_their_page(published):
     records = Kept.beside(folder, "toy").records
     assert [record.seed for record in records] == [0, 1]
     assert "[2 runs](toy.records.jsonl)" in (folder / "toy.md").read_text()
-    assert problems(published) == []
-    found = found_again(TOY, "quick", Kept.beside(folder, "toy"), PluginHost.load([protocol]))
+    assert published.problems() == []
+    found = found_again(TOY, "quick", Kept.beside(folder, "toy"), published.host)
     assert [row["accuracy"] for row in found.rows] == [record.test.accuracy for record in records]
 
 
 @pytest.mark.parametrize("part", ["cells", "claims", "data"])
 def test_a_number_that_the_records_do_not_give_is_found_and_mended(published, part, capsys):
-    root, protocol = published
-    folder = root / "leaderboard" / "reproductions"
+    folder = published.folder
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     data = json.loads((folder / "toy.json").read_text())
     data[part][0]["accuracy" if part == "data" else "ours"] = 0.99 if part == "data" else "0.99"
     (folder / "toy.json").write_text(json.dumps(data))
-    *others, last = problems(published)
+    *others, last = published.problems()
     file = "csv" if part == "data" else "md"
     assert [line.endswith(f"toy.{file}: not what toy.json gives") for line in others] == [True]
     assert "toy.json: does not match its records and measurements" in last
-    assert reproduce(protocol, "--from-records") == 0
-    assert problems(published) == []
+    assert published("--from-records", spec=TOY)[0] == 0
+    assert published.problems() == []
     assert (folder / "toy.csv").read_bytes() == before["toy.csv"]
 
 
 @pytest.mark.parametrize(("by", "found"), [(1e-14, False), (1e-7, True)])
 def test_the_last_digits_of_another_processor_are_no_other_number(published, by, found):
-    root, _ = published
-    table = root / "leaderboard" / "reproductions" / "toy.json"
+    table = published.folder / "toy.json"
     data = json.loads(table.read_text())
     first = data["data"][0]
     first["accuracy"] = first["accuracy"] * (1 + by)
@@ -126,69 +154,65 @@ def test_the_last_digits_of_another_processor_are_no_other_number(published, by,
         writer.writeheader()
         writer.writerows(data["data"])
     said = "toy.json: does not match its records and measurements"
-    assert [said in line for line in problems(published)] == ([True] if found else [])
+    assert [said in line for line in published.problems()] == ([True] if found else [])
 
 
 def test_records_that_are_missing_changed_or_too_many_are_found(published):
-    root, _ = published
-    kept = root / "leaderboard" / "reproductions" / "toy.records.jsonl"
+    kept = published.folder / "toy.records.jsonl"
     head, first, second = kept.read_text().splitlines()
     kept.write_text(f"{head}\n{first}\n")
-    assert problems(published) == [f"{kept}: 1 record, and the page says 2"]
+    assert published.problems() == [f"{kept}: 1 record, and the page says 2"]
     kept.write_text(f"{head}\n{first}\n{second[:-1]},1]\n")
-    assert problems(published) == [f"{kept}: damaged"]
+    assert published.problems() == [f"{kept}: damaged"]
     kept.unlink()
-    assert problems(published) == [f"{kept}: 0 records, and the page says 2"]
+    assert published.problems() == [f"{kept}: 0 records, and the page says 2"]
 
 
 def test_a_page_by_itself_is_found(published):
-    root, _ = published
-    page = root / "leaderboard" / "reproductions" / "toy.md"
+    page = published.folder / "toy.md"
     (page.parent / "other.md").write_text("# A page\n")
-    (line,) = problems(published)
+    (line,) = published.problems()
     assert line.endswith("other.md: of no reproduction")
     (page.parent / "toy.json").write_text("{}")
-    assert "toy.json: not the data of a reproduction" in problems(published)[1]
+    assert "toy.json: not the data of a reproduction" in published.problems()[1]
 
 
 def test_a_page_of_a_protocol_that_has_changed_says_so(published):
-    root, protocol = published
-    folder = root / "leaderboard" / "reproductions"
+    folder = published.folder
     before = read_document(folder / "toy.json")
-    protocol.write_text(TINY.format(2))
-    (line,) = problems(published)
+    published.set_version("tiny", 2)
+    (line,) = published.problems()
     assert "toy.json: it is stale but not marked as stale" in line
-    assert reproduce(protocol, "--from-records") == 0
-    assert problems(published) == []
+    assert published("--from-records", spec=TOY)[0] == 0
+    assert published.problems() == []
     after = read_document(folder / "toy.json")
     (note,) = after.notes
     assert "2 of 2 runs" in note
     assert "tiny (version 1)" in note
     assert "## Stale" in (folder / "toy.md").read_text()
     assert (after.cells, after.data) == (before.cells, before.data)  # as they were measured
-    protocol.write_text(TINY.format(1))
-    (line,) = problems(published)
+    published.set_version("tiny", 1)
+    (line,) = published.problems()
     assert "it is not stale any more" in line
-    assert reproduce(protocol, "--from-records") == 0
-    assert problems(published) == []
+    assert published("--from-records", spec=TOY)[0] == 0
+    assert published.problems() == []
 
 
 def test_a_page_of_which_nothing_was_kept_is_stale(published):
-    root, _ = published
-    folder = root / "leaderboard" / "reproductions"
+    folder = published.folder
     (folder / "toy.records.jsonl").unlink()
     data = json.loads((folder / "toy.json").read_text()) | {"records": None}
     (folder / "toy.json").write_text(json.dumps(data))
-    assert any("it is stale but not marked as stale" in line for line in problems(published))
+    assert any("it is stale but not marked as stale" in line for line in published.problems())
 
 
 def test_an_experiment_that_has_changed_says_so(published, announce):
-    root, protocol = published
-    announce(replace(TOY, factory=other))
-    (line,) = problems(published)
+    changed = replace(TOY, factory=other)
+    announce(changed)
+    (line,) = published.problems()
     assert "it is stale but not marked as stale" in line
-    assert reproduce(protocol, "--from-records") == 0
-    (note,) = read_document(root / "leaderboard" / "reproductions" / "toy.json").notes
+    assert published("--from-records", spec=changed)[0] == 0
+    (note,) = published.read()["notes"]
     assert note.startswith("The experiment has changed: none of these 2 runs")
 
 
@@ -196,19 +220,6 @@ def other(bench):
     (got,) = bench.train([Wanted("rnn", "parity", "rnn", "parity", "tiny", {"width": 4})])
     return Findings([], [Claim("c", "p", "", None)], None, (), (), got.records if got else ())
 
-
-PROTOCOLS = """
-name: {}
-version: 1
-seeds: 2
-learning_rates: [{}]
-steps: 4
-batch: 4
-evaluate_every: 2
-decay: {{steps: 2}}
-validation: {{every: 4, lengths: 2, strings: 8}}
-test: {{lengths: 2, strings: 8}}
-"""
 
 TASKS, WIDTHS = ("parity", "even-pairs"), (4, 8)
 
@@ -233,36 +244,13 @@ def carry_out_grid(bench):
 GRID = ReproductionSpec("toy", "A toy", "Nobody (2026)", carry_out_grid, figure=False)
 
 
-@pytest.fixture
-def toy(tmp_path, monkeypatch, capsys, announce):
-    """Return a function that carries out a toy in a folder and says what came of it."""
-    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
-    files = []
-    for name, rate in (("tiny", 0.01), ("large", 0.02)):
-        files.append(tmp_path / f"{name}.yaml")
-        files[-1].write_text(PROTOCOLS.format(name, rate))
-
-    def run(*words, spec=GRID, results="runs"):
-        announce(spec)
-        words = ["reproduce", "toy", *words, "--output", tmp_path / "out", "--device", "cpu"]
-        words += ["--results", tmp_path / results, "--jobs", 1]
-        words += [word for file in files for word in ("--plugin", file)]
-        code = run_command_line([str(word) for word in words])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    run.folder = tmp_path / "out"
-    return run
-
-
 def ours(toy):
-    cells = json.loads((toy.folder / "toy.json").read_text())["cells"]
-    return {(cell["row"], cell["column"]): cell["ours"] for cell in cells}
+    return {(cell["row"], cell["column"]): cell["ours"] for cell in toy.read()["cells"]}
 
 
 def test_the_records_beside_the_page_are_taken_first(toy, monkeypatch):
     assert toy()[0] == 0
-    page = (toy.folder / "toy.md").read_text()
+    page = toy.read("md")
     assert ours(toy)["parity", "d = 4"] == "2 seeds"
     done = []
     execute = runs.execute_live
@@ -276,7 +264,7 @@ def test_the_records_beside_the_page_are_taken_first(toy, monkeypatch):
     assert code == 0
     assert "4 records were copied from the page's folder to" in err
     assert done == [(4, 4)]  # all four runs have their records
-    again = (toy.folder / "toy.md").read_text()
+    again = toy.read("md")
     assert [line for line in again.splitlines() if "in this call" not in line] == [
         line for line in page.splitlines() if "in this call" not in line
     ]
@@ -328,10 +316,10 @@ def test_what_is_there_is_shown_whatever_is_asked_for(toy):
 def test_the_records_of_the_other_scale_stay(toy):
     toy()
     toy("--scale", "paper", "--only", "parity")
-    assert "Scale: paper." in (toy.folder / "toy.md").read_text()
+    assert "Scale: paper." in toy.read("md")
     assert len(read_packed(toy.folder / "toy.records.jsonl")) == 8
-    assert "[8 runs]" in (toy.folder / "toy.md").read_text()
-    assert "4 runs, trained" in (toy.folder / "toy.md").read_text()  # those of this page
+    assert "[8 runs]" in toy.read("md")
+    assert "4 runs, trained" in toy.read("md")  # those of this page
     toy("--no-training", results="empty")  # quick again
     assert ours(toy)["parity", "d = 4"] == "2 seeds"
 
@@ -339,14 +327,12 @@ def test_the_records_of_the_other_scale_stay(toy):
 def test_a_page_is_not_stale_by_records_of_the_other_scale(toy):
     toy("--scale", "paper", "--only", "parity")
     toy()
-    large = toy.folder.parent / "large.yaml"
-    large.write_text(large.read_text().replace("version: 1", "version: 2"))
+    toy.set_version("large", 2)
     assert toy("--from-records")[0] == 0
-    assert json.loads((toy.folder / "toy.json").read_text())["notes"] == []
-    tiny = toy.folder.parent / "tiny.yaml"
-    tiny.write_text(tiny.read_text().replace("version: 1", "version: 2"))
+    assert toy.read()["notes"] == []
+    toy.set_version("tiny", 2)
     assert toy("--from-records")[0] == 0
-    (note,) = json.loads((toy.folder / "toy.json").read_text())["notes"]
+    (note,) = toy.read()["notes"]
     assert note.startswith("4 of 4 runs belong to an older version of a model, task or protocol")
 
 
@@ -381,37 +367,29 @@ def test_an_interruption_loses_one_step(toy):
     assert toy(spec=measuring(first))[0] == 130
     assert toy(spec=measuring(second))[0] == 0
     assert (first.done, second.done) == ([0, 1], [2, 3])
-    assert "[4 steps](toy.measured.jsonl)" in (toy.folder / "toy.md").read_text()
+    assert "[4 steps](toy.measured.jsonl)" in toy.read("md")
 
 
-def test_what_was_measured_gives_the_page_again_and_is_checked(toy, monkeypatch):
-    from formalbench.host import PluginHost
-    from formalbench_papers.framework.checks import reproductions_problems
-
-    root = toy.folder.parent / "root"
-    there = root / "leaderboard" / "reproductions"
+def test_what_was_measured_gives_the_page_again_and_is_checked(toy):
     toy(spec=measuring(Measuring()))
-    there.parent.mkdir(parents=True)
-    toy.folder.rename(there)
-    host = PluginHost.load()
-    assert reproductions_problems(root, host) == []
-    kept = there / "toy.measured.jsonl"
+    assert toy.problems() == []
+    kept = toy.folder / "toy.measured.jsonl"
     before = kept.read_text()
     kept.write_text(before.replace("0.5", "7.5", 1))
-    (line,) = reproductions_problems(root, host)
+    (line,) = toy.problems()
     assert "does not match its records and measurements" in line
     kept.write_text(
         before + before.splitlines()[0].replace('"step":{', '"step":{"under":"way",') + "\n"
     )
-    assert reproductions_problems(root, host) == []  # measured on, and no page of it yet
+    assert toy.problems() == []  # measured on, and no page of it yet
     kept.write_text(before[: before.rindex('{"step"')])
-    (line,) = reproductions_problems(root, host)
+    (line,) = toy.problems()
     assert line.endswith("3 steps, and the page says 4")
     kept.write_text(before.replace('"versions":{"task":', '"versions":{"task":9', 4))
-    (line,) = reproductions_problems(root, host)
+    (line,) = toy.problems()
     assert "it is stale but not marked as stale" in line  # of another version of the task
     kept.write_text("{")
-    assert "damaged" in reproductions_problems(root, host)[0]
+    assert "damaged" in toy.problems()[0]
 
 
 def looking(bench):
@@ -432,15 +410,15 @@ LOOKING = ReproductionSpec("toy", "A toy", "N", looking, figure=False, inside=Tr
 
 def test_what_was_found_in_networks_outlives_their_weights(toy):
     toy(spec=LOOKING)
-    before = json.loads((toy.folder / "toy.json").read_text())["data"]
+    before = toy.read()["data"]
     code, _, err = toy("--no-training", spec=LOOKING, results="empty")
     assert code == 0, err
-    assert json.loads((toy.folder / "toy.json").read_text())["data"] == before
+    assert toy.read()["data"] == before
     # What was found at the other scale stays, too.
     toy("--scale", "paper", spec=LOOKING)
-    assert "[8 steps](toy.measured.jsonl)" in (toy.folder / "toy.md").read_text()
+    assert "[8 steps](toy.measured.jsonl)" in toy.read("md")
     assert toy("--no-training", spec=LOOKING, results="empty")[0] == 0  # quick again
-    assert json.loads((toy.folder / "toy.json").read_text())["data"] == before
+    assert toy.read()["data"] == before
     # A page states the current number of steps.
     page = toy.folder / "toy.json"
     page.write_text(json.dumps(json.loads(page.read_text()) | {"measurements": 7}))

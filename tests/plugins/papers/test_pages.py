@@ -175,41 +175,6 @@ def test_every_reproduction_of_the_four_papers_is_in_the_list():
     assert {name for name in SPECS if name.startswith(four)} <= listed
 
 
-@pytest.fixture
-def folder(tmp_path):
-    folder = tmp_path / REPRODUCTIONS
-    folder.mkdir(parents=True)
-    for file in PUBLISHED.glob("chiang-cholak-fig2.*"):
-        shutil.copy(file, folder)
-    return folder
-
-
-def test_a_state_is_what_a_page_says(folder):
-    text = overview(folder)
-    (line,) = [line for line in text.splitlines() if line.startswith("| Figure 2 ")]
-    assert "[chiang-cholak-fig2](chiang-cholak-fig2.md)" in line
-    assert "scale " in line
-    assert "claims: 1" in line
-    (line,) = [line for line in text.splitlines() if "Figures 4b, 4c" in line]
-    assert line.split("|")[4].strip() == "not run"
-
-
-def test_the_list_is_rendered_with_every_page_and_checked(folder):
-    (folder / "README.md").write_text("")
-    words = ["reproduce", "chiang-cholak-fig2", "--from-records", "--output", str(folder)]
-    assert run_command_line(words) in (0, 1)
-    assert (folder / "README.md").read_text() == overview(folder)
-    root = folder.parents[1]
-    assert reproductions_problems(root, PluginHost.load()) == []
-    (folder / "README.md").write_text(overview(folder).replace("scale", "SCALE"))
-    (line,) = reproductions_problems(root, PluginHost.load())
-    assert "README.md: not what the pages give" in line
-
-
-def test_the_index_is_up_to_date():
-    assert json.loads(index.INDEX.read_text(encoding="utf-8")) == index.index()
-
-
 FIGURE = "chiang-cholak-fig2"
 
 
@@ -224,6 +189,31 @@ def copied(tmp_path):
 
 def problems(folder):
     return reproductions_problems(folder.parents[1], PluginHost.load())
+
+
+def test_a_state_is_what_a_page_says(copied):
+    text = overview(copied)
+    (line,) = [line for line in text.splitlines() if line.startswith("| Figure 2 ")]
+    assert "[chiang-cholak-fig2](chiang-cholak-fig2.md)" in line
+    assert "scale " in line
+    assert "claims: 1" in line
+    (line,) = [line for line in text.splitlines() if "Figures 4b, 4c" in line]
+    assert line.split("|")[4].strip() == "not run"
+
+
+def test_the_list_is_rendered_with_every_page_and_checked(copied):
+    (copied / "README.md").write_text("")
+    words = ["reproduce", "chiang-cholak-fig2", "--from-records", "--output", str(copied)]
+    assert run_command_line(words) in (0, 1)
+    assert (copied / "README.md").read_text() == overview(copied)
+    assert problems(copied) == []
+    (copied / "README.md").write_text(overview(copied).replace("scale", "SCALE"))
+    (line,) = problems(copied)
+    assert "README.md: not what the pages give" in line
+
+
+def test_the_index_is_up_to_date():
+    assert json.loads(index.INDEX.read_text(encoding="utf-8")) == index.index()
 
 
 @pytest.mark.slow
