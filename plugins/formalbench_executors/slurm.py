@@ -150,9 +150,7 @@ class SlurmExecutor(DetachedExecutor):
     """Submits units, finds the jobs of earlier sessions, and collects results.
 
     Args:
-        cluster: the cluster.
         folder: a folder that all machines share and that belongs to this user.
-        config: the options of the executor.
 
     Raises:
         RequestError: if the cluster does not answer.
@@ -385,9 +383,6 @@ def make(workplace: Workplace, config: SlurmConfig) -> SlurmExecutor:
     """Return the executor; its files are in this user's own folder in the results folder.
 
     Nothing is written before the cluster has answered.
-
-    Raises:
-        RequestError: one line, if submitit is not installed, or the cluster does not answer.
     """
     need_package("--executor slurm", "submitit", "slurm")
     if workplace.store is None:

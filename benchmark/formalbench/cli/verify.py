@@ -153,9 +153,6 @@ def add_commands(app: typer.Typer) -> None:
 def parse_lengths(text: str) -> tuple[int, ...]:
     """Parse ``A:B[:STEP]``, or a comma list of these, into sorted lengths.
 
-    Raises:
-        RequestError: for anything else.
-
     Example:
         >>> parse_lengths("1:9:4,20")
         (1, 5, 9, 20)
@@ -182,12 +179,6 @@ def select(
     host: PluginHost, model: str, task: str | None, texts: Sequence[str]
 ) -> tuple[Selection[ModelSpec], Selection[TaskSpec]]:
     """Return the model to verify and the task to verify it on.
-
-    Args:
-        host: the plugins.
-        model: its name.
-        task: as it was named; None for the one that the model was made for.
-        texts: what was set.
 
     Raises:
         RequestError: for an unknown name or option, a learned model, or one made for no task in

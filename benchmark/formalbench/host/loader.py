@@ -189,12 +189,7 @@ class LoadedPlugins:
                 self.drop(plugin, error, "skipped")
 
     def load_local(self, local: LocalPlugin) -> None:
-        """Load a plugin the user named.
-
-        Raises:
-            RequestError: if its contents changed or a file is invalid.
-            BrokenPluginError: if its Python is broken.
-        """
+        """Load a plugin the user named."""
         if local.path != SESSION and content_hash(local.path) != local.sha256:
             raise RequestError(f"plugin {local.path} changed while it was in use: start again")
         plugin = self.note_local(local)
@@ -262,11 +257,7 @@ class LoadedPlugins:
         return tuple(found)
 
     def check_clashes(self, plugin: Plugin) -> None:
-        """Check that a plugin's names are not announced by another plugin.
-
-        Raises:
-            RequestError: naming both.
-        """
+        """Check that a plugin's names are not announced by another plugin."""
         for registry in self.registries.values():
             registry.check_clashes(plugin)
 

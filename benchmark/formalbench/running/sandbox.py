@@ -66,12 +66,7 @@ class Sandbox:
         self.worker.kill()
 
     def ask(self, function: Callable[[Q, Report], Any], question: Q, most: int = MAX_BYTES) -> Any:
-        """Return the result of a function that runs there; see `processes.WorkerProcess.ask`.
-
-        Raises:
-            NoAnswerError: if there is no answer.
-            Exception: what the function raises.
-        """
+        """Return the result of a function that runs there; see `processes.WorkerProcess.ask`."""
         home = getattr(question, "home", None)
         self.worker.start(home)
         reports: list[str] = []

@@ -157,13 +157,7 @@ MAX_SYMBOLS = 200
 
 
 def record_of(found: Verification, device: str, plugins: Sequence[str] = ()) -> VerificationRecord:
-    """Return the record of a complete verification.
-
-    Args:
-        found: the results.
-        device: ``cpu`` or ``cuda:i``.
-        plugins: file names of the local plugins that it needs.
-    """
+    """Return the record of a complete verification."""
     exhaustive, adversarial = found.total("exhaustive"), found.total("adversarial")
     now = datetime.datetime.now(datetime.UTC)
     record = VerificationRecord(
@@ -245,10 +239,6 @@ class Subject:
     """The model and task to verify.
 
     Attributes:
-        model: as records name it.
-        build: builds its network.
-        used: the task, as records name it.
-        task: the task itself.
         asking: a context for the task's code, so that errors are attributed to the task.
     """
 
