@@ -91,6 +91,11 @@ def _test_text(protocol: Protocol) -> str:
     return _text(protocol.test_facts())
 
 
+def hash_of(facts: Any) -> str:
+    """Return the hash of JSON data."""
+    return _hash(_text(facts))
+
+
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

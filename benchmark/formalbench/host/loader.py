@@ -108,16 +108,8 @@ class LoadedPlugins:
         self.trackers: Registry[TrackerSpec] = Registry("tracker", TrackerSpec)
         self.tables: Registry[TableSpec] = Registry("table", TableSpec)
         self.reproductions: Registry[ReproductionSpec] = Registry("reproduction", ReproductionSpec)
-
-    @property
-    def registries(self) -> dict[str, Registry[Any]]:
-        """All registries by plural kind."""
-        kinds = (
-            *(self.tasks, self.models, self.suites, self.protocols, self.objectives),
-            *(self.metrics, self.probes, self.optimisers, self.schedules, self.samplers),
-            *(self.penalties, self.executors, self.trackers, self.tables, self.reproductions),
-        )
-        return {registry.plural: registry for registry in kinds}
+        every = [one for one in vars(self).values() if isinstance(one, Registry)]
+        self.registries: dict[str, Registry[Any]] = {one.plural: one for one in every}
 
     @classmethod
     def load(

@@ -9,13 +9,10 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from formalbench.running import processes
 from formalbench.running.processes import MAX_BYTES, Report
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["NoAnswerError", "Report", "Sandbox"]
 

@@ -103,10 +103,6 @@ class Verification:
         of_task = {f"task.{key}": value for key, value in self.task.options.items()}
         return {**self.model.options, **of_task, **self.constants}
 
-    def unbroken(self) -> int | None:
-        """Return the largest tested length with no error at any tested length up to it."""
-        return unbroken(self.tallies)
-
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``verify --json`` prints."""
         exhaustive, adversarial = self.total("exhaustive"), self.total("adversarial")
@@ -295,7 +291,7 @@ def carry_out(subject: Subject, found: Verification, device: str, report: String
         if found.break_length is not None:
             for dtype in DTYPES:
                 found.break_length[dtype] = (
-                    found.unbroken()
+                    unbroken(found.tallies)
                     if dtype == found.dtype
                     else _break_length(subject, found, dtype, device, report)
                 )
