@@ -180,9 +180,7 @@ def select(
 ) -> tuple[Selection[ModelSpec], Selection[TaskSpec]]:
     """Return the model to verify and the task to verify it on.
 
-    Raises:
-        RequestError: for an unknown name or option, a learned model, or one made for no task in
-            particular.
+    A learned model, and one made for no task in particular, is refused.
     """
     from formalbench.host.host import check_offered
     from formalbench.host.options import check_settings, parse_settings

@@ -163,8 +163,7 @@ class LoadedPlugins:
     def load_installed(self, *, own_code: bool = False) -> None:
         """Load the entry points of every installed distribution; a broken one is one warning.
 
-        Args:
-            own_code: whether to note plugins of other distributions without loading them.
+        With `own_code`, plugins of other distributions are noted and not loaded.
         """
         for point in sorted(metadata.entry_points(group=PROJECT), key=lambda point: point.name):
             name = point.dist.name if point.dist else "?"

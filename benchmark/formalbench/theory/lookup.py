@@ -112,7 +112,7 @@ def in_class(
 
 
 def check_class(name: str) -> str:
-    """Return the name of a class."""
+    """Check the name of a class of languages, and return it."""
     if name not in CLASSES:
         raise unknown("class", name, CLASSES)
     return name
