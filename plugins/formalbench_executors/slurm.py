@@ -387,7 +387,7 @@ def make(workplace: Workplace, config: SlurmConfig) -> SlurmExecutor:
     need_package("--executor slurm", "submitit", "slurm")
     if workplace.store is None:
         raise RequestError("executor slurm needs a results folder that every node can read")
-    folder = private_folder(workplace.store, "slurm")
+    folder = private_folder(workplace.store)
     cluster = SlurmCluster(folder, config)
     make_private(folder)
     return SlurmExecutor(cluster, folder, config)

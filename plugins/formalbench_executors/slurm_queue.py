@@ -261,9 +261,9 @@ def hand_over(folder: Path, name: str, jobs: Sequence[Job]) -> None:
                 path.unlink()
 
 
-def private_folder(store: Path, name: str) -> Path:
+def private_folder(store: Path) -> Path:
     """Return the path of this user's own folder in a results folder."""
-    return store / f".{name}-{os.geteuid()}"
+    return store / f".slurm-{os.geteuid()}"
 
 
 def make_private(folder: Path) -> None:

@@ -262,7 +262,7 @@ def test_a_session_can_wait_for_its_jobs(make, cluster):
 
 
 def test_the_folder_of_jobs_is_the_users_own(tmp_path):
-    folder = slurm_queue.private_folder(tmp_path / "results", "slurm")
+    folder = slurm_queue.private_folder(tmp_path / "results")
     for _ in range(2):
         slurm_queue.make_private(folder)
         assert folder.stat().st_mode & 0o777 == 0o700
