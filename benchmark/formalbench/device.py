@@ -79,11 +79,7 @@ def _flushes_denormals() -> bool:
 
 
 def check_precision(protocol: Protocol, device: str) -> None:
-    """Check that a device supports a precision.
-
-    Raises:
-        RequestError: one line.
-    """
+    """Check that a device supports a precision."""
     if protocol.precision == "tf32" and not device.startswith("cuda"):
         raise RequestError(
             f"protocol {protocol.name}: precision tf32 needs a CUDA device; on a CPU use fp32"
@@ -123,20 +119,12 @@ MOST_THREADS = 256
 
 
 def choose_device(asked: str) -> str:
-    """Return ``cpu`` or ``cuda:i`` for ``auto``, ``cpu``, ``cuda`` or ``cuda:i``.
-
-    Raises:
-        RequestError: if it is none of these, or not there.
-    """
+    """Return ``cpu`` or ``cuda:i`` for ``auto``, ``cpu``, ``cuda`` or ``cuda:i``."""
     return choose_devices(asked)[0]
 
 
 def choose_devices(asked: str) -> tuple[str, ...]:
-    """Return the devices of ``auto``, ``cpu``, ``cuda`` or ``cuda:i``: the CPU, one GPU, or all.
-
-    Raises:
-        RequestError: if it is none of these, or not there.
-    """
+    """Return the devices of ``auto``, ``cpu``, ``cuda`` or ``cuda:i``: the CPU, one GPU, or all."""
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", asked):
         raise RequestError(f"--device {asked}: must be auto, cpu, cuda or cuda:N")
     if asked == "cpu":
@@ -166,11 +154,7 @@ def usable_cores() -> int:
 
 
 def check_threads(threads: int) -> None:
-    """Check a number of threads.
-
-    Raises:
-        RequestError: one line.
-    """
+    """Check a number of threads."""
     if not 1 <= threads <= MOST_THREADS:
         raise RequestError(f"--threads {threads}: must be at least 1 and at most {MOST_THREADS}")
 

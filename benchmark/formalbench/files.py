@@ -23,15 +23,10 @@ if TYPE_CHECKING:
 
 
 def read_plain(path: Path, limit: int, what: str = "") -> bytes:
-    """Read a regular file.
+    """Read a regular file of at most `limit` bytes; `what` is its expected content, for errors.
 
     Links, devices and pipes are errors. The type is checked before and after opening, because it
     may change in between. At most `limit` bytes are read, even if the file claims to be smaller.
-
-    Args:
-        path: of the file.
-        limit: maximum number of bytes.
-        what: expected content, such as ``a record``, for the error about a larger file.
 
     Raises:
         RequestError: one line.
@@ -66,11 +61,7 @@ def check_regular(path: Path) -> None:
 
 
 def check_replaceable(path: Path) -> None:
-    """Check that a file may be written here: not over a device, a pipe, or a link to one.
-
-    Raises:
-        RequestError: one line.
-    """
+    """Check that a file may be written here: not over a device, a pipe, or a link to one."""
     try:
         kind = path.lstat().st_mode
         if stat.S_ISLNK(kind):
@@ -102,11 +93,7 @@ def write_atomically(path: Path, contents: str | bytes) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file that replaces `path` atomically when it is complete.
-
-    Raises:
-        UnwritableError: one line, if it cannot be written.
-    """
+    """Open a temporary file that replaces `path` atomically when it is complete."""
     check_replaceable(path)
     temporary: Path | None = None
     try:
@@ -130,13 +117,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def sweep(folder: Path, *, below: bool = True, age: float = ABANDONED) -> None:
-    """Delete abandoned unfinished files and folders in a folder.
-
-    Args:
-        folder: that was written to.
-        below: whether to include subfolders.
-        age: see `delete_abandoned`.
-    """
+    """Delete abandoned unfinished files and folders in a folder, and `below` it."""
     for path in [*(folder.rglob if below else folder.glob)(f"{UNFINISHED}*")]:
         delete_abandoned(path, age)
 
@@ -269,11 +250,7 @@ def _loader() -> Any:
 
 
 def read_suite(path: Path, data: dict[str, Any]) -> SuiteSpec:
-    """Validate a suite file's contents.
-
-    Raises:
-        RequestError: one line with the file and every invalid key.
-    """
+    """Validate a suite file's contents."""
     from pydantic import TypeAdapter, ValidationError
 
     from formalbench.contracts.specs import SuiteSpec

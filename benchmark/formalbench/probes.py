@@ -27,11 +27,7 @@ Read = Callable[[Trace], Series]
 
 
 def read_probe(name: str, read: Read, network: nn.Module, batch: Batch) -> Series:
-    """Compute probes of a network on a batch; the caller sets mode and gradients.
-
-    Raises:
-        RequestError: if the network has no trace or lacks these tensors.
-    """
+    """Compute probes of a network on a batch; the caller sets mode and gradients."""
     kind = type(network).__name__
     if not isinstance(network, Traceable):
         raise RequestError(f"probe {name} looks into a network: {kind} has no trace")
@@ -43,11 +39,7 @@ def read_probe(name: str, read: Read, network: nn.Module, batch: Batch) -> Serie
 
 
 def count_series(probes: Mapping[str, Read], network: nn.Module, task: Task, length: int) -> int:
-    """Return the number of series, by computing the probes on one string.
-
-    Raises:
-        RequestError: if they cannot be computed.
-    """
+    """Return the number of series, by computing the probes on one string."""
     if not probes:
         return 0
     batch = tensors(task.sample(task.stream("probe", length), length, 1)).batch

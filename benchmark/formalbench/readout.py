@@ -98,12 +98,7 @@ class TraceableReadout(Readout):
 
 
 def read_out(backbone: nn.Module, task: Task) -> Readout:
-    """Add a readout to a backbone.
-
-    Args:
-        backbone: a module with the trait ``backbone``.
-        task: a task with any layout except ``decoded``.
-    """
+    """Add a readout to a backbone."""
     kind = TraceableReadout if isinstance(backbone, Traceable) else Readout
     return kind(backbone, task)
 

@@ -47,7 +47,6 @@ class DaskExecutor(Executor):
     """Submits calls to a cluster; each is started once, even if its worker is lost.
 
     Args:
-        client: the client of the cluster.
         cluster: the cluster, if it ends with this executor.
     """
 
@@ -128,11 +127,7 @@ def _lost_or_own(error: BaseException) -> BaseException:
 
 
 def make(workplace: Workplace, config: DaskConfig) -> DaskExecutor:
-    """Return the executor, connected to a cluster.
-
-    Raises:
-        RequestError: if the cluster does not answer, or cannot be started here.
-    """
+    """Return the executor, connected to a cluster."""
     need_package("--executor dask", "distributed", "dask")
     from distributed import Client
 
@@ -156,11 +151,7 @@ def _connected(address: str) -> distributed.Client:
 
 
 def _check_seen(client: distributed.Client, store: Path | None) -> None:
-    """Refuse a cluster whose workers cannot write to the store; workers added later check it too.
-
-    Raises:
-        RequestError: one line.
-    """
+    """Refuse a cluster whose workers cannot see the store; workers added later check it, too."""
     if store is not None and not all(client.run(store.is_dir).values()):
         client.close()
         raise _unseen(store)

@@ -150,9 +150,7 @@ class SlurmExecutor(DetachedExecutor):
     """Submits units, finds the jobs of earlier sessions, and collects results.
 
     Args:
-        cluster: the cluster.
         folder: a folder that all machines share and that belongs to this user.
-        config: the options of the executor.
 
     Raises:
         RequestError: if the cluster does not answer.
@@ -385,14 +383,11 @@ def make(workplace: Workplace, config: SlurmConfig) -> SlurmExecutor:
     """Return the executor; its files are in this user's own folder in the results folder.
 
     Nothing is written before the cluster has answered.
-
-    Raises:
-        RequestError: one line, if submitit is not installed, or the cluster does not answer.
     """
     need_package("--executor slurm", "submitit", "slurm")
     if workplace.store is None:
         raise RequestError("executor slurm needs a results folder that every node can read")
-    folder = private_folder(workplace.store, "slurm")
+    folder = private_folder(workplace.store)
     cluster = SlurmCluster(folder, config)
     make_private(folder)
     return SlurmExecutor(cluster, folder, config)

@@ -95,11 +95,7 @@ class SlurmCluster:
         self._limit = _partition_limit(config.partition)
 
     def submit(self, calls: Sequence[Call], minutes: int, name: str) -> list[str]:
-        """Submit units as one array under a name, and return the jobs' ids.
-
-        Raises:
-            RequestError: one line, if Slurm refuses them.
-        """
+        """Submit units as one array under a name, and return the jobs' ids."""
         from submitit import SlurmExecutor as Submitter
         from submitit.core.utils import FailedJobError, FailedSubmissionError
 
@@ -141,11 +137,7 @@ class SlurmCluster:
         return None if done.returncode else set(done.stdout.split())
 
     def find(self, name: str) -> str | None:
-        """Return the id of the array with a name; None if it is not in the queue.
-
-        Raises:
-            RequestError: one line, if the queue does not answer.
-        """
+        """Return the id of the array with a name; None if it is not in the queue."""
         done = _slurm("squeue", "--me", "--noheader", f"--name={name}", "--format=%F")
         if done.returncode:
             raise RequestError("executor slurm: Slurm does not say which jobs are queued")
@@ -165,11 +157,7 @@ def _slurm(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def _check_seen(folder: Path) -> None:
-    """Refuse a folder that other machines cannot see, in which jobs would find no files.
-
-    Raises:
-        RequestError: one line.
-    """
+    """Refuse a folder that other machines cannot see, in which jobs would find no files."""
     here = socket.gethostname().partition(".")[0]
     nodes = set(_slurm("sinfo", "--noheader", "--Node", "--format=%N").stdout.split()) - {here}
     temporary = {tempfile.gettempdir(), *OWN_FOLDERS}
@@ -181,11 +169,7 @@ def _check_seen(folder: Path) -> None:
 
 
 def _partition_limit(name: str) -> int | None:
-    """Return the time limit of a partition in minutes; None for no limit.
-
-    Raises:
-        RequestError: if there is no such partition, or Slurm's controller does not answer.
-    """
+    """Return the time limit of a partition in minutes; None for no limit."""
     done = _slurm("sinfo", "--all", "--noheader", "--format=%P %l")
     if done.returncode:
         raise RequestError(f"executor slurm: Slurm does not answer: {_said(done.stderr)}")
@@ -259,11 +243,6 @@ def hand_over(folder: Path, name: str, jobs: Sequence[Job]) -> None:
     """Rename the files with units for their jobs, if a killed session had not done so.
 
     Files of jobs without an id, which are not in the queue, are deleted.
-
-    Args:
-        folder: the folder of the files.
-        name: the name of the submission.
-        jobs: the jobs of the submission.
     """
     from submitit.core.utils import DelayedSubmission
 
@@ -282,17 +261,13 @@ def hand_over(folder: Path, name: str, jobs: Sequence[Job]) -> None:
                 path.unlink()
 
 
-def private_folder(store: Path, name: str) -> Path:
+def private_folder(store: Path) -> Path:
     """Return the path of this user's own folder in a results folder."""
-    return store / f".{name}-{os.geteuid()}"
+    return store / f".slurm-{os.geteuid()}"
 
 
 def make_private(folder: Path) -> None:
-    """Create a folder that only this user can write to, unless it exists.
-
-    Raises:
-        RequestError: if it cannot be created, or if other users could write to it.
-    """
+    """Create a folder that only this user can write to, unless it exists."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         facts = folder.lstat()
@@ -325,11 +300,7 @@ class Ledger:
     def settle(self, find: Callable[[str], str | None]) -> None:
         """Find the jobs of submissions whose session was killed before it knew their ids.
 
-        Args:
-            find: returns the id of a submission by its name, such as `SlurmCluster.find`.
-
-        Raises:
-            RequestError: if the queue does not answer.
+        `find` returns the id of a submission by its name, such as `SlurmCluster.find`.
         """
         for file in self._files():
             while (jobs := _read(file)) and not jobs[0].job_id:
@@ -366,21 +337,13 @@ class Ledger:
         return sorted(self._folder.glob("*.jobs"))
 
     def intend(self, jobs: Sequence[Job]) -> str:
-        """Record jobs that are about to be submitted together; return the submission's name.
-
-        Raises:
-            RequestError: if the file cannot be written.
-        """
+        """Record jobs that are about to be submitted together; return the submission's name."""
         name = f"formalbench-{uuid.uuid4().hex[:12]}"
         self._write(name, jobs)
         return name
 
     def add(self, name: str, jobs: Sequence[Job]) -> None:
-        """Record jobs that were submitted under a name.
-
-        Raises:
-            RequestError: if the file cannot be written.
-        """
+        """Record jobs that were submitted under a name."""
         for job in jobs:
             self._hold(job)
         self._write(name, jobs)

@@ -40,17 +40,17 @@ def make(
     return parse_any(json.dumps({**data, **change}), "made")
 
 
-def make_finished(number, weights):
-    """Return the record of a run that left some weights."""
+def make_finished(number, packed, **change):
+    """Return the record of a run that left some weights, the contents of their file."""
     cells = {"length": [41], "strings": [1], "correct": [1]}
     test = {"metric": "accuracy", "fingerprint": "0" * 64, "chance_constant": 0, "seconds": 1}
-    return make(
-        status="finished",
-        test_id=f"{number:016x}",
-        weights=sha256(weights).hexdigest(),
-        selected={"step": 1, "strings": 1, "correct": 1},
-        test={**test, "chance_length": 0, "cells": cells},
-    )
+    usual = {
+        "status": "finished",
+        "weights": sha256(packed).hexdigest(),
+        "selected": {"step": 1, "strings": 1, "correct": 1},
+        "test": {**test, "chance_length": 0, "cells": cells},
+    }
+    return make(test_id=f"{number:016x}", **{**usual, **change})
 
 
 def write_many(folder, first, last):

@@ -31,18 +31,6 @@ def told(done):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["built", "called"])
-def test_a_crash_of_the_interpreter_is_a_record_and_other_runs_go_on(run, mine, results, place):
-    done = run("mine,gru", mine(**{place: CRASH}))
-    assert done.code == 1, done.err
-    assert told(done) == {
-        "mine": ("error", "the worker process died, twice"),
-        "gru": ("finished", ""),
-    }
-    assert len(Store(results).records()) == 2
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("place", [pytest.param("built", marks=pytest.mark.campaign), "called"])
 def test_what_never_returns_is_ended_after_the_time_limit(run, mine, monkeypatch, place):
     monkeypatch.setattr(dispatch, "PATIENCE", 5.0)

@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from formalbench.contracts.hooks import Workplace
 from formalbench.running import processes
+from waiting import until
 
 
 def visible():
@@ -125,16 +126,8 @@ def test_the_processes_of_several_gpus_see_one_each(make, monkeypatch, tmp_path)
 def _visible_to_both(folder):
     folder.mkdir(exist_ok=True)
     (folder / str(os.getpid())).touch()
-    _until(lambda: len([*folder.iterdir()]) == 2)  # so one process cannot do both
+    until(lambda: len([*folder.iterdir()]) == 2)  # so one process cannot do both
     return visible()
-
-
-def _until(condition):
-    for _ in range(6000):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it did not happen")
 
 
 def _hang(began):
@@ -145,7 +138,7 @@ def _hang(began):
 def test_what_is_in_flight_ends_at_once(make, tmp_path):
     executor, began = make(jobs=1), tmp_path / "began"
     running, waiting = executor.submit(_hang, began), executor.submit(pow, 2, 5)
-    _until(began.exists)
+    until(began.exists)
     executor.shutdown(wait=False, cancel_futures=True)
     assert waiting.cancelled()
     assert isinstance(running.exception(timeout=600), BrokenExecutor)

@@ -5,8 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from formalbench.contracts.errors import RequestError
-from formalbench.host import LocalPlugin, PluginHost
 from formalbench.host.plugin import content_hash
 
 LANGUAGE = '''
@@ -110,13 +108,6 @@ def test_two_files_of_one_name_do_not_meet(language, write, cli):
     assert cli("label", "one", "--plugin", one, stdin="b\n").out == "0\n"  # not the old code
 
 
-def test_no_bytecode_is_written_beside_a_local_file(language, tmp_path, python):
-    path = language("folder/mine.py", "mine")
-    command = ("sample", "mine", "--length", 2, "--plugin", path)
-    python("-m", "formalbench", *command, PYTHONDONTWRITEBYTECODE="")
-    assert [p.name for p in path.parent.iterdir()] == ["mine.py"]
-
-
 def test_no_bytecode_is_written_into_a_local_package(write, language, python):
     language("pack/deep.py", "deep")
     write("pack/__init__.py", "from .deep import formalbench_tasks\n")
@@ -142,12 +133,6 @@ def test_a_package_with_a_file_of_another_name_is_another_one(write):
     before = content_hash(write("pack/a.py", "x = 1\n").parent)
     Path("pack/a.py").rename("pack/b.py")
     assert content_hash(Path("pack")) != before
-
-
-def test_a_changed_plugin_is_refused(language):
-    path = language("mine.py", "mine")
-    with pytest.raises(RequestError, match="changed while it was in use"):
-        PluginHost().load_local(LocalPlugin(path, "0" * 64))
 
 
 def test_a_missing_plugin_of_the_environment_is_told_with_the_variable(refused, monkeypatch):
@@ -369,14 +354,3 @@ def test_a_name_is_checked_where_no_plugin_of_the_line_can_end_the_command(cli, 
     ]
     monkeypatch.setenv("FORMALBENCH_PLUGINS", str(bad))
     assert cli("check", "parity").out == done.out
-
-
-@pytest.mark.parametrize(
-    ("hook", "said"), [("taks()", "formalbench_taks"), ("tasks(surprise)", "surprise")]
-)
-def test_a_misspelt_hook_is_an_error(cli, plugin, hook, said):
-    code = f"@hookimpl\ndef formalbench_{hook}: return []"
-    done = cli("plugins", "--plugin", plugin(code))
-    assert done.code == 3
-    assert said in done.err
-    assert "Traceback" not in done.err

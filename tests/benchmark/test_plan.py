@@ -224,18 +224,6 @@ def test_what_a_runs_identity_depends_on(plan):
         assert same.test_id == run.test_id
 
 
-def test_a_run_has_one_identity_in_every_process(plan, tiny, odd_models, python):
-    code = (
-        "from pathlib import Path\nfrom formalbench.host import PluginHost\n"
-        "from formalbench.running.plan import RunRequest, make_plan\n"
-        f"host = PluginHost.load([Path({str(tiny)!r}), Path({str(odd_models)!r})])\n"
-        "request = RunRequest(('bag',), ('parity',), protocol='tiny')\n"
-        "print(*(run.test_id for run in make_plan(host, request).runs))"
-    )
-    here = [run.test_id for run in plan(["bag"], ["parity"], protocol="tiny").runs]
-    assert python("-c", code, PYTHONHASHSEED="5").split() == here
-
-
 def test_a_plan_needs_no_torch(tiny, odd_models, python):
     code = (
         "import sys\nfrom pathlib import Path\nfrom formalbench.host import PluginHost\n"

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,7 @@ from formalbench.running.plan import RunOptions, RunRequest, make_plan
 from formalbench.running.session import execute
 from formalbench.running.units import Follower, ProgressFile
 from formalbench.store import Store
-
-PATIENCE = 600.0
+from waiting import PATIENCE, until
 
 
 class Listener:
@@ -33,14 +31,6 @@ class Listener:
     @hookimpl
     def formalbench_run_finished(self, run):
         self.events.append((run.test_id, "finished"))
-
-
-def wait_for(condition):
-    """Poll until a condition holds; fail after a while."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
 
 
 def descendants(pid):
@@ -141,7 +131,7 @@ def start_slow(spawn, tiny, odd_models, results):
             "--protocol", "tiny", "--plugin", tiny, "--plugin", odd_models,
             "--device", "cpu", "--jobs", 2,
         )  # fmt: skip
-        wait_for(lambda: session.poll() is not None or any(results.rglob("*.json")))
+        until(lambda: session.poll() is not None or any(results.rglob("*.json")))
         assert session.poll() is None, session.communicate()
         workers = descendants(session.pid)
         assert len(workers) >= 2
@@ -156,7 +146,7 @@ def test_a_killed_session_leaves_records_and_no_workers(start_slow, results, run
     session, workers = start_slow()
     session.kill()
     session.wait(PATIENCE)
-    wait_for(lambda: not any(alive(pid) for pid in workers))
+    until(lambda: not any(alive(pid) for pid in workers))
     kept = Store(results).records()
     assert kept
     assert all(record.status == "finished" for record in kept)
@@ -177,7 +167,7 @@ def test_ctrl_c_exits_130_with_one_line_and_no_workers(start_slow, results):
     assert "Traceback" not in err
     assert "interrupted" in err.splitlines()[-1]
     assert out == ""
-    wait_for(lambda: not any(alive(pid) for pid in workers))
+    until(lambda: not any(alive(pid) for pid in workers))
     assert Store(results).records()
 
 
@@ -201,7 +191,7 @@ def start_slowly(spawn, tiny, odd_models, write, tmp_path):
             "--protocol", "tiny", "--plugin", tiny, "--plugin", odd_models,
             "--device", "cpu", "--jobs", 2, PYTHONPATH="site",
         )  # fmt: skip
-        wait_for(lambda: session.poll() is not None or [*tmp_path.glob("starts-*")])
+        until(lambda: session.poll() is not None or [*tmp_path.glob("starts-*")])
         assert session.poll() is None, session.communicate()
         return session, descendants(session.pid), tmp_path / "go-on"
 
@@ -216,7 +206,7 @@ def test_ctrl_c_while_the_workers_start(start_slowly):
     go_on.touch()
     assert session.returncode == 130
     assert "Traceback" not in err
-    wait_for(lambda: not any(alive(pid) for pid in workers))
+    until(lambda: not any(alive(pid) for pid in workers))
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
@@ -225,7 +215,7 @@ def test_a_session_killed_while_its_workers_start_leaves_none(start_slowly):
     session.kill()
     session.wait(PATIENCE)
     go_on.touch()
-    wait_for(lambda: not any(alive(pid) for pid in workers))
+    until(lambda: not any(alive(pid) for pid in workers))
 
 
 def test_what_workers_print_is_not_the_commands_output(run, mine):

@@ -4,6 +4,7 @@ import pytest
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.specs import ProtocolSpec
 from formalbench.host import PluginHost
+from refusals import refusal
 
 BASE = """
     name: base
@@ -136,10 +137,7 @@ def test_another_optimiser_leaves_the_options_of_the_first_behind(protocols):
     ids=str,
 )
 def test_what_cannot_be_is_one_line(protocols, files, said):
-    with pytest.raises(RequestError) as caught:
-        protocols(**files).protocol("mine")
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert said in refusal(lambda: protocols(**files).protocol("mine"))
 
 
 def test_a_file_that_extends_is_loaded_before_its_base(write, cli):
@@ -243,10 +241,7 @@ def test_fewer_steps_cut_a_decay_that_nobody_spoke_of(protocols):
     ],
 )
 def test_what_cannot_be_set_is_one_line(protocols, key, text, said):
-    with pytest.raises(RequestError) as caught:
-        protocols().protocol("base", {key: text})
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert said in refusal(lambda: protocols().protocol("base", {key: text}))
 
 
 @pytest.mark.parametrize(
@@ -260,12 +255,11 @@ def test_what_cannot_be_set_is_one_line(protocols, key, text, said):
     ],
 )
 def test_a_value_that_cannot_be_is_told_once(protocols, key, text, said):
-    with pytest.raises(RequestError) as caught:
-        protocols().protocol("base", {key: text})
+    told = refusal(lambda: protocols().protocol("base", {key: text}))
     begin = f"--set protocol.{key}={text}: not a valid protocol: "
-    assert str(caught.value).startswith(begin + said)
-    assert ";" not in str(caught.value)
-    assert "uple" not in str(caught.value)
+    assert told.startswith(begin + said)
+    assert ";" not in told
+    assert "uple" not in told
 
 
 @pytest.mark.parametrize(
@@ -301,9 +295,7 @@ def test_all_mistakes_of_a_file_are_told_at_once(refused, write):
 def test_all_that_is_wrong_with_several_keys_is_said_at_once(protocols):
     host = protocols()
     asked = {"steps": "45", "batch": "0", "nonsense": "1", "optimiser.foo": "3", "seeds": "x"}
-    with pytest.raises(RequestError) as raised:
-        host.protocol("base", asked)
-    said = str(raised.value)
+    said = refusal(lambda: host.protocol("base", asked))
     for part in (
         "unknown key 'nonsense'",
         "unknown option of sgd 'foo'",
@@ -312,15 +304,14 @@ def test_all_that_is_wrong_with_several_keys_is_said_at_once(protocols):
         "steps must be a multiple of evaluate_every, 10",
     ):
         assert said.count(part) == 1, part
-    with pytest.raises(RequestError) as raised:
-        host.protocol("base", {"steps": "45", "validation.every": "15", "decay.steps": "50"})
-    said = str(raised.value)
+    wrong = {"steps": "45", "validation.every": "15", "decay.steps": "50"}
+    said = refusal(lambda: host.protocol("base", wrong))
     assert "steps must be a multiple of evaluate_every" in said
     assert "validation.every must be a multiple of evaluate_every" in said
     assert "decay.steps must not exceed steps" in said
 
 
 def test_nothing_is_said_of_a_key_that_is_compared_with_an_invalid_one(protocols):
-    with pytest.raises(RequestError) as raised:
-        protocols().protocol("base", {"steps": "45", "evaluate_every": "0"})
-    assert "must be a multiple" not in str(raised.value)
+    assert "must be a multiple" not in refusal(
+        lambda: protocols().protocol("base", {"steps": "45", "evaluate_every": "0"})
+    )

@@ -13,6 +13,7 @@ from formalbench.host import PluginHost
 from formalbench.running.plan import RunOptions, RunRequest, make_plan
 from formalbench.running.session import execute
 from formalbench.store import Store
+from refusals import refusal
 
 LISTENER = """
     from pathlib import Path
@@ -177,16 +178,6 @@ def test_an_exact_model_is_tested_without_training(run):
     assert bits == {"total": [16_000, 16_000, 16_000], "count": [16, 16, 16]}
 
 
-def test_two_sessions_give_the_same_numbers(run, results, tmp_path):
-    one = run("--model", "bag", "--task", "parity", "--json").data
-    two = run("--model", "bag", "--task", "parity", "--json", "--results", "elsewhere").data
-    for ours, theirs in zip(one, two, strict=True):
-        for key in ("train_id", "test_id", "selected", "weights", "command"):
-            assert ours[key] == theirs[key]
-        assert ours["test"]["cells"] == theirs["test"]["cells"]
-    assert one[0]["selected"]["metrics"] != one[1]["selected"]["metrics"]  # seeds differ
-
-
 def test_the_command_in_a_record_repeats_the_run(run, cli, monkeypatch, odd_models, tiny, heard):
     (record,) = run("--model", "bag", "--task", "first", "--seeds", 1, "--json").data
     assert all(f"--plugin {file}" in record["command"] for file in ("odd_models.py", "tiny.yaml"))
@@ -290,10 +281,7 @@ def test_from_python(tiny, odd_models, results):
     ids=str,
 )
 def test_what_cannot_be_asked_for_from_python(results, asked, said):
-    with pytest.raises(RequestError) as caught:
-        api.run(**({"models": ["lstm"], "tasks": ["first"]} | asked))
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert said in refusal(lambda: api.run(**({"models": ["lstm"], "tasks": ["first"]} | asked)))
     assert not results.exists()
 
 

@@ -17,6 +17,7 @@ from formalbench.scoring.report import Report
 from formalbench.store import Store
 from formalbench.store.archive import WeightLookup, write_archive
 from formalbench.task_handle import TaskHandle
+from refusals import refusal
 from torch import nn
 from trained_records import TINY, train, write_protocols
 
@@ -183,9 +184,7 @@ def test_a_suite_has_a_report_for_each_task(write, few):
     ],
 )
 def test_answers_that_are_none(load, predict, said):
-    with pytest.raises(fb.RequestError) as refused:
-        fb.evaluate(predict, load("parity"))
-    assert said in str(refused.value)
+    assert said in refusal(lambda: fb.evaluate(predict, load("parity")))
 
 
 def test_unknown_names_and_answers_that_are_said_step_by_step(load, backwards, few):
@@ -489,9 +488,7 @@ def test_weights_may_lie_in_an_archive(runs, tmp_path):
 )
 def test_runs_that_do_not_exist(runs, asked, said):
     folder, plugins = runs
-    with pytest.raises(fb.RequestError) as refused:
-        fb.trained(*asked, results=folder, plugins=plugins)
-    assert said in str(refused.value)
+    assert said in refusal(lambda: fb.trained(*asked, results=folder, plugins=plugins))
 
 
 def test_a_frozen_part_of_a_module_stays_frozen(load):

@@ -27,16 +27,6 @@ def test_a_string_is_right_only_as_a_whole():
     assert Tag().loss(logits, example).item() == pytest.approx(bits_B.mean().item() * math.log(2))
 
 
-def test_strings_and_labels_side_by_side():
-    logits = torch.tensor([[[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]])
-    example = Example(torch.zeros(2, 2), torch.tensor([[1, 0], [0, 1]]))
-    accuracy, _ = Tag().metrics(None)
-    assert accuracy.name == "string-accuracy"
-    found = accuracy.finish(accuracy.measure(logits, example).numpy())
-    assert found == {"string-accuracy": (1, 2), "answer-accuracy": (3, 4)}
-    assert all(type(measure.count) is int for measure in found.values())
-
-
 def test_the_first_wrong_label_tells(host):
     task = host.task("parity:tag")
     logits = torch.tensor([[[0.0, 1.0], [0.5, 0.0], [4.0, 0.0]]])

@@ -10,7 +10,6 @@ from formalbench.contracts.source import Stream
 from formalbench.contracts.task import Task
 from formalbench.evaluation.evaluate import CellScore
 from formalbench.training import trainer, validation
-from formalbench.training import validation as training_validation
 from formalbench.training.curriculum import Regime
 from formalbench.training.gradients import OneByOne, Together
 from formalbench.training.parameters import numbers_of_steps
@@ -305,17 +304,13 @@ def test_the_other_intervals_judge_no_stage(train, trained_on):
     assert done.stage == 7
 
 
-def test_seeds_train_on_lengths_of_their_own(train, trained_on):
-    used = protocol(curriculum={"kind": "uniform"})
+@pytest.mark.parametrize("shared", [False, True])
+def test_seeds_train_on_lengths_of_their_own_or_share_them(train, trained_on, shared):
+    used = protocol(curriculum={"kind": "uniform"}, shared_lengths=shared)
     train(used, Member(0.01, 0), Member(0.001, 0), Member(0.01, 1), program=Together)
-    assert len(trained_on) == 8  # four intervals of each seed: its rates went together
-    assert trained_on[0::2] != trained_on[1::2]
-
-
-def test_seeds_can_share_lengths(train, trained_on):
-    used = protocol(curriculum={"kind": "uniform"}, shared_lengths=True)
-    train(used, Member(0.01, 0), Member(0.001, 0), Member(0.01, 1), program=Together)
-    assert len(trained_on) == 4
+    # Four intervals, of each seed unless they share them: the rates of a seed go together.
+    assert len(trained_on) == (4 if shared else 8)
+    assert shared or trained_on[0::2] != trained_on[1::2]
 
 
 def test_a_run_that_masters_nothing_stays_and_decays_on_everything(train):
@@ -357,7 +352,7 @@ def test_the_selected_weights_are_those_of_the_best_validation(train, monkeypatc
         measures = {"accuracy": Measure(correct, 10), "cross-entropy": Measure(10 * bits, 10)}
         return [CellScore(1, 1, 10, measures)]
 
-    monkeypatch.setattr(training_validation, "evaluate", scripted)
+    monkeypatch.setattr(validation, "evaluate", scripted)
     (done,) = train(protocol(decay={"steps": 20, "mastered": 0.0}))
     assert (done.best.step, done.best.preference) == (30, (0.9, -0.4))
     for name, value in done.network.state_dict().items():

@@ -117,6 +117,15 @@ def made(host):
     return program, rows, make_update(ADAM, 1.0, networks[0]), steps
 
 
+def after(program, rows, update, steps):
+    """Return a plain and a graphed group that have taken the same steps."""
+    groups = [kind((0, 1, 2), program, rows, update) for kind in (Group, GraphedGroup)]
+    for inputs in steps:
+        for group in groups:
+            group.step(inputs, [0] * 3)
+    return groups
+
+
 def test_a_recorded_length_is_replayed_with_new_inputs(made, monkeypatch):
     """On a CPU: a recording that computes again what it recorded stands for CUDA's."""
     recorded = []
@@ -135,14 +144,9 @@ def test_a_recorded_length_is_replayed_with_new_inputs(made, monkeypatch):
 
     monkeypatch.setattr(training_step.torch.cuda, "graph_pool_handle", lambda: None)
     monkeypatch.setattr(GraphedGroup, "_record", record)
-    program, rows, update, steps = made
-    plain = Group((0, 1, 2), program, rows, update)
-    graphed = GraphedGroup((0, 1, 2), program, rows, update)
-    for inputs in steps:
-        plain.step(inputs, [0] * 3)
-        graphed.step(inputs, [0] * 3)
+    plain, graphed = after(*made)
     assert sorted(recorded) == [3, 4]
-    assert len(steps) > 2 * WARM_UP
+    assert len(made[-1]) > 2 * WARM_UP
     for mine, other in zip(
         (graphed.rows.parameters, *graphed.rows.slots),
         (plain.rows.parameters, *plain.rows.slots),
@@ -159,12 +163,7 @@ def test_a_network_that_cannot_be_recorded_goes_on(made, monkeypatch):
 
     monkeypatch.setattr(training_step.torch.cuda, "graph_pool_handle", lambda: None)
     monkeypatch.setattr(GraphedGroup, "_record", refuse)
-    program, rows, update, steps = made
-    plain = Group((0, 1, 2), program, rows, update)
-    graphed = GraphedGroup((0, 1, 2), program, rows, update)
-    for inputs in steps:
-        plain.step(inputs, [0] * 3)
-        graphed.step(inputs, [0] * 3)
+    plain, graphed = after(*made)
     assert torch.equal(graphed.rows.parameters, plain.rows.parameters)
 
 
@@ -175,12 +174,8 @@ def test_cuda_graphs_compute_the_same(host, made):
         network.cuda()
     program = Together(program.networks, host.task("parity"))
     rows = Rows(rows.parameters.cuda(), tuple(slot.cuda() for slot in rows.slots))
-    plain = Group((0, 1, 2), program, rows, update)
-    graphed = GraphedGroup((0, 1, 2), program, rows, update)
-    for inputs in steps:
-        moved = inputs.map(lambda tensor: tensor.cuda())
-        plain.step(moved, [0] * 3)
-        graphed.step(moved, [0] * 3)
+    moved = [inputs.map(lambda tensor: tensor.cuda()) for inputs in steps]
+    plain, graphed = after(program, rows, update, moved)
     assert len(graphed._recordings) == 2
     torch.testing.assert_close(graphed.rows.parameters, plain.rows.parameters, rtol=0, atol=1e-10)
 

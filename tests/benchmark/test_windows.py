@@ -168,9 +168,6 @@ def test_windows_are_saved_and_found_again(host):
     assert [cell.first for cell in by_length.cells] == [84, 166]
 
 
-# Scores.
-
-
 # Records.
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from formalbench.contracts.objective import Promise
     from formalbench.contracts.specs import MetricSpec
     from formalbench.host import LocalPlugin, Plugin, PluginHost
+    from formalbench.host.registry import Registry
 
 
 RUNS, STEPS = 3, 3
@@ -324,34 +325,40 @@ def _load_lightly(host: PluginHost, local: LocalPlugin) -> list[Check]:
 
 
 def _check_provided(host: PluginHost, plugin: Plugin) -> list[Check]:
+    def own(registry: Registry[Any]) -> list[str]:
+        return [entry.spec.name for entry in registry.all() if entry.plugin is plugin]
+
     checks: list[Check] = []
-    for task in host.tasks.all():
-        if task.plugin is plugin:
-            checks += _check_task(host, task.spec.name)
-    for model in host.models.all():
-        if model.plugin is plugin:
-            checks += _check_model(host, model.spec.name)
-    for suite in host.suites.all():
-        if suite.plugin is plugin:
-            promise = ("names only tasks that exist", partial(_look_up, host, suite.spec.tasks))
-            checks += keep(f"suite {suite.spec.name}", iter([promise]))
-    for protocol in host.protocols.all():
-        if protocol.plugin is plugin:
-            promise = ("is valid", partial(_look_up_protocol, host, protocol.spec.name))
-            checks += keep(f"protocol {protocol.spec.name}", iter([promise]))
-    for table in host.tables.all():
-        if table.plugin is plugin:
-            promise = ("is valid", partial(_look_up_table, host, table.spec.name))
-            checks += keep(f"table {table.spec.name}", iter([promise]))
-    for objective in host.objectives.all():
-        tried = trial_task(host, objective.spec.name) if objective.plugin is plugin else None
+    for name in own(host.tasks):
+        checks += _check_task(host, name)
+    for name in own(host.models):
+        checks += _check_model(host, name)
+    looked_up: list[tuple[Registry[Any], str, Callable[[str], Any]]] = [
+        (host.suites, "names only tasks that exist", partial(_look_up_suite, host)),
+        (host.protocols, "is valid", partial(_look_up_protocol, host)),
+        (host.tables, "is valid", host.table),
+    ]
+    for registry, promise, look_up in looked_up:
+        for name in own(registry):
+            checks += keep(f"{registry.kind} {name}", iter([(promise, partial(look_up, name))]))
+    for name in own(host.objectives):
+        tried = trial_task(host, name)
         checks += _check_task(host, tried) if tried else []
     parts = [*check_parts(host, plugin)]
     made = {part.subject for part in parts if part.passed}
-    for metric in host.metrics.all():
-        if metric.plugin is plugin and f"metric {metric.spec.name}" in made:
-            checks += _check_metric(host, metric.spec)
+    for name in own(host.metrics):
+        if f"metric {name}" in made:
+            checks += _check_metric(host, host.metrics.get(name)[0].spec)
     return [*checks, *parts]
+
+
+def _look_up_suite(host: PluginHost, name: str) -> None:
+    each(host.select_task, host.suite(name).tasks)
+
+
+def _look_up_protocol(host: PluginHost, name: str) -> None:
+    watch = host.protocol(name).watch
+    each(host.probes.get, watch.probes if watch else ())
 
 
 def _check_metric(host: PluginHost, spec: MetricSpec) -> Iterator[Check]:
@@ -364,19 +371,6 @@ def _check_metric(host: PluginHost, spec: MetricSpec) -> Iterator[Check]:
             yield Check(f"metric {spec.name}", f"can be tried on {objective}", problem)
         else:
             yield from keep(f"metric {spec.name} on {name}", judging_promises(host.task(name)))
-
-
-def _look_up(host: PluginHost, tasks: Sequence[str]) -> None:
-    each(host.select_task, tasks)
-
-
-def _look_up_protocol(host: PluginHost, name: str) -> None:
-    watch = host.protocol(name).watch
-    each(host.probes.get, watch.probes if watch else ())
-
-
-def _look_up_table(host: PluginHost, name: str) -> None:
-    host.table(name)
 
 
 def check_spec(host: PluginHost, name: str) -> list[Check]:

@@ -39,10 +39,6 @@ def check_remotely(host: PluginHost, what: str | Path) -> list[Check]:
     """Check a plugin's path, or a task or model by its name.
 
     A check that does not end, or ends its process, has failed; no other check follows it.
-
-    Raises:
-        RequestError: if there is no such plugin or name.
-        BrokenPluginError: if the plugin cannot be loaded.
     """
     with Sandbox(LIMIT) as sandbox:
         begin = Check(str(what), "can be loaded")
@@ -54,11 +50,8 @@ def ask_for_checks(
 ) -> list[Check]:
     """Run a function's checks in another process; return those that it completed.
 
-    Args:
-        sandbox: the process.
-        function: passes the process's reports to `report_promises`, and returns `rows_of` checks.
-        question: its argument.
-        begin: the first step, for error messages.
+    The function passes the process's reports to `report_promises`, and returns `rows_of` checks.
+    `begin` is the first step, for error messages.
     """
     try:
         return [Check(*map(str, row)) for row in sandbox.ask(function, question)]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,21 +18,16 @@ from formalbench.ui.terminal import (
     print_table,
 )
 
-
-class ExportFormat(StrEnum):
-    """Export format."""
-
-    jsonl = "jsonl"
-    hf = "hf"
-    lm_eval = "lm-eval"
-
-
-class ExportSplit(StrEnum):
-    """Exported split."""
-
-    test = "test"
-    validation = "validation"
-    train = "train"
+ExportFormat = Literal["jsonl", "hf", "lm-eval"]
+ExportSplit = Literal["test", "validation", "train"]
+StringsProtocol = Annotated[
+    str,
+    typer.Option(
+        metavar="P",
+        help="The protocol that defines the strings.",
+        autocompletion=names_of("protocols"),
+    ),
+]
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -54,19 +48,12 @@ def add_commands(app: typer.Typer) -> None:
         ] = None,
         format_: Annotated[
             ExportFormat, typer.Option("--format", help="The format of the files.")
-        ] = ExportFormat.jsonl,
-        split: Annotated[ExportSplit, typer.Option(help="The split to export.")] = ExportSplit.test,
+        ] = "jsonl",
+        split: Annotated[ExportSplit, typer.Option(help="The split to export.")] = "test",
         with_targets: Annotated[
             bool, typer.Option("--with-targets", help="Include the correct answers.")
         ] = False,
-        protocol: Annotated[
-            str,
-            typer.Option(
-                metavar="P",
-                help="The protocol that defines the strings.",
-                autocompletion=names_of("protocols"),
-            ),
-        ] = "standard",
+        protocol: StringsProtocol = "standard",
     ) -> None:
         """Write test strings to files for models outside formalbench.
 
@@ -86,7 +73,7 @@ def add_commands(app: typer.Typer) -> None:
         names = [task] if task is not None else list(host.suite(suite or "").tasks)
         with plugins_print_to_stderr():
             handles = [TaskHandle(host, name, (), protocol) for name in names]
-            files = export_tasks(handles, output, format_.value, split.value, targets=with_targets)
+            files = export_tasks(handles, output, format_, split, targets=with_targets)
         for file in files:
             print(file)
 
@@ -98,14 +85,7 @@ def add_commands(app: typer.Typer) -> None:
             Path, typer.Argument(metavar="ANSWERS.jsonl", help='Lines {"id": …, "answer": …}.')
         ],
         settings: SetOption = None,
-        protocol: Annotated[
-            str,
-            typer.Option(
-                metavar="P",
-                help="The protocol that defines the strings.",
-                autocompletion=names_of("protocols"),
-            ),
-        ] = "standard",
+        protocol: StringsProtocol = "standard",
         results: Annotated[
             Path | None,
             typer.Option("--results", metavar="DIR", help="Save the score as a record here."),

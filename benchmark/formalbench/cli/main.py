@@ -216,9 +216,6 @@ def take_plugins(arguments: Sequence[str]) -> tuple[list[str], list[Path]]:
     """Remove every ``--plugin PATH`` from the arguments, at any position.
 
     Plugins can add commands, so they must be loaded before commands are parsed.
-
-    Raises:
-        RequestError: if the last ``--plugin`` has no path.
     """
     rest: list[str] = []
     paths: list[Path] = []

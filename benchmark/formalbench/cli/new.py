@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import keyword
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,11 +15,7 @@ from formalbench.ui.terminal import host_of
 SUMMARIES = {"model": "the mean of what was seen", "task": "reads the same backwards"}
 
 
-class NewKind(StrEnum):
-    """Kinds of templates."""
-
-    model = "model"
-    task = "task"
+NewKind = Literal["model", "task"]
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -41,14 +36,14 @@ def add_commands(app: typer.Typer) -> None:
         formalbench new task my-language
         """
         host = host_of(ctx)
-        registry = host.models if kind is NewKind.model else host.tasks
+        registry = host.models if kind == "model" else host.tasks
         if any(entry.spec.name == name for entry in registry.all()):
             raise RequestError(f"a {kind} {name!r} already exists: choose another name")
         file, test, checked = write_files(kind, name, Path())
         print(f"wrote {file} and {test}; next:")
         print(f"  formalbench check {checked}")
         print(f"  python -m unittest {test.stem}")
-        if kind is NewKind.model:
+        if kind == "model":
             print(f"  formalbench run --model {checked} --task parity --seeds 1")
         else:
             print(f"  formalbench run --model lstm --plugin {file} --task {name} --seeds 1")
@@ -81,10 +76,10 @@ def write_files(kind: NewKind, name: str, folder: Path) -> tuple[Path, Path, str
             raise RequestError(f"{path} already exists")
     camel = "".join(part.capitalize() for part in name.split("-"))
     # The suffix avoids clashes with keywords and the template's imports.
-    class_name = camel if kind is NewKind.model else f"{camel.removesuffix('Language')}Language"
+    class_name = camel if kind == "model" else f"{camel.removesuffix('Language')}Language"
     if keyword.iskeyword(class_name):
         raise RequestError(f"{class_name} is a keyword of Python: choose another name")
-    checked = f"{file.name}:{class_name}" if kind is NewKind.model else file.name
+    checked = f"{file.name}:{class_name}" if kind == "model" else file.name
     words = {
         "name": name,
         "module": module,

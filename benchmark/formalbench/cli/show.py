@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -156,13 +155,7 @@ CHANCE_CELLS = 16
 EXAMPLES = 5
 
 
-class ShowKind(StrEnum):
-    """Kinds that can be shown."""
-
-    task = "task"
-    model = "model"
-    protocol = "protocol"
-    suite = "suite"
+ShowKind = Literal["task", "model", "protocol", "suite"]
 
 
 def _names(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
@@ -191,13 +184,13 @@ def add_commands(app: typer.Typer) -> None:
         """
         host = host_of(ctx)
         kinds: dict[ShowKind, Callable[[PluginHost, str], dict[str, Any]]] = {
-            ShowKind.task: task_facts,
-            ShowKind.model: model_facts,
-            ShowKind.protocol: protocol_facts,
-            ShowKind.suite: suite_facts,
+            "task": task_facts,
+            "model": model_facts,
+            "protocol": protocol_facts,
+            "suite": suite_facts,
         }
         with plugins_print_to_stderr():
-            if kind is ShowKind.model:
+            if kind == "model":
                 (name,) = host.models_named([name])
             facts = kinds[kind](host, name)
         _warn(facts)
@@ -205,7 +198,7 @@ def add_commands(app: typer.Typer) -> None:
             print_json(facts)
         else:
             print_facts(facts)
-            if kind is ShowKind.protocol:
+            if kind == "protocol":
                 print(f"\n{INTERVALS}")
 
 

@@ -153,9 +153,6 @@ def add_commands(app: typer.Typer) -> None:
 def parse_lengths(text: str) -> tuple[int, ...]:
     """Parse ``A:B[:STEP]``, or a comma list of these, into sorted lengths.
 
-    Raises:
-        RequestError: for anything else.
-
     Example:
         >>> parse_lengths("1:9:4,20")
         (1, 5, 9, 20)
@@ -183,15 +180,7 @@ def select(
 ) -> tuple[Selection[ModelSpec], Selection[TaskSpec]]:
     """Return the model to verify and the task to verify it on.
 
-    Args:
-        host: the plugins.
-        model: its name.
-        task: as it was named; None for the one that the model was made for.
-        texts: what was set.
-
-    Raises:
-        RequestError: for an unknown name or option, a learned model, or one made for no task in
-            particular.
+    A learned model, and one made for no task in particular, is refused.
     """
     from formalbench.host.host import check_offered
     from formalbench.host.options import check_settings, parse_settings

@@ -108,11 +108,7 @@ def unknown(
 
 
 def each(ask: Callable[[A], T], asked: Iterable[A]) -> list[T]:
-    """Apply a function to each item and raise all `RequestError`s as one.
-
-    Raises:
-        RequestError: one line.
-    """
+    """Apply a function to each item and raise all `RequestError`s as one."""
     answers: list[T] = []
     problems: dict[str, None] = {}
     for one in asked:

@@ -53,13 +53,7 @@ def train_id(
 
 
 def test_id(trained: str, protocol: Protocol, code: Code) -> str:
-    """Return the hash of everything that decides the numbers of a run's test.
-
-    Args:
-        trained: the run's `train_id`.
-        protocol: decides the test.
-        code: origin of all code that is not part of formalbench, extra metrics included.
-    """
+    """Return the hash of everything that decides the numbers of a run's test."""
     metrics = {role: told for role, told in code.items() if _tests(role)}
     return _hash(
         f'{{"metrics":{_text(metrics or None)},"test":{_test_text(protocol)},'
@@ -95,6 +89,11 @@ def _train_text(protocol: Protocol) -> str:
 @lru_cache(maxsize=64)
 def _test_text(protocol: Protocol) -> str:
     return _text(protocol.test_facts())
+
+
+def hash_of(facts: Any) -> str:
+    """Return the hash of JSON data."""
+    return _hash(_text(facts))
 
 
 def _hash(text: str) -> str:

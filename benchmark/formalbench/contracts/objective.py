@@ -139,12 +139,7 @@ class BrokenPromiseError(AssertionError):
 
 
 def demand(holds: object, problem: str) -> None:
-    """Raise `BrokenPromiseError` unless `holds`.
-
-    Args:
-        holds: the condition.
-        problem: one line that says what is wrong.
-    """
+    """Raise `BrokenPromiseError`, with a problem in one line, unless `holds`."""
     if not holds:
         raise BrokenPromiseError(problem)
 

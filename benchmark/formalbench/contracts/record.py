@@ -329,7 +329,16 @@ class Place(Part):
     frames: Annotated[tuple[Line, ...], Field(max_length=8)]
 
 
-class Record(Part):
+class Stored(Part):
+    """A record, which is one JSON file."""
+
+    def to_json(self) -> str:
+        """Return the record as it is stored: compact ASCII, one line."""
+        data = self.model_dump(mode="json")
+        return json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+class Record(Stored):
     """The record of one run: one JSON file.
 
     Attributes:
@@ -390,8 +399,3 @@ class Record(Part):
             if len({*runs}) < len(runs) or (self.learning_rate, self.seed) not in runs:
                 raise ValueError("a cohort must contain the run itself, and every run once")
         return self
-
-    def to_json(self) -> str:
-        """Return the record as it is stored: compact ASCII, one line."""
-        data = self.model_dump(mode="json")
-        return json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False) + "\n"

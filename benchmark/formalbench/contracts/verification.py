@@ -5,7 +5,6 @@ A verification checks an exact model; an evaluation scores the answers of an ext
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from pydantic_core import from_json
 
 from formalbench.contracts.errors import RequestError, one_line
-from formalbench.contracts.identity import used_text
+from formalbench.contracts.identity import hash_of, used_text
 from formalbench.contracts.protocol import Part, Protocol
 from formalbench.contracts.record import (
     Command,
@@ -27,6 +26,7 @@ from formalbench.contracts.record import (
     ModelUsed,
     Name,
     Record,
+    Stored,
     TaskUsed,
     TestResult,
 )
@@ -158,7 +158,7 @@ class Failure(Part):
     logit: float | None
 
 
-class VerificationRecord(Part):
+class VerificationRecord(Stored):
     """The record of one verification: one JSON file.
 
     Attributes:
@@ -233,13 +233,7 @@ class VerificationRecord(Part):
             "dtype": self.dtype,
             "all": self.break_length is not None,
         }
-        text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-    def to_json(self) -> str:
-        """Return the record as it is stored: compact ASCII, one line."""
-        data = self.model_dump(mode="json")
-        return json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False) + "\n"
+        return hash_of(facts)
 
 
 AnyRecord = Record | VerificationRecord
@@ -270,7 +264,7 @@ class Validated(Part):
         return self
 
 
-class EvaluatedRecord(Part):
+class EvaluatedRecord(Stored):
     """The record of answers by an external system on the strings of a test: one JSON file.
 
     Nothing was trained and the answers cannot be reproduced, so boards never mix these records with
@@ -310,13 +304,7 @@ class EvaluatedRecord(Part):
             "protocol": [self.protocol.title, self.protocol.version],
             "fingerprint": self.test.fingerprint,
         }
-        text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-    def to_json(self) -> str:
-        """Return the record as it is stored: compact ASCII, one line."""
-        data = self.model_dump(mode="json")
-        return json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False) + "\n"
+        return hash_of(facts)
 
 
 SCHEMA_VERSION = 2
@@ -331,11 +319,7 @@ class OlderRecordError(RequestError):
 
 
 def read_json(text: str | bytes, name: str) -> dict[str, Any]:
-    """Parse the JSON object of a record of any kind and check its version.
-
-    Raises:
-        RequestError: one line that says what is wrong.
-    """
+    """Parse the JSON object of a record of any kind and check its version."""
     if len(text) > MAX_BYTES:
         raise RequestError(f"{name}: larger than {MAX_BYTES} bytes, so not a record")
     try:
@@ -369,11 +353,7 @@ def _check_keys(pairs: list[tuple[str, Any]]) -> None:
 
 
 def validated(kind: type[R], data: dict[str, Any], name: str) -> R:
-    """Return the record in a JSON object.
-
-    Raises:
-        RequestError: one line with its first problem.
-    """
+    """Return the record in a JSON object."""
     try:
         return kind.model_validate(data)
     except ValidationError as error:
@@ -381,39 +361,19 @@ def validated(kind: type[R], data: dict[str, Any], name: str) -> R:
 
 
 def parse_any(text: str | bytes, name: str) -> AnyRecord:
-    """Read a run's or a verification's record from untrusted JSON.
-
-    Args:
-        text: the file's contents.
-        name: name of the file in error messages.
-
-    Raises:
-        RequestError: one line that says what is wrong.
-    """
+    """Read a run's or a verification's record from untrusted JSON."""
     return parsed(read_json(text, name), name)
 
 
 def parsed(data: dict[str, Any], name: str) -> AnyRecord:
-    """Return the record in a JSON object, of either kind.
-
-    Raises:
-        RequestError: one line with its first problem.
-    """
+    """Return the record in a JSON object, of either kind."""
     if data.get("kind") == "verification":
         return validated(VerificationRecord, data, name)
     return validated(Record, data, name)
 
 
 def parse_stored(text: str | bytes, name: str) -> AnyRecord | EvaluatedRecord:
-    """Read a record of any kind, including evaluations, from untrusted JSON.
-
-    Args:
-        text: the file's contents.
-        name: name of the file in error messages.
-
-    Raises:
-        RequestError: one line that says what is wrong.
-    """
+    """Read a record of any kind, including evaluations, from untrusted JSON."""
     data = read_json(text, name)
     if data.get("kind") == "evaluated":
         return validated(EvaluatedRecord, data, name)

@@ -101,14 +101,9 @@ class Searched(NamedTuple):
 
 @torch.no_grad()
 def search(network: nn.Module, batch: Batch, room: int, how: Search) -> Searched:
-    """Search for the answers to a batch.
+    """Return the best answer of at most `room` symbols to each string of a batch.
 
-    Args:
-        network: a network of the layout ``decoded``, which is called step by step if it supports
-            that (`Stepwise`).
-        batch: the strings.
-        room: maximum number of symbols of an answer.
-        how: the search settings.
+    The network has the layout ``decoded``; if it is `Stepwise`, it is called step by step.
     """
     speaker: Stepwise = network if isinstance(network, Stepwise) else _Anew(network)
     lengths = None if batch.lengths is None else batch.lengths.repeat_interleave(how.beam)

@@ -124,11 +124,7 @@ def split_lengths(task: Task, split: str) -> list[int]:
 
 
 def check_process(task: Task, protocol: Protocol) -> None:
-    """Refuse a protocol that uses strings from a generating process, if the task has none.
-
-    Raises:
-        RequestError: one line.
-    """
+    """Refuse a protocol that uses strings from a generating process, if the task has none."""
     has_process = isinstance(task.source, HasProcess) and HasProcess in task.objective.needs
     needed = protocol.draws_by_process if has_fixed_test(task) else protocol.needs_process
     if needed and not has_process:
@@ -141,17 +137,7 @@ def check_process(task: Task, protocol: Protocol) -> None:
 def check_lengths(
     model: str, lengths: tuple[int, int | None], task: Task, protocol: Protocol
 ) -> None:
-    """Refuse to train a network that does not support the string lengths of a protocol.
-
-    Args:
-        model: the model's name, for the error.
-        lengths: the smallest and the largest length that it supports (`Traits.lengths`).
-        task: the task to train and test on.
-        protocol: the protocol.
-
-    Raises:
-        RequestError: one line.
-    """
+    """Refuse to train a network that does not support the string lengths of a protocol."""
     windowed = is_window(task, protocol)
     tested = [task.splits.test[1]] if windowed else cell_lengths(task, protocol)
     for what, longest in (("tests", max(tested)), ("trains", split_lengths(task, "train")[-1])):
@@ -169,11 +155,6 @@ def test_set(task: Task, protocol: Protocol) -> TestSet:
 
 def fresh_set(task: Task, protocol: Protocol, seed: int) -> TestSet:
     """Return a new test set with the same lengths and numbers of strings as the original.
-
-    Args:
-        task: the task.
-        protocol: sets the lengths and the numbers of strings.
-        seed: the random seed of the strings.
 
     Raises:
         RequestError: if the task has a fixed set of strings.
@@ -244,11 +225,7 @@ def train_set(task: Task, protocol: Protocol) -> TestSet:
 
 
 def watch_set(task: Task, watch: Watch) -> TestSet:
-    """Return the strings of a run's learning curves.
-
-    Raises:
-        RequestError: if one of the lengths has no strings.
-    """
+    """Return the strings of a run's learning curves."""
     task = task.of("test")
     for length in watch.lengths:
         if not task.lengths(length, length):
@@ -355,12 +332,8 @@ _KNOWN = "known."
 def saved_test_set(task: Task, source: object, protocol: Protocol) -> TestSet:
     """Return a test set from the cache; if it is missing, sample it and add it to the cache.
 
-    Fixed strings are stored by the task and are not cached.
-
-    Args:
-        task: the task.
-        source: further JSON data that identifies the task: the source of its code.
-        protocol: sets the lengths and the numbers of strings.
+    Fixed strings are stored by the task and are not cached. `source` is further JSON data that
+    identifies the task: the source of its code.
     """
     if has_fixed_test(task):
         return test_set(task, protocol)

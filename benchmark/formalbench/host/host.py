@@ -44,11 +44,7 @@ C = TypeVar("C", bound=TaskSpec | ModelSpec)
 
 
 def read_table(spec: TableSpec) -> PublishedTable:
-    """Read the table that a spec announces.
-
-    Raises:
-        RequestError: one line that names the file and what is wrong in it.
-    """
+    """Read the table that a spec announces."""
     for table in read_tables(spec.path):
         if table.key == spec.name:
             return table
@@ -56,11 +52,7 @@ def read_table(spec: TableSpec) -> PublishedTable:
 
 
 def read_tables(path: Path) -> tuple[PublishedTable, ...]:
-    """Read the tables of a file.
-
-    Raises:
-        RequestError: one line that names the file and what is wrong in it.
-    """
+    """Read the tables of a file."""
     from pydantic import ValidationError
 
     from formalbench.contracts.published import PublishedFile
@@ -110,11 +102,7 @@ class Selection(Generic[C]):
 
     @cached_property
     def config(self) -> Config | None:
-        """Its validated options; None if it has none.
-
-        Raises:
-            RequestError: for an unknown option or an invalid value.
-        """
+        """Its validated options; None if it has none."""
         config = config_of(self.spec)
         known = () if config is None else config.model_fields
         chosen = settings_for(self.scope, self.settings, known)
@@ -144,6 +132,9 @@ class Selection(Generic[C]):
 class PluginHost(LoadedPlugins):
     """All loaded plugins; resolves names and builds tasks and networks.
 
+    Methods raise `RequestError` for unknown names and invalid options, and `BrokenPluginError` if
+    the factory of a plugin fails.
+
     Args:
         warn: called with one line for each broken plugin that the user did not name.
     """
@@ -165,9 +156,6 @@ class PluginHost(LoadedPlugins):
             name: of the model, options behind it in brackets: ``lstm[width=32]``.
             settings: settings; keys of other models are ignored.
             options: more options, by value.
-
-        Raises:
-            RequestError: for an unknown name or invalid options.
         """
         bare, written = parse_instance(name)
         entry, fields = self.models.get(bare)
@@ -211,13 +199,7 @@ class PluginHost(LoadedPlugins):
         return self.build_task(self.select_task(name, (), options))
 
     def build_task(self, selected: Selection[TaskSpec]) -> Task:
-        """Build a task.
-
-        Raises:
-            RequestError: for an option that the language rejects, or an objective that it does not
-                support.
-            BrokenPluginError: if the plugin's factory fails.
-        """
+        """Build a task."""
         from formalbench.contracts.objective import CROSS_ENTROPY
         from formalbench.contracts.task import Task
 
@@ -282,12 +264,7 @@ class PluginHost(LoadedPlugins):
             return source
 
     def objective(self, name: str) -> Objective:
-        """Return the objective called `name` (cached).
-
-        Raises:
-            RequestError: for an unknown name.
-            BrokenPluginError: if the plugin's factory fails.
-        """
+        """Return the objective called `name` (cached)."""
         from formalbench.contracts.objective import Objective
 
         if name not in self._objectives:
@@ -331,10 +308,6 @@ class PluginHost(LoadedPlugins):
         Returns:
             A `torch.nn.Module` with the objective's layout; a backbone is wrapped in a
             `formalbench.readout.Readout`.
-
-        Raises:
-            RequestError: for a task or option that the model rejects.
-            BrokenPluginError: if the plugin's factory fails.
         """
         from formalbench.contracts.network import traits_of
 
@@ -358,9 +331,6 @@ class PluginHost(LoadedPlugins):
             name: as in its file.
             changes: changed values by dotted key, as text or value: ``{"test.strings": "64"}``.
             version: an earlier version whose file is registered; None for the newest.
-
-        Raises:
-            RequestError: one line that names the file and the key.
         """
         return self._protocol_loader.load(name, changes, version)
 
@@ -386,11 +356,7 @@ class PluginHost(LoadedPlugins):
         return ProtocolLoader(self.protocols, self.penalties, choices)
 
     def table(self, name: str) -> PublishedTable:
-        """Return the table of a paper's numbers called `name`.
-
-        Raises:
-            RequestError: for an unknown name or a file without this table.
-        """
+        """Return the table of a paper's numbers called `name`."""
         if name not in self._tables:
             self._tables[name] = read_table(self.tables.get(name)[0].spec)
         return self._tables[name]
@@ -423,11 +389,7 @@ def load_plugins(plugins: Sequence[Path | str]) -> PluginHost:
 
 
 def check_offered(name: str, spec: ModelSpec, objective: str) -> None:
-    """Check that a model supports an objective.
-
-    Raises:
-        RequestError: naming the supported ones.
-    """
+    """Check that a model supports an objective."""
     if spec.objectives and objective not in spec.objectives:
         raise RequestError(
             f"model {name} does not do {objective}: it does {', '.join(spec.objectives)}"

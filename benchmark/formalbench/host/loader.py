@@ -108,16 +108,8 @@ class LoadedPlugins:
         self.trackers: Registry[TrackerSpec] = Registry("tracker", TrackerSpec)
         self.tables: Registry[TableSpec] = Registry("table", TableSpec)
         self.reproductions: Registry[ReproductionSpec] = Registry("reproduction", ReproductionSpec)
-
-    @property
-    def registries(self) -> dict[str, Registry[Any]]:
-        """All registries by plural kind."""
-        kinds = (
-            *(self.tasks, self.models, self.suites, self.protocols, self.objectives),
-            *(self.metrics, self.probes, self.optimisers, self.schedules, self.samplers),
-            *(self.penalties, self.executors, self.trackers, self.tables, self.reproductions),
-        )
-        return {registry.plural: registry for registry in kinds}
+        every = [one for one in vars(self).values() if isinstance(one, Registry)]
+        self.registries: dict[str, Registry[Any]] = {one.plural: one for one in every}
 
     @classmethod
     def load(
@@ -171,8 +163,7 @@ class LoadedPlugins:
     def load_installed(self, *, own_code: bool = False) -> None:
         """Load the entry points of every installed distribution; a broken one is one warning.
 
-        Args:
-            own_code: whether to note plugins of other distributions without loading them.
+        With `own_code`, plugins of other distributions are noted and not loaded.
         """
         for point in sorted(metadata.entry_points(group=PROJECT), key=lambda point: point.name):
             name = point.dist.name if point.dist else "?"
@@ -189,12 +180,7 @@ class LoadedPlugins:
                 self.drop(plugin, error, "skipped")
 
     def load_local(self, local: LocalPlugin) -> None:
-        """Load a plugin the user named.
-
-        Raises:
-            RequestError: if its contents changed or a file is invalid.
-            BrokenPluginError: if its Python is broken.
-        """
+        """Load a plugin the user named."""
         if local.path != SESSION and content_hash(local.path) != local.sha256:
             raise RequestError(f"plugin {local.path} changed while it was in use: start again")
         plugin = self.note_local(local)
@@ -262,11 +248,7 @@ class LoadedPlugins:
         return tuple(found)
 
     def check_clashes(self, plugin: Plugin) -> None:
-        """Check that a plugin's names are not announced by another plugin.
-
-        Raises:
-            RequestError: naming both.
-        """
+        """Check that a plugin's names are not announced by another plugin."""
         for registry in self.registries.values():
             registry.check_clashes(plugin)
 

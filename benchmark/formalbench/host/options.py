@@ -73,11 +73,7 @@ Settings = tuple[Setting, ...]
 
 
 def parse_settings(texts: Sequence[str], scopes: Sequence[str] = SCOPES) -> Settings:
-    """Parse ``model.chunk=3``, ``protocol.test.strings=64`` and bare ``chunk=3``.
-
-    Raises:
-        RequestError: for anything else, or a key set twice.
-    """
+    """Parse ``model.chunk=3``, ``protocol.test.strings=64`` and bare ``chunk=3``."""
     pairs = []
     for text in texts:
         name, equals, value = text.partition("=")
@@ -120,9 +116,6 @@ def changes_of(settings: Settings) -> dict[str, Any]:
 
 def parse_instance(text: str) -> tuple[str, dict[str, str]]:
     """Split a name from its options in brackets.
-
-    Raises:
-        RequestError: if the brackets are not of the form ``name[key=value,key=value]``.
 
     Example:
         >>> parse_instance("mine[width=32,layers=2]")
@@ -177,11 +170,7 @@ OptionTable = Mapping[str, OptionFacts]
 
 
 def config_of(spec: Configured) -> type[Config] | None:
-    """Return the config class of a spec (imported if lazy); None if it has no options.
-
-    Raises:
-        BrokenPluginError: if it cannot be used.
-    """
+    """Return the config class of a spec (imported if lazy); None if it has no options."""
     if spec.config is None:
         return None
     from formalbench.contracts.config import Config
@@ -303,11 +292,6 @@ def check_settings(
     """Check that every setting applies to a requested model or task.
 
     Settings of protocol, executor and tracker are checked when these are built.
-
-    Args:
-        settings: what the user set.
-        models: the options of each requested model, by its name with what is in brackets.
-        tasks: the options of each requested task, by its name.
     """
     for setting in settings:
         scope, key, _ = setting

@@ -67,12 +67,7 @@ def names_class(text: str) -> bool:
 
 
 def class_spec(local: LocalPlugin) -> ModelSpec:
-    """Return the spec of a plain class that the user named.
-
-    Raises:
-        RequestError: one line, if it is no class of networks or has the wrong interface.
-        BrokenPluginError: if its file cannot be imported.
-    """
+    """Return the spec of a plain class that the user named."""
     get: Callable[[], Any] = partial(import_class, local)
     if local.path == SESSION:
         if local.sha256 not in _session:
@@ -114,11 +109,7 @@ def model_name(name: str) -> str:
 
 
 def class_plugin(found: type) -> LocalPlugin:
-    """Return the plugin of a class object: its file or, if it has none, the class alone.
-
-    Raises:
-        RequestError: if its source text is not known.
-    """
+    """Return the plugin of a class object: its file or, if it has none, the class alone."""
     module = sys.modules.get(found.__module__)
     importable = getattr(module, found.__name__, None) is found and found.__module__ != "__main__"
     place = find_module(found.__module__) if importable else None

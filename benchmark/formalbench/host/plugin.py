@@ -181,10 +181,6 @@ def plugin_files(path: Path, named_by: str = "--plugin") -> list[Path]:
     A file or a package (a folder with ``__init__.py``) is one plugin; in any other folder, each
     file directly inside with one of `SUFFIXES` is one.
 
-    Args:
-        path: of the plugin.
-        named_by: the option or the variable that names it, for errors.
-
     Raises:
         RequestError: if there is nothing that can be a plugin.
     """
@@ -207,13 +203,6 @@ def find_plugins(path: Path, named_by: str = "--plugin") -> list[LocalPlugin]:
 
     Before the colon there may also be a module name (``package.module``), which is searched in the
     working directory and on Python's path.
-
-    Args:
-        path: path as the user wrote it.
-        named_by: the option or the variable that names it, for errors.
-
-    Raises:
-        RequestError: if there is nothing that can be a plugin.
     """
     before, colon, name = str(path).rpartition(":")
     if not colon or path.exists() or not all(map(str.isidentifier, name.split("."))):
@@ -321,12 +310,7 @@ def import_local(path: Path, sha256: str, *, named: bool = False) -> ModuleType:
 
 
 def import_class(local: LocalPlugin) -> object:
-    """Import the plugin's module or, if it names one, its class.
-
-    Raises:
-        RequestError: if there is no such thing.
-        BrokenPluginError: if it cannot be imported.
-    """
+    """Import the plugin's module or, if it names one, its class."""
     found = import_local(local.path, local.sha256, named=True)
     *modules, name = local.attribute.split(".")
     with _package_names(local.path, found):

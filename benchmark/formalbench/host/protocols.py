@@ -95,10 +95,7 @@ class ProtocolLoader(NamedTuple):
     ) -> tuple[Tree, Protocol]:
         """Return a protocol's merged tree, and the validated protocol.
 
-        Args:
-            name: of the protocol.
-            extended_by: protocols that extend this one, to detect a circle.
-            version: see `load`.
+        `extended_by` are the protocols that extend this one, to detect a circle.
         """
         spec = self.protocols.get(name)[0].spec
         path, tree = spec.path, read_yaml(spec.path)
@@ -197,11 +194,7 @@ class ProtocolLoader(NamedTuple):
 
 
 def check_contents(path: Path, tree: Mapping[str, Any]) -> tuple[str, str]:
-    """Return name and summary of a protocol's file after checking it alone.
-
-    Raises:
-        RequestError: one line that names the file and the key.
-    """
+    """Return name and summary of a protocol's file after checking it alone."""
     where = f"{path}: not a valid protocol"
     if "extends" not in tree:
         _check(tree, where)

@@ -158,11 +158,6 @@ def fixed_test(source: Source) -> HasFixedStrings | None:
 def fixed_chance(source: Language, test: HasFixedStrings, lengths: Sequence[int]) -> Chance:
     """Return the chance level on fixed strings.
 
-    Args:
-        source: knows their classes.
-        test: the strings.
-        lengths: one per cell.
-
     Returns:
         By length, the accuracy of predicting each string from the others; that of the best
         constant class if predicting by length is worse overall.

@@ -212,10 +212,7 @@ def _key(run: Run, device: torch.device, code: str) -> str:
 def parts_of(task: Task, network: nn.Module, recipe: Recipe | None) -> list[object]:
     """Return the objects whose code determines a run's results.
 
-    Args:
-        task: the task of the run.
-        network: the network of the run.
-        recipe: the resolved parts of its protocol; None for a model that is not trained.
+    The recipe is None for a model that is not trained.
     """
     # A readout contains the backbone; layers of torch itself are not the run's code.
     parts = [one for one in network.modules() if not type(one).__module__.startswith("torch.")]
@@ -230,9 +227,7 @@ def packages_of(parts: list[object]) -> dict[str, str]:
     """Return the versions of the packages that plugins imported, by distribution.
 
     If a plugin uses a library's network unchanged, these are the imports of that library.
-
-    Args:
-        parts: the result of `parts_of`; formalbench's own code is ignored.
+    Formalbench's own code is ignored.
     """
     found: dict[str, str] = {}
     for package in sorted({type(one).__module__.partition(".")[0] for one in parts}):
@@ -258,12 +253,7 @@ def _imported_by(package: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1024)
 def _imports(file: str) -> frozenset[str]:
-    """Return the top-level names that a Python file imports anywhere.
-
-    Raises:
-        OSError: if it cannot be read.
-        SyntaxError: if it is not Python.
-    """
+    """Return the top-level names that a Python file imports anywhere."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(Path(file).read_bytes())):
         if isinstance(node, ast.Import):
@@ -299,15 +289,7 @@ def test_run(
     cores: int,
     alive: Callable[[], None],
 ) -> None:
-    """Test the network of a run, and note the result.
-
-    Args:
-        host: the plugins.
-        result: contains the network, and receives the result.
-        device: the device to test on.
-        cores: number of parallel batches, one thread each.
-        alive: called from time to time, to report progress.
-    """
+    """Test the network of a run, and note the result."""
     run = result.run
     start = time.perf_counter()
     task = task_of(host, run)
@@ -339,11 +321,6 @@ def _test_set(task: Task, source: str, protocol: Protocol) -> TestSet:
 
 def chance_of(used: TaskUsed, task: Task, test_set: TestSet) -> tuple[float, float]:
     """Return the chance level of a test; it is cached on disk.
-
-    Args:
-        used: the task as records name it.
-        task: the task.
-        test_set: the strings of the test.
 
     Returns:
         The accuracy of the best constant answer, and of the best one that sees only the length.

@@ -74,12 +74,7 @@ class _Question:
 
 
 class Preflight:
-    """Checks runs before they begin; problems that it misses appear in the records of the runs.
-
-    Args:
-        host: the plugins.
-        workplace: the devices and processes of the runs.
-    """
+    """Checks runs before they begin; problems that it misses appear in the records of the runs."""
 
     def __init__(self, host: PluginHost, workplace: Workplace) -> None:
         self._host, self._workplace = host, workplace
@@ -135,7 +130,6 @@ class InFlight:
     """A unit that was submitted to an executor.
 
     Attributes:
-        unit: the unit.
         tries: number of submissions, including this one.
         heard: time of its last event; None if it may still be queued.
         follower: reads its progress; set when the unit is submitted.
@@ -162,10 +156,6 @@ class Dispatcher:
     """Submits the runs of a plan as units, and collects their records.
 
     Args:
-        host: the plugins.
-        store: where records are written.
-        options: devices, executor and its options.
-        cohorts: the runs of each model on each task.
         first: the value of `least_of` for the first cohort.
         preflight: computes it for the others.
     """

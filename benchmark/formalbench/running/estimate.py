@@ -49,12 +49,7 @@ def _tried(cell: Sequence[Run], done: Mapping[RunKey, Record]) -> list[Run]:
 
 
 def rates_wanted(protocol: Protocol, records: Iterable[Record]) -> tuple[float, ...]:
-    """Return the rates at which a model must have been trained on a task.
-
-    Args:
-        protocol: the protocol of the runs.
-        records: all records of the model on the task under the protocol.
-    """
+    """Return the rates at which a model must have been trained on a task."""
     if not protocol.fallback:
         return protocol.learning_rates
     by_rate: dict[float | None, list[Record]] = {}
@@ -119,12 +114,8 @@ def estimate(
 ) -> Estimate:
     """Estimate how long the rest of a plan takes, without learning rates that may be tried later.
 
-    Args:
-        plan: the requested runs.
-        device: ``cpu``, ``cuda`` or ``cuda:i``; runs on other kinds of device are ignored.
-        done: the records of runs that will not be repeated.
-        records: earlier records. Runs under another protocol are ignored, and runs that only
-            test (an exact model is not trained) are not used for runs that train.
+    Earlier records under another protocol, or on another kind of device, are ignored; those of runs
+    that only test (an exact model is not trained) are not used for runs that train.
     """
     kind = device.partition(":")[0]
     todo = due(plan.runs, done)

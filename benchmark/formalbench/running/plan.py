@@ -114,11 +114,7 @@ Seeds = int | Sequence[int] | None
 
 
 def parse_seeds(text: str) -> int | tuple[int, ...]:
-    """Parse ``5`` (the number of seeds) or ``3,7,11`` (a list of seeds; ``7,`` is a list of one).
-
-    Raises:
-        RequestError: if it is neither.
-    """
+    """Parse ``5`` (a number of seeds) or ``3,7,11`` (a list of seeds; ``7,`` is a list of one)."""
     try:
         if "," not in text:
             return int(text)
@@ -134,11 +130,7 @@ def _is_whole(seed: object) -> bool:
 
 
 def check_seeds(seeds: Seeds) -> None:
-    """Refuse invalid seeds.
-
-    Raises:
-        RequestError: one line, for seeds that are invalid.
-    """
+    """Refuse invalid seeds."""
     if seeds is None:
         return
     given: Any = seeds  # callers in Python can pass anything
@@ -202,13 +194,11 @@ class RunOptions:
     Attributes:
         device: ``auto``, ``cpu``, ``cuda`` (all GPUs) or ``cuda:i``.
         jobs: number of parallel units; None for one per CPU core, or one per GPU.
-        threads: CPU threads per unit.
         executor: the name of a registered executor; empty for processes on this machine or, if
             units run one at a time, this process.
         fail_fast: whether to stop at the first run that does not finish.
         debug: whether to print the full traceback of a failed run to standard error.
         quiet: whether to keep standard output free for the caller.
-        trackers: names of the trackers to notify.
         config: options of the executor that differ from their defaults.
         devices: the devices that `device` stands for here: ``cpu``, or one or more ``cuda:i``.
     """
@@ -231,9 +221,7 @@ class Run:
 
     Attributes:
         model, task: as records name them, including their source.
-        protocol: the protocol's contents.
         learning_rate: None for an exact model.
-        seed: 0, 1, …
         extra_metrics: versions of the metrics measured in addition to the objective's own.
         code: sources of plugin code, without those of the model and the task.
         plugins: file names of the local plugins it needs; not part of its identity.
@@ -336,11 +324,7 @@ def ends(record: Record, run: Run) -> bool:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """The runs of a request, model by model and task by task.
-
-    Attributes:
-        runs: all runs, each once.
-    """
+    """The runs of a request, model by model and task by task."""
 
     runs: tuple[Run, ...]
 
@@ -402,17 +386,7 @@ def make_plan(host: PluginHost, request: RunRequest) -> RunPlan:
 
 
 def run_for(host: PluginHost, record: Record, protocol: Protocol, model: ModelUsed) -> Run:
-    """Return the run that repeats a record with the plugins installed here.
-
-    Args:
-        host: the plugins.
-        record: supplies names, options, learning rate, seed, and the plugin metrics measured.
-        protocol: the registered protocol of its name, version and changes.
-        model: the model installed here.
-
-    Raises:
-        RequestError: for an unregistered name, or invalid options.
-    """
+    """Return the run that repeats a record with the plugins installed here."""
     task = host.select_task(record.task.name, options=record.task.options)
     check_offered(model.name, host.select_model(model.name).spec, task.objective)
     code = code_of(host, task.objective, protocol)

@@ -41,9 +41,6 @@ class NetworkQuestion:
     Attributes:
         model, task: as records name them.
         protocol: None for a network that is verified and not trained.
-        seed: the seed of the run.
-        plugins: the local plugins that it needs.
-        device: ``cpu`` or ``cuda:i``.
         weights: the contents of the weights file; None for the weights that the model builds.
     """
 
@@ -65,10 +62,6 @@ class RemoteNetwork(nn.Module):
     """A network in a sandbox, which is evaluated batch by batch.
 
     Its one parameter has the size of all parameters in the sandbox together, but no storage.
-
-    Args:
-        remote: the sandbox process.
-        dtype: the dtype of the computation.
     """
 
     def __init__(self, remote: _Remote, dtype: torch.dtype = torch.float32) -> None:
@@ -96,12 +89,6 @@ def build_remotely(
     sandbox: Sandbox, question: NetworkQuestion, task: Task, precision: str = "fp32"
 ) -> RemoteNetwork:
     """Build a network in a sandbox; it replaces the previous network there.
-
-    Args:
-        sandbox: the process.
-        question: the network to build.
-        task: the task of the network.
-        precision: of the forward pass, one of a protocol's values.
 
     Raises:
         RequestError: one line, if the network cannot be built. The returned network also raises it
@@ -155,11 +142,7 @@ def _whole(told: Any) -> int | None:
 
 
 def _logits(answer: bytes, shape: tuple[int, ...]) -> Tensor:
-    """Return bytes as a tensor of a shape.
-
-    Raises:
-        ValueError: if the number of bytes does not fit the shape.
-    """
+    """Return bytes as a tensor of a shape."""
     width = np.float64 if len(answer) == 8 * math.prod(shape) else np.float32
     return torch.from_numpy(np.frombuffer(answer, width).reshape(shape).copy())
 

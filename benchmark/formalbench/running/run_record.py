@@ -61,8 +61,6 @@ class RunFailure(NamedTuple):
     """Why a run did not finish.
 
     Attributes:
-        status: the status in the record.
-        message: one line.
         place: where in a plugin's code it failed; None if elsewhere.
     """
 
@@ -72,13 +70,7 @@ class RunFailure(NamedTuple):
 
 
 def failure_of(error: BaseException, host: PluginHost, *, debug: bool = False) -> RunFailure:
-    """Return the failure to record for an exception in a run.
-
-    Args:
-        error: the exception.
-        host: knows the plugins, to find whose code raised it.
-        debug: whether to also print the full traceback to standard error.
-    """
+    """Return the failure to record for an exception in a run."""
     if debug:
         traceback.print_exception(error, file=sys.stderr)
     message = _message(error)
@@ -173,17 +165,11 @@ class RunResult:
     """The result of a run so far.
 
     Attributes:
-        run: the run.
         device: ``cpu`` or ``cuda:i``.
-        status: the current status.
-        message: one line, if it did not finish.
-        place: where in a plugin's code it failed.
         parameters: number of parameters of its network, once that is built.
         network: trained, or as constructed.
         primary: the name of its task's primary metric, once the task is built.
-        trained: the result of training.
         kept: instead of `trained`, the record of an earlier run that trained it, and its weights.
-        tested: the result of the test.
         saved: the training checkpoint, which is kept until the record is written.
         source: SHA-256 of the code that determines its results, once that is imported.
         packages: versions of the packages that its plugins imported.

@@ -9,13 +9,10 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from formalbench.running import processes
 from formalbench.running.processes import MAX_BYTES, Report
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["NoAnswerError", "Report", "Sandbox"]
 
@@ -66,12 +63,7 @@ class Sandbox:
         self.worker.kill()
 
     def ask(self, function: Callable[[Q, Report], Any], question: Q, most: int = MAX_BYTES) -> Any:
-        """Return the result of a function that runs there; see `processes.WorkerProcess.ask`.
-
-        Raises:
-            NoAnswerError: if there is no answer.
-            Exception: what the function raises.
-        """
+        """Return the result of a function that runs there; see `processes.WorkerProcess.ask`."""
         home = getattr(question, "home", None)
         self.worker.start(home)
         reports: list[str] = []

@@ -54,17 +54,7 @@ class AskedTracker(NamedTuple):
 def asked_trackers(
     host: PluginHost, names: Sequence[str], settings: Settings
 ) -> list[AskedTracker]:
-    """Return the requested trackers, without importing them yet.
-
-    Args:
-        host: the plugins.
-        names: names of trackers, optionally with options in brackets.
-        settings: options for all of them.
-
-    Raises:
-        RequestError: for an unknown name, a tracker or option that is given twice, or invalid
-            options.
-    """
+    """Return the requested trackers, without importing them yet."""
     own: dict[str, dict[str, str]] = {}
     for text in dict.fromkeys(names):
         name, options = parse_instance(text)
@@ -86,11 +76,7 @@ def asked_trackers(
 def chosen_of(
     scope: str, specs: Sequence[ExecutorSpec | TrackerSpec], settings: Settings
 ) -> list[dict[str, Value]]:
-    """Return the options of each executor or tracker that differ from their defaults.
-
-    Raises:
-        RequestError: for invalid options, or options that none of them has.
-    """
+    """Return the options of each executor or tracker that differ from their defaults."""
     tables = [option_facts(spec) for spec in specs]
     known = {key for table in tables for key in table}
     names = ", ".join(spec.name for spec in specs)
@@ -170,14 +156,8 @@ def execute(
 
     Runs that are finished in the store are not repeated, and stored weights are tested instead of
     trained again. A record is on disk before observers are notified. Under a protocol with
-    `fallback`, runs at the next learning rate follow when they are due.
-
-    Args:
-        host: the plugins; its observers are notified.
-        plan: the runs; may combine several requests.
-        store: where records are read and written.
-        options: devices, executor and other options.
-        done: finished records, from any place; None for the result of `finished`.
+    `fallback`, runs at the next learning rate follow when they are due. `done` are the finished
+    records, from any place; None for the result of `finished`.
 
     Returns:
         The records; fewer than runs if it stopped at a run that did not finish, or if a learning
@@ -231,11 +211,7 @@ class _Asked(NamedTuple):
 def estimate_session(
     host: PluginHost, request: RunRequest, store: Store, options: RunOptions
 ) -> Estimate:
-    """Estimate the number of runs and the duration of a request from the records in a store.
-
-    Raises:
-        RequestError: for an invalid request.
-    """
+    """Estimate the number of runs and the duration of a request from the records in a store."""
     asked = _look_at(host, request, store, options)
     with Preflight(host, Workplace(asked.options.devices)) as preflight:
         _look_at_tasks(preflight, asked.plan.runs)
@@ -251,15 +227,7 @@ def run_session(
 ) -> Sequence[Record]:
     """Carry out a request, and return one record per run.
 
-    Args:
-        host: the plugins; its observers are notified.
-        request: the models, tasks, protocol and seeds.
-        store: where records are read and written.
-        options: devices, executor and other options.
-        carry_out: `execute`, or a wrapper of it.
-
-    Raises:
-        RequestError: for an invalid request.
+    `carry_out` is `execute` or a wrapper of it.
     """
     asked = _look_at(host, request, store, options)
     todo = len(due(asked.plan.runs, asked.done))
@@ -282,21 +250,13 @@ def _look_at(host: PluginHost, request: RunRequest, store: Store, options: RunOp
 
 
 def with_config(host: PluginHost, options: RunOptions, settings: Settings) -> RunOptions:
-    """Return options that include the executor's settings.
-
-    Raises:
-        RequestError: for an unknown executor, or invalid options of it.
-    """
+    """Return options that include the executor's settings."""
     spec = host.executors.get(options.executor or "local")[0].spec
     return replace(options, config=chosen_of("executor", [spec], settings)[0])
 
 
 def on_devices(host: PluginHost, options: RunOptions) -> RunOptions:
-    """Return options with the devices that units compute on; an executor may choose its own.
-
-    Raises:
-        RequestError: for an unknown executor, or a missing device.
-    """
+    """Return options with the devices that units compute on; an executor may choose its own."""
     entry, _ = host.executors.get(options.executor or "local")
     if entry.spec.workplace is None:
         return replace(options, devices=choose_devices(options.device))

@@ -109,11 +109,7 @@ def divided(cohort: Sequence[Run], device: str, least: int | None) -> Iterator[t
     On a GPU all its runs train together. On a CPU every run is separate, so that each core has one
     run and a kill loses one, except for networks so small that they train faster together. The
     number of processes does not matter, because it would change the last digits of the results.
-
-    Args:
-        cohort: the runs.
-        device: ``cpu``, ``cuda`` or ``cuda:i``.
-        least: smallest number of runs that train faster together on a CPU; None for never.
+    `least` is the smallest number of runs that train faster together on a CPU; None for never.
     """
     alone = device == "cpu" and (least is None or len(cohort) < least)
     size = 1 if alone else len(cohort)
@@ -270,12 +266,7 @@ class ProgressFile:
 
 
 class Follower:
-    """Reads the events of a unit as they are written.
-
-    Args:
-        path: the file; it need not exist yet.
-        hear: called with each event.
-    """
+    """Reads the events of a unit as they are written."""
 
     def __init__(self, path: Path, hear: Hear) -> None:
         self.thread = threading.get_ident()

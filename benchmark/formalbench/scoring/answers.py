@@ -28,11 +28,7 @@ SHOWN = 5
 
 
 def check_exported(handle: TaskHandle) -> None:
-    """Check that a task's strings can be answered in a file.
-
-    Raises:
-        RequestError: one line.
-    """
+    """Check that a task's strings can be answered in a file."""
     if isinstance(handle.task.source, Corpus | PairedCorpus):
         raise RequestError(f"{handle.title}: texts are not exported")
     if handle.task.layout == "decoded":
@@ -45,11 +41,6 @@ def exported(
     handle: TaskHandle, split: Split = "test", *, targets: bool = False
 ) -> Iterator[dict[str, Any]]:
     """Yield the strings of a split in the order of the test.
-
-    Args:
-        handle: the task.
-        split: whose strings.
-        targets: whether to include the correct answers.
 
     Yields:
         ``id``, ``length``, ``string``, ``fingerprint`` and, if asked for, ``target``.
@@ -65,10 +56,6 @@ def exported(
 
 def score_file(handle: TaskHandle, file: Path) -> Report:
     """Score a file of answers, a JSON line each: ``{"id": …, "answer": …}``.
-
-    Args:
-        handle: the task.
-        file: answers to all its test strings, in any order.
 
     Returns:
         The report, named after the file.

@@ -93,11 +93,7 @@ def _handles(
 
 
 def is_suite(host: PluginHost, name: str) -> bool:
-    """Return whether a name is a suite's and not a task's.
-
-    Raises:
-        RequestError: if it is neither, with the nearest names of both.
-    """
+    """Return whether a name is a suite's and not a task's."""
     suites = {entry.spec.name for entry in host.suites.all()}
     language = split_task(parse_instance(name)[0])[0]
     try:

@@ -121,9 +121,6 @@ def _check_whole(handle: TaskHandle, split: Split) -> None:
     """Check that a task's score is a mean over correct strings.
 
     The harness gives equal weight to strings; formalbench gives equal weight to lengths.
-
-    Raises:
-        RequestError: one line.
     """
     if handle.task.layout != "last" and handle.task.primary.name != STRINGS:
         raise RequestError(

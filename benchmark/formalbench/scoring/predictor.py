@@ -30,8 +30,6 @@ class Predictor(nn.Module):
     An `nn.Module` gets a LongTensor on its device, anything else a NumPy array.
 
     Args:
-        predict: the function.
-        task: what is asked.
         bits: whether an answer is a set of outputs (bits) instead of one output.
 
     Attributes:
@@ -88,12 +86,7 @@ class Predictor(nn.Module):
 
 
 class RecordedAnswers(nn.Module):
-    """Wraps given answers as a network that returns them in the order of the test.
-
-    Args:
-        labels: of every string, in the order of the test's cells.
-        task: what was asked.
-    """
+    """Wraps given answers as a network that returns them in the order of the test."""
 
     traits = Traits()
     gave = "labels"

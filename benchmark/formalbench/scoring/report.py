@@ -178,9 +178,6 @@ class Report:
 class SuiteReport(Mapping[str, Report]):
     """Reports on the tasks of a suite: a `Report` by task name.
 
-    Args:
-        reports: one for each task.
-
     Attributes:
         accuracy: mean over the tasks.
     """

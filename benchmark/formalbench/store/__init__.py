@@ -108,11 +108,7 @@ class Store:
         self.path = path
 
     def check_writable(self) -> None:
-        """Check that records can be written, and delete leftovers of killed processes.
-
-        Raises:
-            RequestError: if the folder cannot be created or written.
-        """
+        """Check that records can be written, and delete leftovers of killed processes."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.path):
@@ -127,9 +123,6 @@ class Store:
         """Read the records of all runs, in the order of their paths.
 
         Records of an older format are skipped, with one line on standard error.
-
-        Raises:
-            RequestError: one line, if a file is not a record or the path is not a folder.
         """
         return [record for record in self.all() if isinstance(record, Record)]
 
@@ -178,11 +171,7 @@ class Store:
         return found, refused
 
     def evaluations(self) -> list[EvaluatedRecord]:
-        """Read the records of all evaluations, which have their own folder; skip other records.
-
-        Raises:
-            RequestError: one line, if a file is not a record.
-        """
+        """Read the records of all evaluations, which have their own folder; skip other records."""
         files = sorted(self.path.rglob("evaluated-*.json"))
         return [one for one in map(read_stored, files) if isinstance(one, EvaluatedRecord)]
 
@@ -230,11 +219,7 @@ class Store:
         return self.path / (safe_name(record.name) or "evaluated") / task / name
 
     def write_evaluated(self, record: EvaluatedRecord) -> Path:
-        """Write the record of an evaluation; it replaces one with the same name and strings.
-
-        Raises:
-            RequestError: if it cannot be written.
-        """
+        """Write the record of an evaluation; it replaces one with the same name and strings."""
         path = self.path_of_evaluated(record)
         write_atomically(path, record.to_json())
         return path

@@ -179,10 +179,6 @@ class WeightLookup:
         places: archives, and folders of records with weights beside them; weights are read from
             the first place that has them.
 
-    Attributes:
-        places: as given.
-        archives: the archives among them.
-
     Raises:
         RequestError: one line, for a path that is neither an archive nor a folder.
     """

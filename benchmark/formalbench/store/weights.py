@@ -62,12 +62,6 @@ def load_network(
     The file is not trusted: it must have the hash in the record, and fit the network that the
     record's model builds here.
 
-    Args:
-        host: the plugins, which provide the model and the task.
-        record: the record of the run.
-        path: the file of its weights, see `weights_path`.
-        protocol: the protocol to test under; None for the record's own.
-
     Raises:
         RequestError: one line, if these are not the weights of this run, or do not fit.
         BrokenPluginError: if the model's factory fails.
@@ -90,19 +84,7 @@ class NetworkFacts(Shape):
 def network_from(
     host: PluginHost, run: NetworkFacts, packed: bytes, origin: str, protocol: Protocol
 ) -> nn.Module:
-    """Return the network of a run from the contents of its weights file; see `load_network`.
-
-    Args:
-        host: the plugins.
-        run: the run or its record.
-        packed: the contents, already verified by the record's hash.
-        origin: the source of the contents, for errors.
-        protocol: the protocol to test under.
-
-    Raises:
-        RequestError: one line, if the weights do not fit.
-        BrokenPluginError: if the model's factory fails.
-    """
+    """Return the network of a run from the contents of its weights file; see `load_network`."""
     _check_version(host, run.model, origin)
     # Tensors that the file does not hold keep their values from before training.
     network = build_network(host, run, protocol)
@@ -120,17 +102,7 @@ def network_from(
 
 
 def build_network(host: PluginHost, run: NetworkFacts, protocol: Protocol | None) -> nn.Module:
-    """Return the network of a run as it is before training, on the CPU.
-
-    Args:
-        host: the plugins.
-        run: the run or its record.
-        protocol: the protocol of the run; None for a network that is only verified.
-
-    Raises:
-        RequestError: if the network is too large, see `bounded`.
-        BrokenPluginError: if the model's factory fails.
-    """
+    """Return the network of a run as it is before training, on the CPU."""
     task = host.task(run.task.name, run.task.options)
     if protocol is not None:
         task = protocol.apply(task)
@@ -177,11 +149,7 @@ def _weights(network: nn.Module) -> dict[str, Tensor]:
 
 
 def read_weights(record: Record, path: Path) -> bytes:
-    """Return the contents of a run's weights file, verified by the record's hash.
-
-    Raises:
-        RequestError: one line, if the file is missing or has another hash.
-    """
+    """Return the contents of a run's weights file, verified by the record's hash."""
     if record.weights is None:
         raise RequestError(f"run {record.test_id} has no weights: train it again")
     packed = read_plain(path, MAX_BYTES, "a run's weights")

@@ -40,10 +40,7 @@ def theory_of(thing: Source | MinimalAutomaton) -> Theory | None:
 def theory_of_task(host: PluginHost, name: str, built: Source | None = None) -> Theory | None:
     """Return the language classes of a task; computed ones are cached.
 
-    Args:
-        host: knows the task.
-        name: of the task.
-        built: its source, if it is built already.
+    `built` is its source, if it is built already.
     """
     from formalbench.cache import cached
 
@@ -64,10 +61,6 @@ def theory_of_task(host: PluginHost, name: str, built: Source | None = None) -> 
 def modulus_of_task(host: PluginHost, name: str) -> int | None:
     """Return the modulus of a task's language (`transition_monoid`), cached.
 
-    Args:
-        host: knows the task.
-        name: of the task.
-
     Returns:
         None if it has no automaton or no modulus.
     """
@@ -79,10 +72,6 @@ def modulus_of_task(host: PluginHost, name: str) -> int | None:
 
 def numbers_of_task(host: PluginHost, name: str) -> dict[str, int] | None:
     """Return the numbers of a task's language that theorems use for sizes, cached.
-
-    Args:
-        host: knows the task.
-        name: of the task.
 
     Returns:
         None if it has no automaton.
@@ -123,11 +112,7 @@ def in_class(
 
 
 def check_class(name: str) -> str:
-    """Return the name of a class.
-
-    Raises:
-        RequestError: if there is no such class.
-    """
+    """Check the name of a class of languages, and return it."""
     if name not in CLASSES:
         raise unknown("class", name, CLASSES)
     return name

@@ -74,12 +74,7 @@ class Theorem(BaseModel):
         return of_the_kind and self.eigenvalues in ("", eigenvalues)
 
     def verdict(self, theory: Theory, language: str = "") -> Verdict:
-        """Return whether networks of the kind can recognise a language.
-
-        Args:
-            theory: of the language.
-            language: its name, for theorems that are about some by name.
-        """
+        """Return whether networks of the kind can recognise a language."""
         if self.statement:
             return "unknown"
         if self.languages:
@@ -123,9 +118,6 @@ class Theorem(BaseModel):
 
     def size(self, numbers: Mapping[str, int]) -> dict[str, int]:
         """Return the size of the proof's network for a language.
-
-        Args:
-            numbers: of the language.
 
         Returns:
             An empty mapping if the source does not state it or a number is unknown.
@@ -171,11 +163,6 @@ def predict_each(
     """Return the predictions of the first deciding theorem and the first deciding experiment.
 
     A theorem is about what a network can compute, an experiment about what training finds.
-
-    Args:
-        traits: of the network.
-        theory: of the language.
-        language: its name, without objective and options.
     """
     found: dict[str, tuple[Verdict, Theorem]] = {}
     for theorem in about(traits):

@@ -110,11 +110,8 @@ class Regime:
     """The training rules of a cohort's runs. Callers pass in all values; it reads no device.
 
     Attributes:
-        protocol: the protocol.
         stages: the lengths of each stage; the last stage is the whole training split.
-        schedule: the learning-rate schedule before the decay.
         primary: the name of the task's primary metric.
-        sampler: chooses the stage that a run trains on.
     """
 
     protocol: Protocol
@@ -261,11 +258,8 @@ class TrainingData:
     step: runs of one seed share them even if their learning rates differ.
 
     Args:
-        task: the task.
-        protocol: the protocol of the runs.
         device: the device for the strings. For a GPU, an interval is drawn in the background
             while the device works on the one before.
-        sampler: draws the strings.
 
     Attributes:
         ahead: whether intervals are drawn in the background.

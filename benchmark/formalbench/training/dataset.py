@@ -15,14 +15,7 @@ if TYPE_CHECKING:
 
 
 class BatchDataset(IterableDataset[tuple[Tensor, Tensor]]):
-    """Batches of strings of one length, and their targets (`TaskHandle.batches`).
-
-    Args:
-        handle: the task.
-        split: the split of the strings.
-        batch: maximum number of strings per batch.
-        seed: the seed of the training strings.
-    """
+    """Batches of strings of one length, and their targets (`TaskHandle.batches`)."""
 
     def __init__(self, handle: TaskHandle, split: Split, batch: int, seed: int) -> None:
         self._handle, self._split, self._batch, self._seed = handle, split, batch, seed

@@ -278,11 +278,7 @@ class L1(Penalty):
 
 
 def check_penalties(network: nn.Module, model: str, penalties: Sequence[Weighted]) -> None:
-    """Refuse penalties that need a trace if the network has none.
-
-    Raises:
-        RequestError: names the penalty and the model.
-    """
+    """Refuse penalties that need a trace if the network has none."""
     for one in penalties:
         if one.penalty.traced and not isinstance(network, Traceable):
             raise RequestError(f"penalty {one.name} looks into a network: {model} has no trace")

@@ -166,8 +166,7 @@ class AdamW(Adam):
 class Sgd(Optimiser):
     """Parameters move against the gradient, or against its momentum.
 
-    Args:
-        config: the options. Without momentum there are no slots.
+    Without momentum there are no slots.
     """
 
     config: SgdConfig

@@ -45,10 +45,6 @@ class Recipe:
     """The resolved parts of a protocol.
 
     Attributes:
-        optimiser: the optimiser of every run.
-        schedule: the learning-rate schedule.
-        sampler: draws lengths and strings.
-        penalties: weighted terms that are added to the loss.
         probes: the functions that `watch` reads, by name.
     """
 
@@ -60,12 +56,7 @@ class Recipe:
 
 
 def make_recipe(host: PluginHost, protocol: Protocol) -> Recipe:
-    """Look up the parts that a protocol names.
-
-    Raises:
-        RequestError: for an unknown name, or an invalid option.
-        BrokenPluginError: if a plugin's factory fails.
-    """
+    """Look up the parts that a protocol names."""
     names = protocol.watch.probes if protocol.watch else ()
     return Recipe(
         _make(host, host.optimisers, protocol.optimiser.name, protocol.optimiser, Optimiser),
@@ -111,11 +102,6 @@ class Cohort:
 
     Attributes:
         build: returns a network with fresh weights from torch's global generator.
-        task: the task.
-        protocol: the protocol.
-        members: the runs.
-        device: the device to train on.
-        recipe: the resolved parts of the protocol.
         program: chooses how gradients are computed.
         checkpointer: saves the cohort regularly, to resume after a kill; None to save nothing.
     """

@@ -28,13 +28,7 @@ from formalbench.training.run_state import Checkpoint, CurvePoint
 
 
 class Validator:
-    """Scores the runs of a cohort on the same strings.
-
-    Args:
-        task: the task.
-        protocol: the protocol of the runs.
-        device: the device of the networks.
-    """
+    """Scores the runs of a cohort on the same strings."""
 
     def __init__(self, task: Task, protocol: Protocol, device: torch.device) -> None:
         self._task, self._device, self._precision = task, device, protocol.precision
@@ -43,10 +37,7 @@ class Validator:
     def score(self, network: nn.Module, step: int, weights_P: Tensor) -> Checkpoint:
         """Validate a network; return it as a checkpoint that may be selected.
 
-        Args:
-            network: the network.
-            step: the number of steps after which it has these weights.
-            weights_P: its weights; not copied.
+        The weights `weights_P` are not copied.
 
         Raises:
             NotFiniteError: if a logit is not finite.
@@ -84,18 +75,7 @@ _TRACED_AT_ONCE = 4
 def check_watch(
     network: nn.Module, model: str, task: Task, protocol: Protocol, probes: Mapping[str, Read]
 ) -> None:
-    """Check before training that the learning curves of a protocol can be recorded.
-
-    Args:
-        network: the network of the model.
-        model: the model's name, for errors.
-        task: the task to train on.
-        protocol: the protocol to train under.
-        probes: the probes of the protocol, by name.
-
-    Raises:
-        RequestError: one line.
-    """
+    """Check before training that the learning curves of a protocol can be recorded."""
     watch = protocol.watch
     if watch is None:
         return
@@ -113,15 +93,7 @@ def check_watch(
 
 
 class Watcher:
-    """Records the learning curves of a cohort's runs.
-
-    Args:
-        task: the task.
-        protocol: the protocol of the runs.
-        watch: the lengths, strings and probes to record.
-        device: the device of the networks.
-        probes: the probes, by name.
-    """
+    """Records the learning curves of a cohort's runs."""
 
     def __init__(
         self,

@@ -67,7 +67,6 @@ class LiveTable:
     """Shows current runs on a terminal or in a notebook; otherwise a line per finished run.
 
     Args:
-        console: where to print.
         total: number of requested runs.
         finished: number of runs that are already done.
     """

@@ -38,11 +38,7 @@ Completer = Callable[[typer.Context, str], list[tuple[str, str]]]
 
 
 def names_of(kind: str) -> Completer:
-    """Return a completer for one name of a kind.
-
-    Args:
-        kind: a kind of ``formalbench list``: ``models``, ``tasks``, …
-    """
+    """Return a completer for one name of a kind of ``formalbench list``, such as ``models``."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
         return offers(ctx, kind, incomplete)

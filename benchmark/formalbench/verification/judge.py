@@ -91,9 +91,6 @@ class Judge:
     """Judges a network's answers to strings of a task.
 
     Attributes:
-        network: the network, in its dtype and on its device.
-        task: the task.
-        device: the device of the network.
         asking: a context that is entered while the task's code runs.
         first_failure: the first string answered wrong so far.
     """

@@ -96,11 +96,6 @@ def make_plan(
 ) -> VerificationPlan:
     """Turn a request into a plan.
 
-    Args:
-        task: the task.
-        request: the settings.
-        bounds: the lengths that the network supports.
-
     Raises:
         RequestError: for a length outside the bounds, or without strings.
     """

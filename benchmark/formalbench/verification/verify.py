@@ -103,10 +103,6 @@ class Verification:
         of_task = {f"task.{key}": value for key, value in self.task.options.items()}
         return {**self.model.options, **of_task, **self.constants}
 
-    def unbroken(self) -> int | None:
-        """Return the largest tested length with no error at any tested length up to it."""
-        return unbroken(self.tallies)
-
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``verify --json`` prints."""
         exhaustive, adversarial = self.total("exhaustive"), self.total("adversarial")
@@ -157,13 +153,7 @@ MAX_SYMBOLS = 200
 
 
 def record_of(found: Verification, device: str, plugins: Sequence[str] = ()) -> VerificationRecord:
-    """Return the record of a complete verification.
-
-    Args:
-        found: the results.
-        device: ``cpu`` or ``cuda:i``.
-        plugins: file names of the local plugins that it needs.
-    """
+    """Return the record of a complete verification."""
     exhaustive, adversarial = found.total("exhaustive"), found.total("adversarial")
     now = datetime.datetime.now(datetime.UTC)
     record = VerificationRecord(
@@ -245,10 +235,6 @@ class Subject:
     """The model and task to verify.
 
     Attributes:
-        model: as records name it.
-        build: builds its network.
-        used: the task, as records name it.
-        task: the task itself.
         asking: a context for the task's code, so that errors are attributed to the task.
     """
 
@@ -305,7 +291,7 @@ def carry_out(subject: Subject, found: Verification, device: str, report: String
         if found.break_length is not None:
             for dtype in DTYPES:
                 found.break_length[dtype] = (
-                    found.unbroken()
+                    unbroken(found.tallies)
                     if dtype == found.dtype
                     else _break_length(subject, found, dtype, device, report)
                 )

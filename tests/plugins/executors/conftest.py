@@ -9,11 +9,11 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
 
@@ -77,7 +77,7 @@ class Slurm:
         subprocess.run(["munged", f"--key-file={key}", *munge], check=True)
         self.start_controller()
         subprocess.run(["slurmd", "-f", self.config], check=True)
-        _wait_for(lambda: "idle" in self.call("sinfo", "--noheader", "--format=%T"))
+        until(lambda: "idle" in self.call("sinfo", "--noheader", "--format=%T"))
 
     def start_controller(self) -> None:
         subprocess.run(["slurmctld", "-f", self.config], check=True)
@@ -88,7 +88,7 @@ class Slurm:
             with contextlib.suppress(OSError, ValueError):
                 process = int((self.folder / f"{name}.pid").read_text())
                 os.kill(process, signal.SIGTERM)
-                _wait_for(lambda process=process: not Path(f"/proc/{process}").exists())
+                until(lambda process=process: not Path(f"/proc/{process}").exists())
 
     def call(self, *command: str) -> str:
         """Return what a command of Slurm prints; nothing if it fails."""
@@ -107,13 +107,6 @@ def _free_ports(count: int) -> list[int]:
         for one in found:
             one.bind(("127.0.0.1", 0))
         return [one.getsockname()[1] for one in found]
-
-
-def _wait_for(condition) -> None:
-    end = time.monotonic() + 600.0
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="session")

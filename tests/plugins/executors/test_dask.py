@@ -139,15 +139,6 @@ def ask(_here, refused, tiny, tmp_path):
     return ask
 
 
-def test_an_unknown_executor(ask):
-    assert ask("slrum") == "formalbench: unknown executor 'slrum': did you mean slurm?"
-
-
-def test_an_unknown_option(ask):
-    line = ask("slurm", "partitoin=gpu")
-    assert "unknown option of executor slurm 'partitoin': did you mean partition" in line
-
-
 @pytest.mark.parametrize(("executor", "package"), [("slurm", "submitit"), ("dask", "distributed")])
 def test_a_missing_extra(ask, monkeypatch, executor, package):
     monkeypatch.setattr("formalbench.contracts.errors.find_spec", lambda name: None)

@@ -4,7 +4,6 @@ import os
 import pickle
 import signal
 import threading
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,8 +12,7 @@ import pytest
 from formalbench import RequestError
 from formalbench_executors import slurm, slurm_queue
 from formalbench_executors.slurm import JobLostError, SlurmConfig, SlurmExecutor
-
-PATIENCE = 600.0
+from waiting import PATIENCE, until
 
 
 @dataclass(frozen=True)
@@ -94,13 +92,6 @@ def make(tmp_path, cluster):
     yield make
     for executor in made:
         executor.shutdown(wait=False, cancel_futures=True)
-
-
-def until(condition):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
 
 
 def ask_again(cluster):
@@ -271,7 +262,7 @@ def test_a_session_can_wait_for_its_jobs(make, cluster):
 
 
 def test_the_folder_of_jobs_is_the_users_own(tmp_path):
-    folder = slurm_queue.private_folder(tmp_path / "results", "slurm")
+    folder = slurm_queue.private_folder(tmp_path / "results")
     for _ in range(2):
         slurm_queue.make_private(folder)
         assert folder.stat().st_mode & 0o777 == 0o700

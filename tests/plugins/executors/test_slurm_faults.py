@@ -121,7 +121,7 @@ def session(tmp_path, tiny, monkeypatch):
         return numbers(execute(host, plan, rough, options))
 
     session.rough = rough
-    session.folder = slurm_queue.private_folder(rough.path, "slurm")
+    session.folder = slurm_queue.private_folder(rough.path)
     return session
 
 
@@ -173,7 +173,7 @@ def test_a_kill_while_units_are_submitted(pretend, tmp_path, spawn, monkeypatch,
     monkeypatch.setattr(slurm_queue, "SETTLE", 0.0)
     executor = slurm.make(Workplace(store=store), slurm.SlurmConfig())
     holders = [executor.holder(name) for name in names]
-    folder = slurm_queue.private_folder(store, "slurm")
+    folder = slurm_queue.private_folder(store)
     left = sorted(path.name for path in folder.iterdir())
     if reached:
         assert holders == list(ids)

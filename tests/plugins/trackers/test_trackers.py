@@ -140,6 +140,13 @@ def test_each_tracker_has_options_of_its_own():
     assert (wandb.config.project, wandb.config.mode) == ("mine", "offline")
 
 
+@pytest.fixture
+def ask(refused, tiny):
+    """Ask for a run with a tracker that is refused, and return the line that says why."""
+    words = ("run", "--model", "gru", "--task", "first", "--plugin", tiny, "--protocol", "tiny")
+    return lambda *arguments: refused(*words, "--device", "cpu", "--tracker", *arguments)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -151,19 +158,14 @@ def test_each_tracker_has_options_of_its_own():
         ),
     ],
 )
-def test_options_that_cannot_be_are_one_line(refused, tiny, arguments, said):
-    words = ("run", "--model", "gru", "--task", "first", "--plugin", tiny, "--protocol", "tiny")
-    assert refused(*words, "--device", "cpu", "--tracker", *arguments) == f"formalbench: {said}"
+def test_options_that_cannot_be_are_one_line(ask, arguments, said):
+    assert ask(*arguments) == f"formalbench: {said}"
 
 
 @pytest.mark.parametrize("name", ["tensorboard", "wandb", "mlflow"])
-def test_a_missing_extra_is_one_line(refused, tiny, monkeypatch, name):
+def test_a_missing_extra_is_one_line(ask, monkeypatch, name):
     monkeypatch.setitem(sys.modules, name, None)
-    said = refused(
-        *("run", "--model", "gru", "--task", "first", "--plugin", tiny, "--protocol", "tiny"),
-        *("--device", "cpu", "--tracker", name),
-    )
-    assert said == (
+    assert ask(name) == (
         f"formalbench: --tracker {name} needs the package {name}: pip install 'formalbench[{name}]'"
     )
 
@@ -295,13 +297,9 @@ def test_mlflow_keeps_a_run_in_a_folder(tracked, monkeypatch):
     assert run.data.metrics["final/accuracy"] == pytest.approx(record.test.accuracy)
 
 
-def test_nobody_goes_online_unknown(refused, tiny, monkeypatch):
+def test_nobody_goes_online_unknown(ask, monkeypatch):
     monkeypatch.setenv("NETRC", "nowhere")
-    said = refused(
-        *("run", "--model", "gru", "--task", "first", "--plugin", tiny, "--protocol", "tiny"),
-        *("--device", "cpu", "--tracker", "wandb"),
-    )
-    assert said == (
+    assert ask("wandb") == (
         "formalbench: --tracker wandb: nobody is logged in: run `wandb login`, or add "
         "--set tracker.mode=offline"
     )
