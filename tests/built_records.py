@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -13,11 +13,11 @@ from formalbench.contracts.cells import Sums
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.protocol import Protocol
-from formalbench.contracts.record import Record
+from formalbench.contracts.record import Record, Training
 from formalbench.contracts.source import Language
 from formalbench.contracts.specs import Splits
 from formalbench.contracts.task import Task
-from formalbench.contracts.verification import AnyRecord, parse_any
+from formalbench.contracts.verification import AnyRecord, VerificationRecord, parse_any
 from formalbench.documents.reproduction import Document, TableCell
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.objectives.classify import Classify
@@ -197,6 +197,18 @@ def build_record(
     return record.model_copy(update=update)
 
 
+def build_runs(
+    models: Mapping[str, dict[str, Any]], tasks: Iterable[str], seeds: int = 1
+) -> list[Record]:
+    """Make a record of each model, with its arguments, on each task with each seed."""
+    return [
+        build_record(model, f"{task}:classify", seed=seed, **keys)
+        for model, keys in models.items()
+        for task in tasks
+        for seed in range(seeds)
+    ]
+
+
 class Noise(Config):
     """The options of parity."""
 
@@ -257,6 +269,46 @@ def with_sums(
     test = record.test.model_copy(update={"extra_metrics": extra or record.test.extra_metrics})
     metrics = {**record.test.cells.metrics, **more}
     return with_test(record.model_copy(update={"test": test}), metrics=metrics)
+
+
+def forged(record: AnyRecord, paths: Mapping[str | tuple[str, ...], Any]) -> AnyRecord:
+    """Return a record with other values at some paths; at ``...`` what was there is deleted.
+
+    A path is a tuple of keys, or a text with a dot between them.
+    """
+    data = json.loads(record.to_json())
+    for path, value in paths.items():
+        *parts, last = path.split(".") if isinstance(path, str) else path
+        place = data
+        for part in parts:
+            place = place[part]
+        if value is ...:
+            del place[last]
+        else:
+            place[last] = value
+    return parse_any(json.dumps(data), "forged")
+
+
+def renamed(record: AnyRecord) -> AnyRecord:
+    """Return a record with the identities of its contents, as a forger writes it."""
+    if isinstance(record, VerificationRecord):
+        return record.model_copy(update={"verification_id": record.identity})
+    trained, tested = ids_of(record)
+    return record.model_copy(update={"train_id": trained, "test_id": tested})
+
+
+def timed(record: Record, seconds: float) -> Record:
+    """Return a record whose whole budget was trained in some time."""
+    strings = 256_000
+    training = Training(
+        steps=2000,
+        ended="budget",
+        stage=40,
+        strings=strings,
+        seconds=seconds,
+        strings_per_second=round(strings / seconds, 1),
+    )
+    return record.model_copy(update={"training": training})
 
 
 def weights_of(record: Record) -> bytes:

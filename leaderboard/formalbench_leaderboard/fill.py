@@ -106,12 +106,6 @@ def missing(
 ) -> list[Missing]:
     """Return the missing part of each entry of a plan, in order.
 
-    Args:
-        host: the plugins.
-        plan: the plan.
-        place: where to look for its runs.
-        device: ``cpu``, ``cuda`` or ``cuda:i``, which decides how long a run takes.
-
     Raises:
         RequestError: if a file among the records is not a record.
     """

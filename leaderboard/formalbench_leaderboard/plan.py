@@ -163,10 +163,6 @@ def read_plan_file(file: Path) -> PlanFile:
 def read_plan(file: Path, host: PluginHost) -> Plan:
     """Read a plan and resolve every name in it.
 
-    Args:
-        file: the plan.
-        host: the plugins.
-
     Raises:
         RequestError: one line that names the file and, if an entry is wrong, its number.
     """

@@ -28,12 +28,7 @@ from formalbench_leaderboard.renderers.terminal import Extent, print_page
 
 
 def print_session(session: Session, records: Sequence[Record]) -> None:
-    """Print the board of a session's tasks.
-
-    Args:
-        session: the session.
-        records: its records, at least one.
-    """
+    """Print the board of a session's tasks."""
     console = Screen()
     view = View(
         title="Board",
@@ -67,12 +62,7 @@ def print_session(session: Session, records: Sequence[Record]) -> None:
 
 
 def _unpublishable(every: Sequence[Record], records: Sequence[Record]) -> str:
-    """Return why `publish` would refuse these records; an empty text if no reason is known.
-
-    Args:
-        every: all records.
-        records: the session's records.
-    """
+    """Return why `publish` would refuse these records; an empty text if no reason is known."""
     changed = sorted({one.protocol.title for one in records if one.protocol.changed})
     if changed:
         return f"{changed[0]} is a modified protocol"

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from built_records import forged, renamed
 from formalbench.contracts.errors import FormalbenchError
-from formalbench.contracts.identity import ids_of
 from formalbench.contracts.record import Record
-from formalbench.contracts.verification import VerificationRecord, parse_any
+from formalbench.contracts.verification import VerificationRecord
 from formalbench.device import describe_environment
 from formalbench.host import PluginHost
 from formalbench.store import Store, weights_path
@@ -119,32 +119,11 @@ def others(value, measured) -> list[object]:
     ]
 
 
-def forged(record, path, value):
-    """Return the JSON of a record with another value, named as if it had been made so."""
-    data = json.loads(record.to_json())
-    place = data
-    for step in path[:-1]:
-        place = place[step]
-    place[path[-1]] = value
-    return data
-
-
-def renamed(data):
-    """Return what a forger writes: the identities are those of the forged parts."""
-    record = parse_any(json.dumps(data), "forged")
-    if isinstance(record, VerificationRecord):
-        return record.model_copy(update={"verification_id": record.identity})
-    names = dict(zip(("train_id", "test_id"), ids_of(record), strict=True))
-    return record.model_copy(update=names)
-
-
 def is_refused(admission, record, path, value):
     try:
-        data = forged(record, path, value)
-        if not {"train_id", "test_id", "verification_id"} & set(path):
-            admission.admit(renamed(data))
-        else:
-            admission.admit(parse_any(json.dumps(data), "forged"))
+        changed = forged(record, {path: value})
+        named = {"train_id", "test_id", "verification_id"} & set(path)
+        admission.admit(changed if named else renamed(changed))
     except FormalbenchError:
         return True
     return False
@@ -196,17 +175,11 @@ def test_every_field_of_many_records_is_checked(host, published, draw):
             assert is_refused(admission, record, path, other), (path, other)
 
 
-def audited(auditor, folder, file, record, again=False, **keys):
+def audited(auditor, folder, file, record, again=False, paths=None, **keys):
     """Write a forged record, and audit it."""
-    forged = folder / file.name
-    data = json.loads(record.to_json())
-    for path, value in keys.pop("paths", {}).items():
-        place = data
-        for step in path[:-1]:
-            place = place[step]
-        place[path[-1]] = value
-    forged.write_text(renamed(data | keys).to_json())
-    return auditor.audit(forged, again=again)
+    target = folder / file.name
+    target.write_text(renamed(forged(record, {**(paths or {}), **keys})).to_json())
+    return auditor.audit(target, again=again)
 
 
 @pytest.mark.campaign
@@ -305,9 +278,8 @@ def test_what_is_wrong_with_a_repository_is_named(host, published, tmp_path):
     expected.append("seed 1 at learning rate 0.001 missing")
 
     source = files[runs[2]]
-    copied = json.loads(source.to_json()) | {"seed": 1, "weights": None}
-    copied["command"] = copied["command"].replace("--seeds 1", "--seeds 2")
-    copied = renamed(copied)
+    command = source.command.replace("--seeds 1", "--seeds 2")
+    copied = renamed(forged(source, {"seed": 1, "weights": None, "command": command}))
     target = tmp_path / RESULTS / "default" / "copy.json"
     target.write_text(copied.to_json())
     expected.append("one is a copy")

@@ -19,9 +19,11 @@ from built_records import (
     MakeRecord,
     Noise,
     build_record,
+    timed,
+    with_sums,
+    write_all,
 )
 from formalbench import builtin
-from formalbench.contracts.cells import Sums
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.network import Traits
 from formalbench.contracts.record import Record
@@ -32,8 +34,11 @@ from formalbench.contracts.specs import (
     TaskSpec,
 )
 from formalbench.host import LocalPlugin, Plugin, PluginHost
+from formalbench.store import Store
 from formalbench_leaderboard import plugin as leaderboard_plugin
 from formalbench_leaderboard.publishing import untrusted_plugins
+from formalbench_leaderboard.publishing.publish import publish
+from formalbench_leaderboard.renderers.render import render
 from formalbench_papers import plugin as papers_plugin
 from torch import nn
 from typer.testing import CliRunner, Result
@@ -51,11 +56,8 @@ def make_text() -> MakeRecord:
     def make(model: str, perplexity: Sequence[float], task: str = "words", **keys: Any) -> Record:
         right, kept = [75] * len(perplexity), {"fingerprint": "0" * 64, **keys}
         record = build_record(model, f"{task}:classify", accuracy=right, **kept)
-        assert record.test is not None
-        cells, count = record.test.cells, (100,) * len(perplexity)
-        sums = Sums(total=tuple(100.0 * one for one in perplexity), count=count)
-        cells = cells.model_copy(update={"metrics": {**cells.metrics, "perplexity": sums}})
-        return record.model_copy(update={"test": record.test.model_copy(update={"cells": cells})})
+        totals = [100.0 * one for one in perplexity]
+        return with_sums(record, perplexity=(totals, [100] * len(totals)))
 
     return make
 
@@ -172,6 +174,16 @@ def add_local_model(host: PluginHost) -> Callable[[str, str], None]:
         host.models.add(ModelSpec(name, 1, name, Large), plugin)
 
     return add
+
+
+@pytest.fixture
+def clone(repository: Path, many_records: list[Record], host: PluginHost) -> Path:
+    """Make a clone with published records, and all that is rendered from them."""
+    mine = Store(repository.parent / "mine")
+    write_all(mine, (timed(one, 5.0 + len(one.model.name)) for one in many_records))
+    publish(mine.path, repository, host)
+    render(repository, host)
+    return repository
 
 
 @pytest.fixture

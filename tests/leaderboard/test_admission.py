@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 import torch
 import yaml
-from built_records import TO_ITS_END
+from built_records import TO_ITS_END, forged, renamed
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.identity import ids_of
 from formalbench.contracts.objective import Metric
 from formalbench.contracts.record import CohortMember
 from formalbench.contracts.specs import MetricSpec, ProtocolSpec
-from formalbench.contracts.verification import parse_any
 from formalbench.host import Plugin, PluginHost
 from formalbench.metrics.close_brackets import MACRO, MICRO
 from formalbench.running.plan import RunOptions, RunRequest, make_plan
@@ -30,21 +26,6 @@ BY_HAND = {"model": "by-hand", "kind": "exact", "rate": None}
 OTHER_FILE = {"distribution": "rgpt.py", "sha256": "a" * 64}
 ENTROPY = "test.cells.metrics.cross-entropy"
 SUMS = "test.cells.metrics"
-
-
-def forged(record, paths):
-    """Return a record with other values at some paths, which have a dot before each part."""
-    data = json.loads(record.to_json())
-    for path, value in paths.items():
-        *parts, last = path.split(".")
-        place = data
-        for part in parts:
-            place = place[part]
-        if value is ...:
-            del place[last]
-        else:
-            place[last] = value
-    return parse_any(json.dumps(data), "forged")
 
 
 def mutual(*total):
@@ -192,8 +173,7 @@ def test_a_metric_of_a_plugin_is_compared_with_that_plugin(host, make_record):
     sums = {f"{SUMS}.certainty": {"total": [40.0] * 4, "count": [100] * 4}}
 
     def measured_besides(version):
-        told = forged(make_record(), sums | {"test.extra_metrics": {"certainty": version}})
-        return told.model_copy(update={"test_id": ids_of(told)[1]})
+        return renamed(forged(make_record(), sums | {"test.extra_metrics": {"certainty": version}}))
 
     refused(Admission(host), measured_besides(1), "its test.extra_metrics.certainty is 1, not abs")
     spec = MetricSpec("certainty", 1, "how sure it is", Certainty, ("classify",))

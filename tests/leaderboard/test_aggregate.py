@@ -3,9 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from built_records import TO_ITS_END
-from formalbench.contracts.cells import Sums
-from formalbench.contracts.objective import MUTUAL_INFORMATION
+from built_records import TO_ITS_END, with_sums, with_test
 from formalbench.statistics.aggregate import aggregate, facts_of, selected_rate
 from formalbench.statistics.intervals import wilson
 from formalbench.statistics.result import telling_cells
@@ -161,11 +159,8 @@ def test_a_run_that_failed_is_at_chance_at_every_length_of_a_curve(make_record):
 
 
 def informed(record, total, **changed):
-    cells = record.test.cells
-    sums = Sums(total=total, count=cells.metrics["cross-entropy"].count[: len(total)])
-    metrics = {**cells.metrics, MUTUAL_INFORMATION: sums}
-    cells = cells.model_copy(update={"metrics": metrics, **changed})
-    return record.model_copy(update={"test": record.test.model_copy(update={"cells": cells})})
+    count = record.test.cells.metrics["cross-entropy"].count[: len(total)]
+    return with_test(with_sums(record, mutual_information=(total, count)), **changed)
 
 
 def test_mutual_information_is_not_averaged_over_lengths_that_fix_the_answer(make_record):
@@ -208,11 +203,7 @@ def test_without_any_finished_run_the_score_is_zero_and_the_rest_unknown(make_re
 def test_where_every_answer_counts_a_string_is_one_trial(make_record):
     """Of 100 strings with ten answers each, a record with 450 right is like 45 strings right."""
     record = make_record(accuracy=[45, 90, 45, 90])
-    cells = record.test.cells
-    by_answers = cells.model_copy(update={"answers": (1000,) * 4, "correct": (450, 900, 450, 900)})
-    changed = record.model_copy(
-        update={"test": record.test.model_copy(update={"cells": by_answers})}
-    )
+    changed = with_test(record, answers=(1000,) * 4, correct=(450, 900, 450, 900))
     whole, shares = (aggregate([one], facts_of([one]), ("it",)).result for one in (record, changed))
     assert shares.mean == whole.mean == 0.675
     assert (shares.low, shares.high) == (whole.low, whole.high)

@@ -34,8 +34,7 @@ from formalbench_leaderboard.renderers import evidence_pages
 from formalbench_leaderboard.renderers.links import FRONT
 from formalbench_leaderboard.renderers.pages import front_page, model_page, suite_page
 from formalbench_leaderboard.renderers.render import kept_records, linked_files, reproduced
-from formalbench_leaderboard.renderers.site import Site
-from formalbench_leaderboard.renderers.site_data import lay_out
+from formalbench_leaderboard.renderers.site import Site, lay_out
 from formalbench_leaderboard.renderers.terminal import print_page
 from rich.console import Console
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import json
 import random
 from dataclasses import replace
 
 import pytest
-from formalbench.contracts.identity import ids_of
-from formalbench.contracts.verification import parse_any
+from built_records import forged, renamed, with_sums
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import counts_of
 from formalbench.statistics.selection import Current, checkable, counted, distinct
@@ -147,12 +145,8 @@ def kept(records, current=None):
 
 def with_extra_metric(record):
     """Return a record in which a plugin's metric was measured besides."""
-    data = json.loads(record.to_json())
-    data["test"]["extra_metrics"] = {"calibration": 1}
-    data["code"] = {"metric calibration": "somebodys-metrics"}
-    data["test"]["cells"]["metrics"]["calibration"] = {"total": [1, 2, 3, 4], "count": [100] * 4}
-    changed = parse_any(json.dumps(data), "it")
-    return changed.model_copy(update={"test_id": ids_of(changed)[1]})
+    measured = with_sums(record, {"calibration": 1}, calibration=([1, 2, 3, 4], [100] * 4))
+    return renamed(forged(measured, {"code": {"metric calibration": "somebodys-metrics"}}))
 
 
 OTHER_TASK = "1 run of {} not counted, because the task has a new version."

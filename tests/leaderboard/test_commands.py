@@ -232,13 +232,6 @@ def test_show_reads_own_and_published_results_by_default(invoke, repository, mak
     assert names == {"published-one", "own-one"}
 
 
-def test_show_writes_a_file(invoke, repository, results):
-    shown = invoke("--results", results, "--format", "csv", "--output", "board.csv")
-    assert shown.exit_code == 0
-    assert shown.stdout == ""
-    assert Path("board.csv").read_text().startswith("origin,protocol")
-
-
 def test_figures_go_into_a_folder(invoke, repository, results):
     shown = invoke("--results", results, "--format", "figures", "--output", "drawn")
     assert shown.exit_code == 0, shown.output

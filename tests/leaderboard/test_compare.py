@@ -8,6 +8,7 @@ from pathlib import Path
 
 import formalbench
 import pytest
+from built_records import build_runs, write_all
 from formalbench.contracts.record import Record
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.comparison import Comparison, Standing, compare
@@ -17,6 +18,8 @@ from formalbench_leaderboard.board.comparison import (
     print_comparison,
 )
 from rich.console import Console
+
+SIX = [f"task-{n}" for n in range(6)]
 
 
 def places(records: list[Record]) -> list[Standing]:
@@ -30,27 +33,15 @@ def of_two(records: list[Record], a: str, b: str) -> Comparison:
 
 
 @pytest.fixture
-def many_tasks(make_record) -> list[Record]:
+def many_tasks() -> list[Record]:
     """One model that is perfect on six tasks, one that is not, one that never learned."""
-    levels = {"good": (1.0, 1.0), "poor": (0.6, 1.0), "lost": (0.5, 0.5)}
-    return [
-        make_record(
-            model,
-            f"task-{n}:classify",
-            accuracy=test,
-            validation=held,
-            seed=seed,
-            fingerprint=64 * "0",
-        )
-        for model, (test, held) in levels.items()
-        for n in range(6)
-        for seed in range(3)
-    ]
+    models = {"good": {}, "poor": {"accuracy": 0.6}, "lost": {"accuracy": 0.5, "validation": 0.5}}
+    return build_runs(models, SIX, 3)
 
 
 def test_several_tasks_part_what_one_with_three_seeds_does_not(many_tasks):
     found = of_two(many_tasks, "good", "poor")
-    assert [on.task for on in found.tasks] == [f"task-{n}" for n in range(6)]
+    assert [on.task for on in found.tasks] == SIX
     assert {on.accuracy.better for on in found.tasks} == {None}
     assert all(on.accuracy.low < on.accuracy.value < on.accuracy.high for on in found.tasks)
     assert found.mean is not None
@@ -86,14 +77,9 @@ def test_the_other_way_round_it_is_the_other_way_round(many_tasks):
     assert other.mean.scaled.better == "b"
 
 
-def test_equals_are_not_parted(make_record):
-    records = [
-        make_record(model, f"task-{n}:classify", accuracy=0.8, seed=seed, fingerprint=64 * "0")
-        for model in ("one", "other")
-        for n in range(6)
-        for seed in range(5)
-    ]
-    found = of_two(records, "one", "other")
+def test_equals_are_not_parted():
+    models = {"one": {"accuracy": 0.8}, "other": {"accuracy": 0.8}}
+    found = of_two(build_runs(models, SIX, 5), "one", "other")
     assert {on.accuracy.value for on in found.tasks} == {0.0}
     assert found.mean
     assert found.mean.scaled.low < 0.0 < found.mean.scaled.high
@@ -143,18 +129,12 @@ def test_only_what_both_were_tested_on_alike_is_compared(make_record, protocol):
 @pytest.fixture
 def results(repository: Path, make_record) -> Path:
     """Return a folder of records of four models, one of them under another protocol."""
-    folder = repository / "mine"
-    store = Store(folder)
-    tasks = ("parity:classify", "first:classify")
+    folder, tasks = repository / "mine", ("parity", "first")
     protocol = make_record().protocol.model_dump(mode="json")
-    for task in tasks:
-        for seed in range(3):
-            store.write(make_record("rnn", task, accuracy=0.9, seed=seed))
-            store.write(make_record("lstm", task, accuracy=1.0, seed=seed))
-            store.write(make_record("lstm", task, options={"chunk": 3}, seed=seed))
-            store.write(
-                make_record("transformer", task, seed=seed, protocol={**protocol, "name": "slow"})
-            )
+    slow = {"protocol": {**protocol, "name": "slow"}}
+    models = {"rnn": {"accuracy": 0.9}, "lstm": {}, "transformer": slow}
+    chunked = {"lstm": {"options": {"chunk": 3}}}
+    write_all(Store(folder), [*build_runs(models, tasks, 3), *build_runs(chunked, tasks, 3)])
     return folder
 
 

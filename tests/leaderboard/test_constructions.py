@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from pathlib import Path
 
 import pytest
 from built_records import write_all
@@ -139,13 +138,6 @@ def test_a_hostile_name_does_no_harm():
         assert "<b>" not in text or name in ("table", "latex", "csv")
         assert "\x1b" not in text
     assert "|<b>" not in renderer("markdown")(page_of(record))
-
-
-@pytest.fixture
-def repository(tmp_path) -> Path:
-    folder = tmp_path / "repository"
-    (folder / PUBLISHED_RESULTS).mkdir(parents=True)
-    return folder
 
 
 def test_publishing_adds_the_record_and_the_row(repository, tmp_path, host, make_runs):

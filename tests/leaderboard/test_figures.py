@@ -11,16 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from built_records import timed
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.record import Training
 from formalbench.documents.charts import COLOURS, colour_of, luminance, on_dark
 from formalbench.statistics.build import View, build_page
-from formalbench.store import Store
 from formalbench_leaderboard.board.tables import TRAINING_COST, training_seconds
 from formalbench_leaderboard.charts import board_charts, length_charts
 from formalbench_leaderboard.page.curves import cost_charts
 from formalbench_leaderboard.publishing.check import check_published
-from formalbench_leaderboard.publishing.publish import publish
 from formalbench_leaderboard.renderers.render import (
     others_draw,
     render,
@@ -30,18 +28,6 @@ from formalbench_leaderboard.renderers.render import (
 
 LENGTH = Path("leaderboard/figures/default-quick-length.svg")
 COST = Path("leaderboard/figures/default-quick-cost.svg")
-
-
-def timed(record, seconds):
-    training = Training(
-        steps=2000,
-        ended="budget",
-        stage=40,
-        strings=256_000,
-        seconds=seconds,
-        strings_per_second=round(256_000 / seconds, 1),
-    )
-    return record.model_copy(update={"training": training})
 
 
 def board_of(records, tasks=("parity",)):
@@ -55,17 +41,6 @@ def board(many_records):
         timed(record, 10.0 * (1 + record.seed) * len(record.model.name)) for record in many_records
     ]
     return board_of(records, ("parity", "first", "tomita-3"))
-
-
-@pytest.fixture
-def clone(tmp_path, many_records, host):
-    store = Store(tmp_path / "mine")
-    for record in many_records:
-        store.write(timed(record, 5.0 + len(record.model.name)))
-    repository = tmp_path / "clone"
-    publish(store.path, repository, host)
-    render(repository, host)
-    return repository
 
 
 def test_the_files_of_a_changed_protocol_have_plain_names(many_records):
@@ -143,17 +118,6 @@ def test_a_test_of_one_cell_has_no_curve(make_record):
     board = board_of([make_record(accuracy=[90])])
     assert length_charts.panels(board) == []
     assert board_charts.drawings(board, "default") == []
-
-
-def test_the_cost_is_the_mean_over_tasks_and_seeds(make_record):
-    records = [timed(make_record(seed=seed), 10.0 + 20.0 * seed) for seed in range(2)]
-    records += [timed(make_record(task="first:classify"), 50.0), make_record("rnn")]
-    board = board_of(records, ("parity",))
-    (point,) = board_charts.points(
-        board, lambda row: training_seconds(row, board)
-    )  # the other model was not timed
-    assert point.x == 20.0
-    assert point.score == 100.0
 
 
 def test_page_and_figure_say_the_same_cost(make_record):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from built_records import write_all
+from built_records import forged, write_all
 from formalbench.files import replacing
 from formalbench.store import Store
 
@@ -59,9 +59,7 @@ BAD = {
     ),
     "a path for a hash": (lambda r: change(r, weights="../../etc/passwd"), "weights"),
     "other strings": (
-        lambda r: r.model_copy(
-            update={"test": r.test.model_copy(update={"fingerprint": "0" * 64})}
-        ).to_json(),
+        lambda r: forged(r, {"test.fingerprint": "0" * 64}).to_json(),
         "its test.fingerprint is 0000",
     ),
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from built_records import forged
 from formalbench.store import Store
 from formalbench_leaderboard.publishing import check, publish
 
@@ -188,11 +189,10 @@ def test_a_network_sends_logits_and_reaches_nothing_of_the_judge(
     store = Store(place / "runs")
     ((file, record),) = store.files().items()
     cells = record.test.cells
-    sums = {name: one.model_copy(update={"total": (0,) * len(one.total)})
-            for name, one in cells.metrics.items()}  # fmt: skip
-    cells = cells.model_copy(update={"correct": cells.strings, "metrics": sums})
-    test = record.test.model_copy(update={"cells": cells})
-    file.write_text(record.model_copy(update={"test": test}).to_json())
+    changes = {"test.cells.correct": cells.strings}
+    for name, one in cells.metrics.items():
+        changes[f"test.cells.metrics.{name}.total"] = [0] * len(one.total)
+    file.write_text(forged(record, changes).to_json())
     monkeypatch.setenv("ATTACK", "now")
     done = call("leaderboard", "audit", "../runs")
     assert done.code == 1

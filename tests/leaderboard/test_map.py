@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from built_maps import KNOWN, mapped, verified
-from built_records import TO_ITS_END
+from built_records import TO_ITS_END, build_runs
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.result import Prediction
 from formalbench_leaderboard.charts.language_map import (
@@ -25,18 +25,11 @@ def cell_of(shown, model, task):
     return found[0]
 
 
-def test_columns_go_by_class_and_families_by_their_best(make_record):
+def test_columns_go_by_class_and_families_by_their_best():
     tasks = ("anbn", "group-a5", "tomita-3", "parity", "even-pairs", "first", "mystery")
-    records = [
-        make_record("lstm", f"{task}:classify", accuracy=0.5, fingerprint="0" * 64)
-        for task in tasks
-    ]
-    records += [
-        make_record(model, f"{task}:classify", accuracy=level, fingerprint="0" * 64)
-        for model, level in (("transformer", 0.99), ("rnn", 0.6))
-        for task in tasks
-    ]
-    shown = mapped(records, *tasks)
+    levels = {"lstm": 0.5, "transformer": 0.99, "rnn": 0.6}
+    models = {model: {"accuracy": level} for model, level in levels.items()}
+    shown = mapped(build_runs(models, tasks), *tasks)
     assert [(column.task, column.group) for column in shown.columns] == [
         ("first", "R-trivial"),
         ("even-pairs", "star-free"),
@@ -135,13 +128,6 @@ def test_a_family_is_headed_by_theory_and_by_its_best_construction(make_record):
     assert by_name["other"].rows == ()
 
 
-def test_the_protocol_with_the_most_results_is_shown(make_record, protocol):
-    records = [make_record("rnn"), make_record("lstm")]
-    records += [make_record("rnn", protocol={**protocol, "name": "slow"})]
-    shown = mapped(records, "parity")
-    assert shown.protocol == "quick (version 1)"
-
-
 def test_sentences_of_nothing():
     assert sentences(mapped([], "parity")) == (NOTHING,)
     [said] = sentences(mapped([], "parity", exact=[verified("parity")]))
@@ -234,11 +220,9 @@ def test_what_experiments_say_is_not_told_as_theory(make_record):
 
 
 def test_the_complete_part_is_the_largest_without_an_empty_cell(make_record):
-    def on(model, *tasks):
-        return [make_record(model, f"{task}:classify", fingerprint="0" * 64) for task in tasks]
-
-    records = [*on("rnn", "parity", "first", "anbn"), *on("lstm", "parity", "first")]
-    records += [*on("gru", "parity", "first", "group-a5"), *on("transformer", "parity")]
+    both = {"rnn": {}, "lstm": {}, "gru": {}}
+    records = [*build_runs(both, ("parity", "first")), make_record("transformer")]
+    records += [make_record("rnn", "anbn:classify"), make_record("gru", "group-a5:classify")]
     tasks = ("anbn", "parity", "first", "group-a5")
     page = build_page(records, View("test", tasks))
     shown = language_map(complete_part(page, tasks), KNOWN)

@@ -8,11 +8,10 @@ from types import SimpleNamespace
 from urllib.parse import unquote
 
 import pytest
-from built_records import build_document, write_all
+from built_records import build_document, build_runs
 from formalbench.documents.reproduction import TableCell
 from formalbench.statistics.build import View, build_page
 from formalbench.store import PUBLISHED_RESULTS, Store
-from formalbench_leaderboard.publishing.publish import publish
 from formalbench_leaderboard.renderers import renderer
 from formalbench_leaderboard.renderers.evidence_pages import PREDICTIONS
 from formalbench_leaderboard.renderers.render import linked_files, render, render_files, stale_files
@@ -28,16 +27,6 @@ def placed(records):
 def pages(records, host, files=()):
     contents = render_files(placed(records), host, files)
     return {path: text.decode() for path, text in contents.items() if path.suffix == ".md"}
-
-
-@pytest.fixture
-def clone(tmp_path, many_records, host):
-    store = Store(tmp_path / "mine")
-    write_all(store, many_records)
-    repository = tmp_path / "clone"
-    publish(store.path, repository, host)
-    render(repository, host)
-    return repository
 
 
 def test_the_first_page_ranks_by_what_taught_most_and_says_where_the_rest_is(many_records, host):
@@ -209,10 +198,9 @@ def test_tasks_lead_to_what_defines_them(many_records, host):
     assert "../tasks/" not in pages(many_records, host)[Path("leaderboard/README.md")]
 
 
-def test_no_table_is_wider_than_a_page_of_the_repository(make_record):
+def test_no_table_is_wider_than_a_page_of_the_repository():
     names = [f"group-z{number}" for number in range(2, 30)]
-    records = [make_record(task=f"{name}:classify") for name in names]
-    page = build_page(records, View("many", tuple(names)))
+    page = build_page(build_runs({"rnn": {}}, names), View("many", tuple(names)))
     text = renderer("markdown")(page)
     heads = [line for line in text.splitlines() if line.startswith("|") and "group-z" in line]
     ranked = [line for line in heads if "rank" in line]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 import pytest
-from built_records import TO_ITS_END
+from built_records import TO_ITS_END, with_test
 from formalbench.contracts.cells import Sums
 from formalbench.contracts.published import PublishedFile, PublishedRow, PublishedTable
 from formalbench.host import PluginHost
@@ -215,8 +215,7 @@ def test_the_command(cli, own_place, tmp_path, make_record, protocol):
 def test_where_each_answer_counts_a_run_has_the_share_of_all(three):
     def answering(record, right):
         counted = {"answer-accuracy": Sums(total=(right, 30), count=(40, 60))}
-        cells = record.test.cells.model_copy(update={"metrics": counted, "window": 2})
-        return record.model_copy(update={"test": record.test.model_copy(update={"cells": cells})})
+        return with_test(record, metrics=counted, window=2)
 
     table = {**TABLE, "settings": {"counted": "answers", "tested": [500, 600]}}
     records = [answering(record, right) for record, right in zip(three, (10, 30, 20), strict=True)]

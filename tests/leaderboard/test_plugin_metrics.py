@@ -1,15 +1,14 @@
 """Metrics that plugins add to an objective's, on the board."""
 
 import inspect
-import json
 from dataclasses import replace
 
 import pytest
 import torch
+from built_records import with_sums
 from formalbench.contracts.objective import Measure, Metric
 from formalbench.contracts.record import Summed
 from formalbench.contracts.task import Task
-from formalbench.contracts.verification import parse_any
 from formalbench.evaluation import evaluate
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.statistics.build import View, build_page
@@ -22,13 +21,7 @@ def measured(make_record):
     """Return a function: a record in which a plugin's metric was measured at four lengths."""
 
     def make(model="regulargpt", seed=0, **sums):
-        data = json.loads(make_record(model, seed=seed).to_json())
-        data["test"]["extra_metrics"] = {"f1": 1}
-        data["test"]["cells"]["metrics"] |= {
-            name.replace("_", "-"): {"total": total, "count": count}
-            for name, (total, count) in sums.items()
-        }
-        return parse_any(json.dumps(data), "it")
+        return with_sums(make_record(model, seed=seed), {"f1": 1}, **sums)
 
     return make
 
@@ -139,9 +132,8 @@ def test_over_the_lengths_of_a_test_it_is_finished_once(host):
 
 def test_the_board_shows_what_the_whole_test_gave(measured):
     def whole(record, total, count):
-        data = json.loads(record.to_json())
-        data["test"]["pooled"] = {"f1": {"total": total, "count": count}}
-        return parse_any(json.dumps(data), "it")
+        pooled = {"f1": Summed(total=total, count=count)}
+        return record.model_copy(update={"test": record.test.model_copy(update={"pooled": pooled})})
 
     sums = {"f1": ([10, 0, 30, 0], [100, 100, 50, 0])}
     page = page_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from built_records import TO_ITS_END
+from built_records import TO_ITS_END, build_runs
 from formalbench.statistics.aggregate import aggregate, facts_of
 from formalbench.statistics.board import ExactModel, Profile, profile_of
 from formalbench.statistics.build import View, build_page
@@ -23,10 +23,10 @@ VIEW = View("test", ("parity",), shortcut=lambda task: 0.875)
 
 
 @pytest.fixture
-def unlearned(make_record):
+def unlearned():
     """Make three seeds of a model that learned nothing, and three of one that did."""
-    bad = [make_record("rnn", accuracy=0.7, validation=0.831, seed=seed) for seed in range(3)]
-    return [*bad, *(make_record("lstm", accuracy=0.9, seed=seed) for seed in range(3))]
+    models = {"rnn": {"accuracy": 0.7, "validation": 0.831}, "lstm": {"accuracy": 0.9}}
+    return build_runs(models, ["parity"], 3)
 
 
 def result_of(runs):
@@ -119,10 +119,7 @@ def page(make_record):
         for task, seeds in runs.items()
         for seed, (right, held) in enumerate(seeds)
     ]
-    records += [
-        make_record("lstm", f"{task}:classify", seed=seed) for task in TASKS for seed in range(3)
-    ]
-    return build_page(records, View("test", TASKS))
+    return build_page([*records, *build_runs({"lstm": {}}, TASKS, 3)], View("test", TASKS))
 
 
 def test_a_profile_counts_languages_by_two_thirds_of_their_seeds(page):
@@ -255,8 +252,8 @@ def board(make_record):
             make_record("rnn", "first:classify", seed=seed, training=trained(400, seconds))
             for seed, seconds in enumerate((50.0, 60.0, 70.0))
         ),
-        *(make_record("gru", seed=seed) for seed in range(3)),
-        *(make_record("lstm", f"{name}:classify") for name in ("parity", "first", "d2")),
+        *build_runs({"gru": {}}, ["parity"], 3),
+        *build_runs({"lstm": {}}, ("parity", "first", "d2")),
         make_record("exact-parity", kind="exact", rate=None),
     ]
     (made,) = build_page(records, View("test", ("parity", "first", "d2"))).boards
@@ -290,12 +287,9 @@ def test_what_was_cut_short_or_not_learned_says_little_of_the_cost(make_record):
 
 
 def test_models_that_ran_other_tasks_alone_follow_and_cost_what_those_took(make_record):
-    own = [make_record("rnn", seed=seed, training=trained(100, 10.0)) for seed in range(3)]
-    others = [
-        make_record(name, "first:classify", seed=seed, training=trained(400, seconds))
-        for name, seconds in (("rnn", 5.0), ("gru", 20.0))
-        for seed in range(3)
-    ]
+    own = build_runs({"rnn": {"training": trained(100, 10.0)}}, ["parity"], 3)
+    models = {"rnn": {"training": trained(400, 5.0)}, "gru": {"training": trained(400, 20.0)}}
+    others = build_runs(models, ["first"], 3)
     exact = make_record("exact-first", "first:classify", kind="exact", rate=None)
     (suite,) = build_page(own, View("suite", ("parity", "d2"))).boards
     (everywhere,) = build_page([*own, *others, exact], View("all", ("parity", "first"))).boards

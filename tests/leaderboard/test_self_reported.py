@@ -19,14 +19,6 @@ def host() -> PluginHost:
 
 
 @pytest.fixture
-def clone(tmp_path, monkeypatch):
-    root = tmp_path / "clone"
-    (root / "leaderboard" / "results").mkdir(parents=True)
-    monkeypatch.chdir(root)
-    return root
-
-
-@pytest.fixture
 def scores(tmp_path):
     """Return a folder with the score of answers that are all right."""
     report = fb.evaluate(lambda ids: ids[:, 0], "first", protocol="quick", name="a | <b>")
@@ -35,38 +27,38 @@ def scores(tmp_path):
 
 
 def test_they_are_published_on_a_page_of_their_own_beside_trained_models(
-    cli, clone, scores, host, make_record
+    cli, repository, scores, host, make_record
 ):
     done = cli("leaderboard", "publish", "--self-reported", "--results", scores)
     assert done.code == 0, done.err
     assert done.lines[-1] == "published as self-reported, not verified"
-    (file,) = (clone / FOLDER).rglob("*.json")
-    assert done.lines[0] == file.relative_to(clone).as_posix()
-    assert list(reports_problems(clone, host)) == []
+    (file,) = (repository / FOLDER).rglob("*.json")
+    assert done.lines[0] == file.relative_to(repository).as_posix()
+    assert list(reports_problems(repository, host)) == []
     told = json.loads(file.read_text())["test"]["fingerprint"]
     run = make_record("lstm", "first:classify", accuracy=0.75, fingerprint=told)
-    Store(clone / "leaderboard" / "results").write(run)
-    render(clone, host)
-    page = (clone / PAGE).read_text()
+    Store(repository / "leaderboard" / "results").write(run)
+    render(repository, host)
+    page = (repository / PAGE).read_text()
     assert "nobody can check" in page
     rows = [[cell.strip() for cell in line.split("|")] for line in page.splitlines()]
     assert any("self-reported" in row and "100.0" in row for row in rows)
     assert any(row[1:4] == ["lstm", "trained here", "75.0"] for row in rows)
     assert "<b>" not in page
-    front = (clone / "leaderboard" / "README.md").read_text()
+    front = (repository / "leaderboard" / "README.md").read_text()
     assert "a | " not in front
     assert "[Self-reported, not verified](self-reported.md)" in front
     file.unlink()
-    assert PAGE in stale_files(clone, host)
-    render(clone, host)
-    assert not (clone / PAGE).exists()
-    assert "elf-reported" not in (clone / "leaderboard" / "README.md").read_text()
+    assert PAGE in stale_files(repository, host)
+    render(repository, host)
+    assert not (repository / PAGE).exists()
+    assert "elf-reported" not in (repository / "leaderboard" / "README.md").read_text()
 
 
-def test_publishing_runs_leaves_them_out(clone, scores, host):
-    done = publish(scores, clone, host)
+def test_publishing_runs_leaves_them_out(repository, scores, host):
+    done = publish(scores, repository, host)
     assert (done.added, done.already) == ({}, 0)
-    assert not (clone / FOLDER).exists()
+    assert not (repository / FOLDER).exists()
 
 
 @pytest.mark.parametrize(
@@ -80,7 +72,7 @@ def test_publishing_runs_leaves_them_out(clone, scores, host):
         ({"test": {"extra": 1}}, "not a valid record"),
     ],
 )
-def test_what_is_not_of_the_strings_here_is_refused(cli, clone, scores, change, said):
+def test_what_is_not_of_the_strings_here_is_refused(cli, repository, scores, change, said):
     (file,) = scores.rglob("*.json")
     data = json.loads(file.read_text())
     for key, value in change.items():
@@ -89,10 +81,10 @@ def test_what_is_not_of_the_strings_here_is_refused(cli, clone, scores, change, 
     done = cli("leaderboard", "publish", "--self-reported", "--results", scores)
     assert done.code in (1, 2)
     assert said in done.err
-    assert not (clone / FOLDER).exists()
+    assert not (repository / FOLDER).exists()
 
 
-def test_a_part_of_the_strings_is_not_the_test(cli, clone, scores):
+def test_a_part_of_the_strings_is_not_the_test(cli, repository, scores):
     (file,) = scores.rglob("*.json")
     data = json.loads(file.read_text())
     cells = data["test"]["cells"]
@@ -104,11 +96,11 @@ def test_a_part_of_the_strings_is_not_the_test(cli, clone, scores):
     file.write_text(json.dumps(data))
     done = cli("leaderboard", "publish", "--self-reported", "--results", scores)
     assert "its test.cells is [(" in done.err
-    assert not (clone / FOLDER).exists()
+    assert not (repository / FOLDER).exists()
 
 
-def test_a_stray_file_among_them_is_told(clone, host):
-    (clone / FOLDER).mkdir()
-    (clone / FOLDER / "note.txt").write_text("x")
-    (line,) = reports_problems(clone, host)
+def test_a_stray_file_among_them_is_told(repository, host):
+    (repository / FOLDER).mkdir()
+    (repository / FOLDER / "note.txt").write_text("x")
+    (line,) = reports_problems(repository, host)
     assert line.endswith("note.txt: is no record of an evaluation at its place")

@@ -307,24 +307,3 @@ def test_so_many_lines_are_the_most_and_others_are_named(page, terminal):
     text = "\n".join(shown(page, replace(wanted, lines=24), 200, terminal=terminal))
     assert "Not in the score" not in text
     assert "1 task not in the score" in text
-
-
-def test_no_name_is_broken(make_record):
-    """Neither in a narrow terminal's tables nor in the notes."""
-    name = "transformer[positions=relative, width=1024]"
-    page = build_page(
-        [make_record("transformer", options={"positions": "relative", "width": 1024})]
-        + [make_record("rnn", f"{task}:classify") for task in TASKS],
-        View("test", TASKS),
-    )
-    for width in (80, 120):
-        for extent in (SCREEN, Extent()):
-            lines = shown(page, extent, 100, width)
-            assert max(map(cell_len, lines)) <= width
-            rows = [line for line in lines if line.startswith(f"   –  {name}")]
-            notes = [line for line in lines if line.startswith(f"! {name}")]
-            assert rows
-            assert notes
-            text = "\n".join(lines)
-            assert text.count("positions=relative") == text.count(name)
-            assert all(task in text.split() for task in TASKS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from built_records import with_test
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunOptions, RunRequest, make_plan
@@ -32,10 +33,7 @@ def make_pairs(make_record):
         record = make_record(
             model, "pairs:classify", accuracy=list(bleu), seed=seed, fingerprint="0" * 64
         )
-        test = record.test
-        cells = test.cells.model_copy(update={"group": parts, "window": 1})
-        told = {"cells": cells, "metric": "bleu"}
-        return record.model_copy(update={"test": test.model_copy(update=told)})
+        return with_test(record, "bleu", group=parts, window=1)
 
     return made
 
@@ -180,21 +178,7 @@ def test_the_page_draws_from_the_measure_and_not_from_accuracies(make_text, make
     assert 'class="cell unlearned"' not in text  # no accuracy says whether a text was learned
 
 
-def test_an_accuracy_has_no_places(make_record):
-    shown = page([make_record()], "parity")
-    (one,) = curve_points(shown, detail_of(shown))
-    assert "names" not in one.curve
-    assert not one.text
-
-
-LENGTHS = (41, 51, 61, 71)
-
-
-def test_perplexities_are_by_length_and_the_mean_over_seeds(make_text, make_record):
-    first, second = make_text("lstm", (8, 9, 10, 12)), make_text("lstm", (10, 9, 12, 16), seed=1)
-    assert perplexities(first) == dict(zip(LENGTHS, (8, 9, 10, 12), strict=True))
-    means = tuple(zip(map(str, LENGTHS), (9, 9, 11, 14), strict=True))
-    assert mean_by_place([first, second], OF_LANGUAGE_MODELS) == means
+def test_only_a_text_has_perplexities(make_text, make_record):
     assert perplexities(make_record()) == {}
     assert mean_by_place([make_record()], OF_LANGUAGE_MODELS) == ()
     assert perplexities(make_text("lstm", (8, 0, 10, 12))).keys() == {41, 61, 71}  # there is no 0

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from built_records import TO_ITS_END
+from built_records import TO_ITS_END, with_test
 from formalbench import Theory
 from formalbench.cache import package_digest
 from formalbench.host import Plugin, PluginHost
@@ -198,9 +198,7 @@ def test_a_test_is_solved_at_every_length_or_not(make_record):
     tested = run.test.cells
     for missed, solved in ((0.01, True), (0.02, False)):  # at one length alone
         correct = [*tested.correct[:-1], int(tested.strings[-1] * (1 - missed))]
-        test = run.test.model_copy(update={"cells": tested.model_copy(update={"correct": correct})})
-        almost = run.model_copy(update={"test": test})
-        (cell,) = cells([almost])
+        (cell,) = cells([with_test(run, correct=correct)])
         assert cell.result.mean > 0.99
         assert cell.result.solved == solved
         assert cell.found == ("as predicted" if solved else "not beyond")

@@ -13,7 +13,6 @@ import pytest
 from built_records import write_all
 from formalbench.documents.text import harmless
 from formalbench.statistics.build import View, build_page
-from formalbench.statistics.comparison import Standing, compare
 from formalbench.store import Store
 from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.page import page as page_page
@@ -141,12 +140,6 @@ def test_the_policy_names_every_script_and_no_other(many_records):
     assert text.index("Content-Security-Policy") < text.index("<script")
 
 
-def test_no_script_can_end_its_element():
-    for script in (page_page._script(), page_page._file("script", f"{page_page.FIRST}.js")):
-        assert "</script" not in script
-        assert "<!--" not in script
-
-
 def test_every_script_is_in_the_page():
     files = {path.stem for path in (page_page.HERE / "script").glob("*.js")}
     assert files == {*page_page.SCRIPTS, page_page.FIRST}
@@ -159,16 +152,6 @@ def test_the_same_records_give_the_same_bytes(many_records, host):
         return page_page.render_page(built, definitions(host, records))
 
     assert page(many_records) == page(many_records[::-1])
-
-
-def test_the_board_reads_without_a_script(many_records):
-    view = View("test", ("parity", "first", "tomita-3"))
-    text = page_page.render_page(build_page(many_records, view), NOTHING)["index.html"]
-    static = text[: text.index('<script type="application/octet-stream"')]
-    cells = [data for tag, data in Seen(static).texts if tag in ("td", "a")]
-    assert {"regulargpt", "rnn", "transformer", "98.0", "50.0"} <= set(cells)
-    said = " ".join(static.split())
-    assert "row that was not tested on every task has no score" in said
 
 
 def test_a_run_that_did_not_finish_is_marked(make_record):
@@ -201,24 +184,6 @@ def test_many_lengths_are_averaged_and_the_page_says_so(make_record, monkeypatch
     assert curve["mean"] == [975, 825]
     assert "seeds" not in curve
     assert "2 neighbouring test lengths make one point" in text
-
-
-@pytest.mark.slow
-def test_a_page_of_many_long_curves_stays_small(make_record):
-    lengths = 460
-    protocol = {
-        **make_record().protocol.model_dump(mode="json"),
-        "test": {"lengths": lengths, "strings": 100},
-    }
-    records = [
-        make_record(
-            f"model-{number}", task, accuracy=[100 - number % 50] * lengths, protocol=protocol
-        )
-        for number in range(100)
-        for task in ("parity:classify", "first:classify", "tomita-3:classify")
-    ]
-    page = build_page(records, View("test", ("parity", "first", "tomita-3")))
-    assert len(page_page.render_page(page, NOTHING)["index.html"]) < 3_000_000
 
 
 def test_a_page_without_records_is_a_page():
@@ -305,19 +270,8 @@ def test_the_page_needs_a_folder(invoke, tmp_path):
     assert str(file) in str(error)
 
 
-def test_differences_of_two_models_are_those_of_the_command(make_record, monkeypatch):
-    records = [make_record(name, accuracy=share) for name, share in (("rnn", 0.5), ("gru", 0.75))]
-    page = build_page(records, View("test", ("parity",)))
-    (board,) = page.boards
-
-    def pairs():
-        return data_of(page_page.render_page(page, NOTHING)["index.html"])["boards"][0]["pairs"]
-
-    ((mean, parity),) = pairs()
-    found = compare(*(Standing(board, row) for row in board.rows))
-    (on,) = found.tasks
-    for told, apart in ((parity, on.accuracy), (mean[3], found.mean.scaled)):
-        ends = [1000 * share for share in (apart.value, apart.low, apart.high)]
-        assert told == pytest.approx(ends, abs=0.5)
+def test_a_page_of_many_models_lacks_the_differences_of_each_two(make_record, monkeypatch):
+    records = [make_record(name) for name in ("rnn", "gru")]
+    assert len(data_of(render(records))["boards"][0]["pairs"]) == 1
     monkeypatch.setattr(page_data, "MOST_PAIRED", 1)
-    assert pairs() is None
+    assert data_of(render(records))["boards"][0]["pairs"] is None

@@ -62,20 +62,6 @@ def test_axe_finds_nothing_grave_on_a_phone(opened, two_boards, place, scheme):
     assert grave(page) == []
 
 
-def test_a_comparison_is_reached_and_made_by_keys(opened, published):
-    page = opened(published, "#compare=lstm,gru")
-    page.locator("#view").get_by_label("A", exact=True).focus()
-    page.keyboard.type("rwkv")
-    for _ in range(3):
-        page.keyboard.press("Tab")
-    expect(page.get_by_role("button", name="Compare")).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(page.locator("#view h1")).to_have_text(
-        "rwkv-7[initial=torch, rank=16, shell=shared] and gru"
-    )
-    expect(page.locator("#view h1")).to_be_focused()
-
-
 def test_axe_would_find_something_grave(opened, published):
     page = opened(published)
     page.locator("#query").evaluate("box => box.removeAttribute('aria-label')")

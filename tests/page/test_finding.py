@@ -127,13 +127,6 @@ def test_search_by_keys_alone(opened, quick):
     expect(page.locator("#hits")).to_be_hidden()
 
 
-def test_a_head_leads_to_its_task(opened, quick):
-    page = opened(quick)
-    assert tasks(page) == SUITE
-    page.locator(TASKS).nth(2).click()
-    expect(page.locator("#view h1")).to_have_text("even-pairs")
-
-
 def standing(page: Page) -> dict[str, list[str]]:
     """Return rank, score and interval of each row, by its model."""
     heads = page.locator(".measured:not([hidden]) table.board thead th")
@@ -145,25 +138,24 @@ def standing(page: Page) -> dict[str, list[str]]:
     return {row[names.index("model")]: [row[place] for place in wanted] for row in rows}
 
 
-def test_a_class_of_languages_keeps_its_tasks_and_those_of_smaller_classes(opened, quick):
-    page = opened(quick, "?class=r-trivial")
-    smaller = tasks(page)
-    assert "first" in smaller
-    page.locator("#class").select_option("star-free")
-    larger = tasks(page)
-    assert set(smaller) < set(larger)
-    assert larger == ["first", "even-pairs", "dyck-2-3"]
-    expect(page.locator("#found")).to_contain_text(f"{len(larger)} of 6 tasks")
-
-
-def test_rank_and_score_of_a_class_are_those_of_the_command(opened, quick, quick_results, capsys):
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("star-free", ["--class", "star-free"]),
+        ("state tracking", ["--task", "parity,cycle-navigation"]),
+    ],
+)
+def test_rank_and_score_of_a_class_are_those_of_the_command(
+    opened, quick, quick_results, capsys, name, words
+):
     page = opened(quick)
     whole, order = standing(page), models(page)
-    page.locator("#class").select_option("star-free")
-    arguments = ["leaderboard", "--results", str(quick_results), "--class", "star-free"]
+    page.locator("#class").select_option(name)
+    arguments = ["leaderboard", "--results", str(quick_results), *words]
     assert run_command_line([*arguments, "--format", "json"]) == 0
     board = json.loads(capsys.readouterr().out)["measured"][0]
     wanted = {row["model"]: row for row in board["rows"]}
+    assert tasks(page) == board["tasks"]
     shown = standing(page)
     assert shown.keys() == wanted.keys()
     for model, (rank, score, interval) in shown.items():
@@ -257,5 +249,10 @@ def test_cite_add_and_download_are_on_the_first_screen(opened, published):
     expect(page.locator("pre")).to_contain_text("@software{formalbench,")
     expect(page.locator("pre")).to_contain_text("eprint        = {2305.03796}")
     page.get_by_text("Add a model", exact=True).click()
-    expect(page.locator(".actions")).to_contain_text("formalbench new model my-network")
+    for command in (
+        "formalbench new model my-network",
+        "--plugin my_network.py --protocol standard",
+        "formalbench leaderboard publish",
+    ):
+        expect(page.locator(".actions")).to_contain_text(command)
     expect(page.locator("pre")).to_be_hidden()

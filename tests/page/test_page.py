@@ -257,20 +257,17 @@ def test_it_reads_without_a_script(opened, published):
     expect(page.get_by_role("link", name="CSV")).to_be_visible()
 
 
-def test_two_models_can_be_compared_from_the_first_screen_of_one(opened, published):
-    page = opened(published, "#model=lstm")
-    form = page.locator("#view form.compare")
+@pytest.mark.parametrize(
+    ("place", "form"), [("", "#comparison form"), ("#model=lstm", "#view form.compare")]
+)
+def test_two_models_can_be_compared_from_the_first_screen(opened, published, place, form):
+    page = opened(published, place)
+    form = page.locator(form)
     assert form.bounding_box()["y"] < 800
-    form.get_by_label("B").select_option("gru")
-    form.get_by_role("button", name="Compare").click()
+    form.get_by_label("A", exact=True).select_option("lstm")
+    form.get_by_label("B", exact=True).select_option("gru")
+    form.get_by_role("button", name="Compare", exact=True).click()
     expect(page.locator("#view h1")).to_have_text("lstm and gru")
-
-
-def test_add_a_model_names_the_protocol_that_is_ranked(opened, quick):
-    page = opened(quick)
-    page.locator("summary", has_text="Add a model").click()
-    shown = page.locator("details[open]")
-    expect(shown).to_contain_text("--plugin my_network.py --protocol standard")
 
 
 @pytest.mark.parametrize("width", [1280, 1440])

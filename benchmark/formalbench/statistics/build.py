@@ -81,17 +81,11 @@ class View:
         return replace(self, published=tuple(table for table in tables if table.tasks))
 
 
+@without_collection()
 def build_page(
     records: Iterable[Record], view: View, verifications: Iterable[VerificationRecord] = ()
 ) -> Page:
     """Aggregate records into one board per protocol; their order does not matter."""
-    with without_collection():
-        return _page(records, view, verifications)
-
-
-def _page(
-    records: Iterable[Record], view: View, verifications: Iterable[VerificationRecord]
-) -> Page:
     if view.only_tasks:
         records = [record for record in records if title_of(record) in view.tasks]
     parts = [

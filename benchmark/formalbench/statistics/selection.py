@@ -241,19 +241,14 @@ def distinct(records: Iterable[Record]) -> list[Record]:
     Among several records of a run, finished ones are preferred, then the earliest, so that
     repeating a published run cannot change its result.
     """
-    best: dict[str, Record] = {}
-    for record in records:
-        name = identity(record)
-        held = best.setdefault(name, record)
-        if held is not record and _before(record, held):
-            best[name] = record
-    return [best[name] for name in sorted(best)]
+    runs = grouped_by(identity, records)
+    return [_preferred(runs[name]) for name in sorted(runs)]
 
 
-def _before(one: Record, other: Record) -> bool:
-    """Return whether `one` counts instead of `other`; the last criterion is their text."""
-    keys = [(not has_result(record), record.date) for record in (one, other)]
-    return keys[0] < keys[1] or (keys[0] == keys[1] and one.to_json() < other.to_json())
+def _preferred(records: Sequence[Record]) -> Record:
+    if len(records) == 1:
+        return records[0]
+    return min(records, key=lambda one: (not has_result(one), one.date, one.to_json()))
 
 
 def _notes(

@@ -214,13 +214,7 @@ _NARROW = 28
 
 
 def print_comparison(comparison: Comparison, settings: Sequence[Unlike], console: Console) -> None:
-    """Print the results of two models, their differences, and the settings that differ.
-
-    Args:
-        comparison: the comparison of the two models.
-        settings: the settings that differ.
-        console: where to print.
-    """
+    """Print the results of two models, their differences, and the settings that differ."""
     for name, place in (("A", comparison.a), ("B", comparison.b)):
         line = f"{name}: {place.row.model}, protocol {place.board.name}"
         console.print(Text(harmless(line), style="bold"))

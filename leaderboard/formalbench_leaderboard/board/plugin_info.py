@@ -11,7 +11,7 @@ from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.network import Stateful
 from formalbench.contracts.protocol import Window
 from formalbench.contracts.record import Record
-from formalbench.host.options import option_facts
+from formalbench.host.options import OptionFacts, option_facts
 from formalbench.host.registry import Entry
 from formalbench.statistics.result import Prediction
 from formalbench.theory.lookup import modulus_of_task
@@ -127,13 +127,17 @@ def state_here(host: PluginHost, row: Row, task: str) -> int | None:
     return network.state_size(STATE_LENGTH) if isinstance(network, Stateful) else None
 
 
-def defaults_here(host: PluginHost, model: str) -> Mapping[str, Value]:
-    """Return the default of each option of a model; empty if the model is not installed."""
+def options_here(host: PluginHost, model: str) -> dict[str, OptionFacts]:
+    """Return the facts of each option of a model; empty if it is not installed, or broken."""
     try:
-        facts = option_facts(host.models.get(model)[0].spec)
+        return option_facts(host.models.get(model)[0].spec)
     except FormalbenchError:
         return {}
-    return {key: fact["default"] for key, fact in facts.items()}
+
+
+def defaults_here(host: PluginHost, model: str) -> Mapping[str, Value]:
+    """Return the default of each option of a model."""
+    return {key: fact["default"] for key, fact in options_here(host, model).items()}
 
 
 def trained_on(host: PluginHost, task: str) -> Window | None:

@@ -141,12 +141,7 @@ FEWEST_SEEDS = 3
 
 
 def missing_runs(records: Sequence[Record], protocol: Protocol) -> list[str]:
-    """Return the missing seeds of a model on a task, one line for each learning rate.
-
-    Args:
-        records: all records of the model on the task.
-        protocol: their protocol.
-    """
+    """Return the missing seeds of a model on a task, one line for each learning rate."""
     first = records[0]
     learned = first.model.kind == "learned"
     least = min(protocol.seeds, FEWEST_SEEDS) if learned else 1

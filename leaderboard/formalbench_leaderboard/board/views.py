@@ -91,13 +91,7 @@ def on_tasks(held: Held, view: View, wanted: Sequence[str]) -> tuple[Held, View]
 
 
 def in_class(held: Held, view: View, name: str) -> tuple[Held, View]:
-    """Leave out all tasks that are not known to be in a language class.
-
-    Args:
-        held: all records.
-        view: the view of all tasks.
-        name: the class, one of `formalbench.contracts.theory.CLASSES`.
-    """
+    """Leave out all tasks that are not known to be in a language class."""
 
     def inside(task: str) -> bool:
         theory = view.theory(task)
@@ -192,10 +186,6 @@ class Predictions:
     """The predictions of theorems for models on tasks.
 
     A model's components are inspected once for each objective: they do not depend on the language.
-
-    Args:
-        host: the plugins.
-        theory: returns the theoretical properties of a task by its full name.
     """
 
     def __init__(self, host: PluginHost, theory: Callable[[str], Theory | None]) -> None:

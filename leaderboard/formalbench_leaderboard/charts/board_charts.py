@@ -208,10 +208,6 @@ def rendered(drawing: Drawing, kind: Kind) -> bytes:
 
     An SVG contains the version, see `drawn_by`.
 
-    Args:
-        drawing: the figure.
-        kind: ``svg`` or ``png``.
-
     Raises:
         RequestError: if the library is not installed.
     """

@@ -260,7 +260,7 @@ def _text_panel(
     )
 
 
-def grows_by_factors(lengths: Sequence[int]) -> bool:
+def grows_by_factors(lengths: Sequence[float]) -> bool:
     """Whether lengths grow like 32, 64, 128, so that they are spaced evenly."""
     return len(lengths) > 2 and all(0 < 1.5 * a <= b for a, b in pairwise(lengths))
 

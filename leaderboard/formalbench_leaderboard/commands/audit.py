@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,150 +22,119 @@ if TYPE_CHECKING:
     from formalbench_leaderboard.publishing.rerun import Retrained
 
 
-def add_command(app: typer.Typer) -> None:
-    """Add the command of this file."""
+def audit(
+    ctx: typer.Context,
+    records: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="RECORD",
+            help="Files of records, or folders of them. Default: all published records of this "
+            "repository.",
+        ),
+    ] = None,
+    weights: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE|DIR",
+            help="An archive of weights, or a folder of records with weights beside them; "
+            "repeatable. Weights beside the audited records are always found.",
+        ),
+    ] = None,
+    retrain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|all",
+            help="Train N randomly chosen runs again (slow). Default: 0, but 1 if no run has "
+            "weights and it takes at most ten minutes.",
+        ),
+    ] = None,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="Train the run chosen by default, however long it takes."),
+    ] = False,
+    verify: Annotated[
+        str,
+        typer.Option(
+            metavar="N|all",
+            help="Repeat N randomly chosen verifications from folders. A verification that is "
+            "named as RECORD is always repeated.",
+        ),
+    ] = "1",
+    seed: Annotated[
+        int | None,
+        typer.Option(metavar="S", help="Seed of fresh strings and of the sample. Default: random."),
+    ] = None,
+    device: Annotated[
+        str, typer.Option(metavar="auto|cpu|cuda[:i]", help="Where to compute.")
+    ] = "auto",
+    as_json: JsonFlag = False,
+) -> None:
+    """Re-test published models and compare with their records.
 
-    @app.command()
-    def audit(
-        ctx: typer.Context,
-        records: Annotated[
-            list[Path] | None,
-            typer.Argument(
-                metavar="RECORD",
-                help="Files of records, or folders of them. Default: all published records of this "
-                "repository.",
-            ),
-        ] = None,
-        weights: Annotated[
-            list[Path] | None,
-            typer.Option(
-                metavar="FILE|DIR",
-                help="An archive of weights, or a folder of records with weights beside them; "
-                "repeatable. Weights beside the audited records are always found.",
-            ),
-        ] = None,
-        retrain: Annotated[
-            str | None,
-            typer.Option(
-                metavar="N|all",
-                help="Train N randomly chosen runs again (slow). Default: 0, but 1 if no run has "
-                "weights and it takes at most ten minutes.",
-            ),
-        ] = None,
-        yes: Annotated[
-            bool,
-            typer.Option("--yes", help="Train the run chosen by default, however long it takes."),
-        ] = False,
-        verify: Annotated[
-            str,
-            typer.Option(
-                metavar="N|all",
-                help="Repeat N randomly chosen verifications from folders. A verification that is "
-                "named as RECORD is always repeated.",
-            ),
-        ] = "1",
-        seed: Annotated[
-            int | None,
-            typer.Option(
-                metavar="S", help="Seed of fresh strings and of the sample. Default: random."
-            ),
-        ] = None,
-        device: Annotated[
-            str, typer.Option(metavar="auto|cpu|cuda[:i]", help="Where to compute.")
-        ] = "auto",
-        as_json: JsonFlag = False,
-    ) -> None:
-        """Re-test published models and compare with their records.
+    A record must be one that `publish` accepts. Its weights (from the archive named with
+    --weights) are tested on the record's own test and validation strings, where almost
+    nothing may change, and on fresh strings of the same lengths. If the two test accuracies
+    differ significantly (Fisher's exact test over all lengths and at each length, p < 1e-6),
+    the result is MISMATCH: the number was invented, or the weights belong to another network
+    or were fitted to the test strings. Exact models are built again.
 
-        A record must be one that `publish` accepts. Its weights (from the archive named with
-        --weights) are tested on the record's own test and validation strings, where almost
-        nothing may change, and on fresh strings of the same lengths. If the two test accuracies
-        differ significantly (Fisher's exact test over all lengths and at each length, p < 1e-6),
-        the result is MISMATCH: the number was invented, or the weights belong to another network
-        or were fitted to the test strings. Exact models are built again.
+    --retrain N trains N randomly chosen runs again, each with its whole cohort. Runs that
+    have no weights or failed can be chosen, too. On the kind of machine that the record
+    names, the result must agree: the same counts, or counts that the same network could give.
+    Another machine can train another network, so there the result is not judged. The
+    estimated time is printed first. Runs without weights that are not retrained are not
+    audited, and are listed at the end. With --weights, missing weights are refused.
 
-        --retrain N trains N randomly chosen runs again, each with its whole cohort. Runs that
-        have no weights or failed can be chosen, too. On the kind of machine that the record
-        names, the result must agree: the same counts, or counts that the same network could give.
-        Another machine can train another network, so there the result is not judged. The
-        estimated time is printed first. Runs without weights that are not retrained are not
-        audited, and are listed at the end. With --weights, missing weights are refused.
+    --verify N repeats N verifications of exact models on all of their strings. The samples
+    are random; the printed seed repeats them.
 
-        --verify N repeats N verifications of exact models on all of their strings. The samples
-        are random; the printed seed repeats them.
+    Records whose plugin is not installed are rejected: read its source, then name it with
+    --plugin. Exit code 1 if a record does not match or is refused.
 
-        Records whose plugin is not installed are rejected: read its source, then name it with
-        --plugin. Exit code 1 if a record does not match or is refused.
+    \b
+    formalbench leaderboard audit --weights weights.tar
+    formalbench leaderboard audit my-results/lstm --seed 7
+    formalbench leaderboard audit --retrain 5 --verify 3
+    """
+    import secrets
 
-        \b
-        formalbench leaderboard audit --weights weights.tar
-        formalbench leaderboard audit my-results/lstm --seed 7
-        formalbench leaderboard audit --retrain 5 --verify 3
-        """
-        import secrets
+    from formalbench.device import choose_device
+    from formalbench.store.archive import WeightLookup
 
-        from formalbench.device import choose_device
-        from formalbench.store.archive import WeightLookup
+    from formalbench_leaderboard.publishing import audit as auditing
 
-        from formalbench_leaderboard.publishing.audit import draw_sample, parse_count
-
-        runs, verifications = (
-            parse_count(retrain or "0", "--retrain"),
-            parse_count(verify, "--verify"),
-        )
-        at_hand = WeightLookup(weights or ())
-        chosen = choose_device(device)
-        used = secrets.randbits(32) if seed is None else seed
-        files = _files(records or [_published()])
-        again = draw_sample(files, used, runs, verifications)
-        typer.echo(f"fresh strings of seed {used} (--seed {used} repeats the audit)", err=True)
-
-        from formalbench_leaderboard.publishing.audit import Auditor
-
-        found = []
-        with Auditor(host_of(ctx), used, chosen, at_hand) as auditor:
-            if retrain is None and not weights:
-                again |= _default_sample(files, used, auditor, yes)
-            _print_cost(again)
-            for one in _audits(auditor, files, again):
-                found.append(one)
-                if one.verdict != "skipped":
-                    typer.echo(_line(one), err=as_json)
-        for line in _not_examined(found):
-            typer.echo(line, err=as_json)
-        if as_json:
-            print_json({"seed": used, "records": [_data(one) for one in found]})
-        if any(one.verdict in ("MISMATCH", "refused") for one in found):
-            raise typer.Exit(1)
-
-
-def _default_sample(
-    files: Collection[Path], seed: int, auditor: Auditor, yes: bool
-) -> frozenset[Path]:
-    """Choose a run to train again if there are no weights; print a message if it takes too long."""
-    from formalbench_leaderboard.publishing.audit import (
-        LONGEST,
-        default_sample,
-        read_records,
-        seconds_of,
-        sentence,
-    )
-
-    run = default_sample(files, seed, auditor)
-    cost = seconds_of(read_records(run))
-    if yes or cost[1] <= LONGEST:
-        return run
-    typer.echo(f"skipped without --yes: {sentence(*cost)}", err=True)
-    return frozenset()
-
-
-def _print_cost(again: Collection[Path]) -> None:
-    """Print how long training again takes, before it begins."""
-    from formalbench_leaderboard.publishing.audit import read_records, seconds_of, sentence
-
-    cost = seconds_of(read_records(again))
-    if cost[0]:
-        typer.echo(sentence(*cost), err=True)
+    runs = auditing.parse_count(retrain or "0", "--retrain")
+    verifications = auditing.parse_count(verify, "--verify")
+    at_hand = WeightLookup(weights or ())
+    chosen = choose_device(device)
+    used = secrets.randbits(32) if seed is None else seed
+    files = _files(records or [_published()])
+    held = auditing.read_records(files)
+    again = auditing.draw_sample(held, used, runs, verifications)
+    typer.echo(f"fresh strings of seed {used} (--seed {used} repeats the audit)", err=True)
+    found = []
+    with auditing.Auditor(host_of(ctx), used, chosen, at_hand) as auditor:
+        if retrain is None and not weights:
+            one = auditing.default_sample(held, used, auditor)
+            cost = auditing.seconds_of(held, one)
+            if yes or cost[1] <= auditing.LONGEST:
+                again |= one
+            else:
+                typer.echo(f"skipped without --yes: {auditing.sentence(*cost)}", err=True)
+        cost = auditing.seconds_of(held, again)
+        if cost[0]:
+            typer.echo(auditing.sentence(*cost), err=True)
+        by_task = {path: files[path] for path in sorted(files, key=partial(_order, held))}
+        for audited in _audits(auditor, by_task, again):
+            found.append(audited)
+            if audited.verdict != "skipped":
+                typer.echo(_line(audited), err=as_json)
+    for line in _not_examined(found):
+        typer.echo(line, err=as_json)
+    if as_json:
+        print_json({"seed": used, "records": [_data(one) for one in found]})
+    if any(one.verdict in ("MISMATCH", "refused") for one in found):
+        raise typer.Exit(1)
 
 
 def _published() -> Path:
@@ -176,7 +146,7 @@ def _published() -> Path:
 
 
 def _files(asked: Sequence[Path]) -> dict[Path, bool]:
-    """Return the records to audit, grouped by task, and whether the user named each file itself.
+    """Return the files to audit, and whether the user named each file itself.
 
     Raises:
         RequestError: for a path that does not exist, or a folder without records.
@@ -192,19 +162,17 @@ def _files(asked: Sequence[Path]) -> dict[Path, bool]:
             files[path] = True
         else:
             raise RequestError(f"{path}: no such record")
-    return {path: files[path] for path in sorted(files, key=_order)}
+    return files
 
 
-def _order(path: Path) -> tuple[str, ...]:
-    from formalbench.contracts.record import Record
-    from formalbench.store import read_record
-
-    try:
-        record = read_record(path)
-    except RequestError:
+def _order(records: Mapping[Path, AnyRecord], path: Path) -> tuple[str, ...]:
+    """Return a sort key that puts records of one task together."""
+    record = records.get(path)
+    if record is None:
         return "", "", str(path)
-    protocol = record.protocol.name if isinstance(record, Record) else ""
-    return protocol, f"{record.task.name} {sorted(record.task.options.items())}", str(path)
+    protocol = getattr(record, "protocol", None)
+    task = f"{record.task.name} {sorted(record.task.options.items())}"
+    return protocol.name if protocol else "", task, str(path)
 
 
 def _audits(

@@ -133,12 +133,7 @@ def compared(
 ) -> list[tuple[Comparison, list[Unlike]]]:
     """Return the comparisons of two models under all shared, or the given, protocols.
 
-    Args:
-        host: the plugins.
-        records: all records.
-        names: the names of the two rows.
-        tasks: the tasks; None for all that both have.
-        protocols: one for both, or one for each; None for all that both have.
+    Of two protocols, the first is for the first model.
 
     Raises:
         RequestError: one line, if a row, task or protocol does not exist, or both are the same.

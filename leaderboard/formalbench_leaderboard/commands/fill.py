@@ -25,11 +25,6 @@ if TYPE_CHECKING:
     from formalbench_leaderboard.fill import Missing
 
 
-def add_command(app: typer.Typer) -> None:
-    """Add the command of this file."""
-    app.command()(fill)
-
-
 def fill(
     ctx: typer.Context,
     plan: Annotated[

@@ -26,15 +26,6 @@ weights = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The archive: a plain tar.")]
 
 
-def add_weights_commands(app: typer.Typer) -> None:
-    """Add the commands of this file."""
-    app.add_typer(
-        weights,
-        name="weights",
-        help="Pack the weights of published runs, or unpack an archive.",
-    )
-
-
 @weights.command("pack")
 def pack_weights(
     file: FileArgument,
@@ -146,13 +137,6 @@ def _data(packed: Packed) -> dict[str, Any]:
         return [one.test_id for one in records]
 
     return {"records": names(packed.records), "without": names(packed.without)}
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Add the commands of this file."""
-    app.command()(publish)
-    app.command()(check)
-    app.command()(render)
 
 
 def publish(

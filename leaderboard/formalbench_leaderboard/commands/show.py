@@ -17,10 +17,9 @@ from formalbench.contracts.theory import CLASSES
 from formalbench.documents.text import harmless, plural
 from formalbench.ui.terminal import as_json, host_of, lists_of, names_of, print_table, put
 
-from formalbench_leaderboard.commands.audit import add_command as add_audit
-from formalbench_leaderboard.commands.fill import add_command as add_fill
-from formalbench_leaderboard.commands.publish import add_commands as add_publishing
-from formalbench_leaderboard.commands.publish import add_weights_commands as add_weights
+from formalbench_leaderboard.commands.audit import audit
+from formalbench_leaderboard.commands.fill import fill
+from formalbench_leaderboard.commands.publish import check, publish, render, weights
 
 if TYPE_CHECKING:
     from formalbench.contracts.verification import AnyRecord
@@ -63,63 +62,59 @@ Into = Annotated[
 ]
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Add the commands of this file."""
+def predictions(
+    ctx: typer.Context, results: Folders = None, format: Shown = "table", output: Into = None
+) -> None:
+    """Compare the predictions of theory with the measurements.
 
-    @app.command()
-    def predictions(
-        ctx: typer.Context, results: Folders = None, format: Shown = "table", output: Into = None
-    ) -> None:
-        """Compare the predictions of theory with the measurements.
+    A theorem says which languages a kind of network can express. A published experiment says
+    what training found. docs/theory.md lists both. A model that did not learn the training
+    lengths neither confirms nor contradicts a prediction.
 
-        A theorem says which languages a kind of network can express. A published experiment says
-        what training found. docs/theory.md lists both. A model that did not learn the training
-        lengths neither confirms nor contradicts a prediction.
+    \b
+    formalbench leaderboard predictions
+    formalbench leaderboard predictions --results my-results --format csv
+    """
+    from formalbench_leaderboard.board.predictions import (
+        agreement_table,
+        predicted_table,
+        taught_table,
+    )
+    from formalbench_leaderboard.renderers.evidence_pages import predictions_page
 
-        \b
-        formalbench leaderboard predictions
-        formalbench leaderboard predictions --results my-results --format csv
-        """
-        from formalbench_leaderboard.board.predictions import (
-            agreement_table,
-            predicted_table,
-            taught_table,
-        )
-        from formalbench_leaderboard.renderers.evidence_pages import predictions_page
+    evidence = _evidence(ctx, results)
+    cells, taught = evidence.predictions, taught_table(evidence.expected)
+    shown, agreement = predicted_table(cells), agreement_table(cells)
+    texts = {
+        "markdown": lambda: predictions_page(evidence),
+        "csv": lambda: _csv(shown),
+        "json": lambda: _json(
+            counts=agreement.data(), taught=taught.data(), predictions=shown.data()
+        ),
+    }
+    _tell(format, texts, [agreement, shown.without("by", "validation"), taught], output)
 
-        evidence = _evidence(ctx, results)
-        cells, taught = evidence.predictions, taught_table(evidence.expected)
-        shown, agreement = predicted_table(cells), agreement_table(cells)
-        texts = {
-            "markdown": lambda: predictions_page(evidence),
-            "csv": lambda: _csv(shown),
-            "json": lambda: _json(
-                counts=agreement.data(), taught=taught.data(), predictions=shown.data()
-            ),
-        }
-        _tell(format, texts, [agreement, shown.without("by", "validation"), taught], output)
 
-    @app.command()
-    def papers(
-        ctx: typer.Context, results: Folders = None, format: Shown = "table", output: Into = None
-    ) -> None:
-        """Compare numbers from papers with ours.
+def papers(
+    ctx: typer.Context, results: Folders = None, format: Shown = "table", output: Into = None
+) -> None:
+    """Compare numbers from papers with ours.
 
-        \b
-        formalbench leaderboard papers
-        formalbench leaderboard papers --results my-results --format json
-        """
-        from formalbench_leaderboard.board.paper_comparison import beside_table
-        from formalbench_leaderboard.renderers.evidence_pages import papers_page
+    \b
+    formalbench leaderboard papers
+    formalbench leaderboard papers --results my-results --format json
+    """
+    from formalbench_leaderboard.board.paper_comparison import beside_table
+    from formalbench_leaderboard.renderers.evidence_pages import papers_page
 
-        found = _evidence(ctx, results).papers
-        shown = beside_table(found)
-        texts = {
-            "markdown": lambda: papers_page(found),
-            "csv": lambda: _csv(shown),
-            "json": lambda: _json(papers=shown.data()),
-        }
-        _tell(format, texts, [shown.without("what differs")], output)
+    found = _evidence(ctx, results).papers
+    shown = beside_table(found)
+    texts = {
+        "markdown": lambda: papers_page(found),
+        "csv": lambda: _csv(shown),
+        "json": lambda: _json(papers=shown.data()),
+    }
+    _tell(format, texts, [shown.without("what differs")], output)
 
 
 def _evidence(ctx: typer.Context, folders: Sequence[Path] | None) -> Evidence:
@@ -485,16 +480,8 @@ def _refuse_lost_options(ctx: typer.Context) -> None:
         raise RequestError(f"--{lost[0]} does nothing before {ctx.invoked_subcommand}")
 
 
-add_publishing(leaderboard)
-
-
-add_audit(leaderboard)
-
-
-add_commands(leaderboard)
-
-
-add_fill(leaderboard)
-
-
-add_weights(leaderboard)
+for command in (publish, check, render, audit, predictions, papers, fill):
+    leaderboard.command()(command)
+leaderboard.add_typer(
+    weights, name="weights", help="Pack the weights of published runs, or unpack an archive."
+)

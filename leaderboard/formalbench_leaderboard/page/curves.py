@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import product
 
 from formalbench.documents.text import count, grouped, percent
 from formalbench.statistics.board import Board, Page, Row
 from formalbench.statistics.result import TaskFacts
 
 from formalbench_leaderboard.board.tables import TRAINING_COST, training_seconds
+from formalbench_leaderboard.charts.length_charts import grows_by_factors
 from formalbench_leaderboard.page.page_data import DIGITS, Shown, colours, duration
 
 LEFT, RIGHT, TOP, BOTTOM = 34, 14, 12, 34
@@ -195,8 +196,7 @@ def _across(
         return Axis((-0.5, len(names) - 0.5), places, ticks, "part of the test")
     lengths = sorted({length for curve in curves for length in curve["length"]})
     ends = (float(facts.first), float(facts.last))
-    grows = lengths[0] > 0 and all(b >= 1.5 * a for a, b in pairwise(lengths))
-    if not facts.measure.accuracy and len(lengths) > 2 and grows:
+    if not facts.measure.accuracy and grows_by_factors(lengths):
         return Axis(ends, places, _named(lengths), "length", log=True)
     return Axis(ends, places, _named(_round_ticks(ends, 5)), "length")
 

@@ -15,19 +15,19 @@ from urllib.parse import quote
 from formalbench import __version__
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.published import PublishedTable
-from formalbench.contracts.record import Record
+from formalbench.contracts.record import Record, TaskUsed
 from formalbench.contracts.specs import display, show_value
 from formalbench.contracts.theory import WITHIN_REGULAR, Theory
 from formalbench.contracts.verification import AnyRecord
 from formalbench.documents.reproduction import Document, read_document
 from formalbench.documents.text import harmless
-from formalbench.host.options import OptionFacts, option_facts
 from formalbench.statistics.board import ExactModel, Page
 from formalbench.statistics.records import title_of
 from formalbench.store import REPRODUCTIONS, Store, default_results, repository_above
 
 from formalbench_leaderboard.board.comparison import settings_of
 from formalbench_leaderboard.board.paper_comparison import Premises, beside
+from formalbench_leaderboard.board.plugin_info import options_here
 from formalbench_leaderboard.board.summary import verdict_of_verified
 from formalbench_leaderboard.board.views import theory_here
 from formalbench_leaderboard.page.automaton import DrawnAutomaton, drawing
@@ -242,23 +242,15 @@ def definitions(
         records: records of runs and verifications.
         suite: the ranked suite, for the citation.
     """
-    tasks: dict[str, TaskDefinition] = {}
-    models: dict[str, ModelDefinition] = {}
-    known: dict[str, bool] = {}
+    tasks, models = {}, {}
     for record in records:
-        title, model = title_of(record), display(record.model.name, record.model.options)
-        if title not in known:
-            known[title] = True
-            task = _task(host, record.task.name, record.task.options)
-            if task is not None:
-                tasks[title] = task
-        if model not in models:
-            found = _model(host, record.model.name)
-            if found is not None:
-                models[model] = found
+        tasks[title_of(record)] = record.task
+        models[display(record.model.name, record.model.options)] = record.model.name
+    of_tasks = ((title, _task(host, tasks[title])) for title in sorted(tasks))
+    of_models = ((model, _model(host, models[model])) for model in sorted(models))
     return Definitions(
-        dict(sorted(tasks.items())),
-        dict(sorted(models.items())),
+        {title: found for title, found in of_tasks if found is not None},
+        {model: found for model, found in of_models if found is not None},
         catalogue(host),
         _citation(host, suite) if suite else "",
     )
@@ -279,12 +271,12 @@ def _model(host: PluginHost, name: str) -> ModelDefinition | None:
     return ModelDefinition(spec.summary, spec.reference)
 
 
-def _task(host: PluginHost, name: str, options: Any) -> TaskDefinition | None:
+def _task(host: PluginHost, used: TaskUsed) -> TaskDefinition | None:
     from formalbench.theory.members import FEW_MEMBERS, most_members
     from formalbench.ui.terminal import plugins_print_to_stderr
 
     try:
-        asked = host.select_task(name, (), options)
+        asked = host.select_task(used.name, (), used.options)
         task = host.build_task(asked)
         with host.blaming(asked.plugin), plugins_print_to_stderr():
             classes, machine, alphabet = _classes(task), _automaton(task), tuple(task.alphabet)
@@ -425,11 +417,8 @@ def _names(page: Page, runs: Mapping[str, Record]) -> dict[str, str]:
 
 def _options(host: PluginHost, name: str) -> dict[str, tuple[Any, str]]:
     """Return the options of a model, each with its default and its description."""
-    try:
-        facts: dict[str, OptionFacts] = option_facts(host.models.get(name)[0].spec)
-    except FormalbenchError:  # not installed here, or broken
-        return {}
-    return {key: (show_value(fact["default"]), fact["help"]) for key, fact in facts.items()}
+    facts = options_here(host, name).items()
+    return {key: (show_value(fact["default"]), fact["help"]) for key, fact in facts}
 
 
 def _links(

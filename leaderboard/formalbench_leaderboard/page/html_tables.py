@@ -23,38 +23,6 @@ from formalbench_leaderboard.board.tables import exact_table as exact_models
 from formalbench_leaderboard.board.tables import ranking, validation
 from formalbench_leaderboard.renderers.formats import HOW_TO_READ
 
-WIDTH, HEIGHT, MARGIN = 84, 14, 5
-
-
-MIDDLE = HEIGHT // 2
-
-
-_DRAWING = Markup(
-    '<svg class="interval" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-    'aria-hidden="true" focusable="false">'
-    '<path class="scale" d="M{first} {middle}H{last}M{first} 4v6M{half} 4v6M{last} 4v6"/>'
-    '<path class="bar" d="M{low} {middle}H{high}"/>'
-    '<circle cx="{value}" cy="{middle}" r="2.5"/></svg>'
-)
-
-
-def interval_glyph(value: float, low: float, high: float) -> Markup:
-    """Return an interval as a drawing, hidden from screen readers: the numbers are beside it."""
-    places = {"value": value, "low": low, "high": high, "first": 0.0, "half": 0.5, "last": 1.0}
-    return _DRAWING.format(
-        width=WIDTH,
-        height=HEIGHT,
-        middle=MIDDLE,
-        **{name: _place(share) for name, share in places.items()},
-    )
-
-
-def _place(share: float) -> str:
-    """Return the position of a share; one below zero (worse than chance) stays at the left end."""
-    inside = min(1.0, max(0.0, share))
-    return f"{MARGIN + inside * (WIDTH - 2 * MARGIN):.1f}"
-
-
 _MARKED = re.compile(r"\*\*(.+?)\*\*|`(.+?)`")
 
 
@@ -248,10 +216,23 @@ def _order(column: Column[T], item: T) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
+_DRAWING = Markup(
+    '<svg class="interval" viewBox="0 0 84 14" width="84" height="14" '
+    'aria-hidden="true" focusable="false">'
+    '<path class="scale" d="M5.0 7H79.0M5.0 4v6M42.0 4v6M79.0 4v6"/>'
+    '<path class="bar" d="M{:.1f} 7H{:.1f}"/><circle cx="{:.1f}" cy="7" r="2.5"/></svg>'
+)
+
+
 def _glyph(row: Row) -> Markup:
+    """Return the interval of a score as a drawing, hidden from screen readers.
+
+    An end below zero (worse than chance) stays at the left end of the scale.
+    """
     if row.score is None or row.low is None or row.high is None:
         return Markup()
-    return interval_glyph(row.score, row.low, row.high)
+    shares = (min(1.0, max(0.0, share)) for share in (row.low, row.high, row.score))
+    return _DRAWING.format(*(5 + 74 * share for share in shares))
 
 
 def _cell(column: Column[Row], row: Row, result: Result | None, accuracy: bool) -> PageCell:

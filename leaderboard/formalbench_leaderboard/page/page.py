@@ -67,13 +67,7 @@ FIRST = "first_paint"
 
 
 def render_page(page: Page, known: Definitions, figure: Markup | None = None) -> dict[str, str]:
-    """Return every file of the page, by its name.
-
-    Args:
-        page: the page.
-        known: definitions of tasks and models.
-        figure: the figure on the first screen, above the board.
-    """
+    """Return every file of the page, by its name."""
     first, script = _file("script", f"{FIRST}.js"), _script()
     detail = detail_of(page)
     shown = curve_points(page, detail)

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from formalbench.documents.text import MISSING, count, grouped, harmless, interval, percent, ranks
 from formalbench.documents.text import rate as rate_text
-from formalbench.statistics.board import Board, Page, Row
+from formalbench.statistics.board import DTYPES, Board, Page, Row
 from formalbench.statistics.result import Result, SeedResult, TaskFacts
 from markupsafe import Markup
 
@@ -25,9 +25,6 @@ from formalbench_leaderboard.page.descriptions import Definitions
 from formalbench_leaderboard.page.html_tables import address, breakable, link
 from formalbench_leaderboard.page.page_data import Shown, colours, duration
 from formalbench_leaderboard.templating import render
-
-DTYPES = ("fp16", "bf16", "fp32", "fp64")
-
 
 MOST_PLACES = 12
 """With more lengths or parts of a text, only the chart shows them."""

@@ -120,10 +120,6 @@ def allowed(answers: int, moved: int = 0) -> int:
 
     The limit is one in 500, but at least two. If the network's answers are sensitive to rounding,
     it is at least four times the number that changes here between single and double precision.
-
-    Args:
-        answers: number of answers.
-        moved: number of answers that change between the two precisions.
     """
     return max(2, answers // 500, 4 * moved)
 

@@ -9,7 +9,7 @@ other records are not audited.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -20,12 +20,7 @@ from formalbench.documents.text import plural
 from formalbench.store import read_record, weights_path
 from formalbench.store.archive import WeightLookup
 
-from formalbench_leaderboard.publishing.judge import (
-    Audit,
-    WeightsTest,
-    refusing,
-    test_verification,
-)
+from formalbench_leaderboard.publishing.judge import Audit, AuditJudge, refusing
 from formalbench_leaderboard.publishing.record_check import Admission
 from formalbench_leaderboard.publishing.rerun import Retrainer
 from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
@@ -48,38 +43,8 @@ def parse_count(text: str, option: str) -> int | None:
     return int(text)
 
 
-def draw_sample(
-    files: Iterable[Path], seed: int, runs: int | None, verifications: int | None
-) -> frozenset[Path]:
-    """Choose the records to repeat; all samples of the same size are equally likely.
-
-    Args:
-        files: files of records; others are ignored.
-        seed: the same seed gives the same sample.
-        runs: number of learned models to train again; None for all.
-        verifications: number of verifications to repeat; None for all.
-    """
-    learned, verified = [], []
-    for file, record in read_records(sorted(files)).items():
-        if isinstance(record, VerificationRecord):
-            verified.append(file)
-        elif record.model.kind == "learned":
-            learned.append(file)
-    chosen = (_some(learned, runs, (seed, 0)), _some(verified, verifications, (seed, 1)))
-    return frozenset(chosen[0]).union(chosen[1])
-
-
-def _some(files: Sequence[Path], wanted: int | None, seed: tuple[int, int]) -> list[Path]:
-    import numpy as np
-
-    if wanted is None or wanted >= len(files):
-        return list(files)
-    places = np.random.default_rng(seed).choice(len(files), size=wanted, replace=False)
-    return [files[place] for place in sorted(places)]
-
-
 def read_records(files: Iterable[Path]) -> dict[Path, AnyRecord]:
-    """Return the records that can be chosen; the audit itself reports invalid files."""
+    """Return the records of valid files; the audit itself reports the others."""
     found = {}
     for file in files:
         with contextlib.suppress(RequestError):
@@ -87,14 +52,37 @@ def read_records(files: Iterable[Path]) -> dict[Path, AnyRecord]:
     return found
 
 
-NOT_DRAWN = "verifications that were not drawn: --verify N repeats N of them"
+def draw_sample(
+    records: Mapping[Path, AnyRecord], seed: int, runs: int | None, verifications: int | None
+) -> frozenset[Path]:
+    """Choose the records to repeat; all samples of the same size are equally likely.
 
+    Args:
+        records: records by their files.
+        seed: the same seed gives the same sample.
+        runs: number of learned models to train again; None for all.
+        verifications: number of verifications to repeat; None for all.
+    """
+    verified = [file for file, one in records.items() if isinstance(one, VerificationRecord)]
+    learned = [file for file, one in records.items() if one.model.kind == "learned"]
+    return _some(learned, runs, (seed, 0)) | _some(verified, verifications, (seed, 1))
+
+
+def _some(files: Iterable[Path], wanted: int | None, seed: tuple[int, int]) -> frozenset[Path]:
+    import numpy as np
+
+    every = sorted(files)
+    if wanted is None or wanted >= len(every):
+        return frozenset(every)
+    places = np.random.default_rng(seed).choice(len(every), size=wanted, replace=False)
+    return frozenset(every[place] for place in places)
+
+
+NOT_DRAWN = "verifications that were not drawn: --verify N repeats N of them"
 
 UNFINISHED = "did not finish: nothing to test"
 
-
 STALE = "made with another version of the task, the model or the protocol: does not count"
-
 
 NO_WEIGHTS = "no weights found: --weights names their archive, --retrain N trains N runs again"
 
@@ -111,15 +99,20 @@ class Auditor:
         weights: where to look for weights, apart from the records' own folders. If any place is
             given, weights that an archive must contain (`keeps_weights`) are required: without
             them, the run is refused and not passed over.
+        processes: where plugins' code runs; None to start some.
     """
 
     def __init__(
-        self, host: PluginHost, seed: int, device: str, weights: WeightLookup | None = None
+        self,
+        host: PluginHost,
+        seed: int,
+        device: str,
+        weights: WeightLookup | None = None,
+        processes: PluginProcesses | None = None,
     ) -> None:
-        self._host, self._device = host, device
-        self._processes = PluginProcesses(host)
+        self._processes = processes or PluginProcesses(host)
         self._admission = Admission(host, self._processes)
-        self._weights_test = WeightsTest(host, seed, device, self._processes)
+        self._judge = AuditJudge(host, seed, device, self._processes)
         self._retrainer = Retrainer(host, device)
         self._weights = weights or WeightLookup()
 
@@ -145,37 +138,39 @@ class Auditor:
                 found.verdict, found.reasons = "skipped", [why]
                 return found
             self._admission.admit(record)
-            if isinstance(record, VerificationRecord):
-                test_verification(found, record, self._host, self._device, self._processes)
-                return found
             again = again and record.model.kind == "learned"
-            if record.test is not None and (self.has_weights(path, record) or not again):
-                packed = packed_weights(path, record, self._weights)
-                self._weights_test.test(found, record, packed)
-            if again:
-                self._retrain(found, record)
+            if not again or self.has_weights(path, record):
+                self._test(found, record)
+            if again and isinstance(record, Record):
+                found.retrained = self._retrainer.retrain(record)
+                found.compare_retrained()
         return found
 
-    def has_weights(self, path: Path, record: Record) -> bool:
-        """Whether a run's weights can be found, beside its record or elsewhere.
+    def retest(self, path: Path, record: AnyRecord) -> Audit:
+        """Test a valid record's network again; a run whose weights are not found is passed over."""
+        found = Audit(path, record)
+        with refusing(found):
+            if record.model.kind == "exact" or self.has_weights(path, record):
+                self._test(found, record)
+        return found
 
-        Args:
-            path: the record's file.
-            record: the record.
-        """
-        return weights_path(path).exists() or record in self._weights
+    def _test(self, found: Audit, record: AnyRecord) -> None:
+        if isinstance(record, VerificationRecord):
+            self._judge.verification(found, record)
+        elif record.test is not None:
+            packed = packed_weights(found.path, record, self._weights)
+            self._judge.run(found, record, packed)
+
+    def has_weights(self, path: Path, record: AnyRecord) -> bool:
+        """Whether a run's weights can be found, beside its record or elsewhere."""
+        return isinstance(record, Record) and (
+            weights_path(path).exists() or record in self._weights
+        )
 
     def can_be_trained(self, record: AnyRecord) -> bool:
         """Whether the record's run was trained, and would be trained in the same way here."""
         learned = isinstance(record, Record) and record.model.kind == "learned"
         return learned and self._processes.standing(record) == "current"
-
-    def _retrain(self, found: Audit, record: Record) -> None:
-        done = found.retrained = self._retrainer.retrain(record)
-        if done.mismatch:
-            found.mismatch(done.mismatch)
-        elif done.unlike and found.verdict == "ok":
-            found.not_judged("trained under other conditions, which can end elsewhere")
 
     def _passed_over(self, record: AnyRecord, path: Path, asked: bool, again: bool) -> str | None:
         if self._processes.standing(record) == "stale":
@@ -196,34 +191,23 @@ LONGEST = 600.0
 """Maximum seconds of a run that is retrained although the user did not request it."""
 
 
-def default_sample(files: Iterable[Path], seed: int, auditor: Auditor) -> frozenset[Path]:
-    """Choose a run to train again if no run has weights; otherwise nothing would be tested.
-
-    Args:
-        files: files of records.
-        seed: seed of the sample.
-        auditor: knows which runs have weights.
-    """
-    runs = {
-        file: record
-        for file, record in read_records(files).items()
-        if isinstance(record, Record) and auditor.can_be_trained(record)
-    }
-    if any(auditor.has_weights(file, record) for file, record in runs.items()):
+def default_sample(
+    records: Mapping[Path, AnyRecord], seed: int, auditor: Auditor
+) -> frozenset[Path]:
+    """Choose a run to train again if no run has weights; otherwise nothing would be tested."""
+    runs = {file: one for file, one in records.items() if auditor.can_be_trained(one)}
+    if any(auditor.has_weights(file, one) for file, one in runs.items()):
         return frozenset()
     return draw_sample(runs, seed, 1, 0)
 
 
-def seconds_of(records: Mapping[Path, AnyRecord]) -> tuple[int, float]:
+def seconds_of(records: Mapping[Path, AnyRecord], again: Collection[Path]) -> tuple[int, float]:
     """Return the number of runs to train again, and the total of their recorded seconds.
 
     Runs that were trained as one program are trained together, so their time counts once.
-
-    Args:
-        records: the chosen records, by their files.
     """
     programs: dict[object, float] = {}
-    runs = [(file, one) for file, one in records.items() if isinstance(one, Record)]
+    runs = [(file, one) for file in again if isinstance(one := records[file], Record)]
     for file, record in runs:
         told = record.training
         cohort = told.cohort if told is not None and told.cohort else record.test_id
@@ -233,12 +217,8 @@ def seconds_of(records: Mapping[Path, AnyRecord]) -> tuple[int, float]:
 
 def sentence(runs: int, seconds: float) -> str:
     """Return a sentence with the number of runs to train again and their recorded time."""
+    units = (("hour", 3600), ("minute", 60), ("second", 1))
+    unit, size = next(pair for pair in units if seconds >= 2 * pair[1] or pair[1] == 1)
+    time = plural(max(1, round(seconds / size)), unit)
     by = "its record" if runs == 1 else "their records"
-    for unit, size in (("hour", 3600), ("minute", 60), ("second", 1)):
-        if seconds >= 2 * size or size == 1:
-            return f"{plural(runs, 'run')} to train again: {_about(seconds / size, unit)} by {by}"
-    raise AssertionError("a second is the last unit")
-
-
-def _about(number: float, unit: str) -> str:
-    return f"about {plural(max(1, round(number)), unit)}"
+    return f"{plural(runs, 'run')} to train again: about {time} by {by}"

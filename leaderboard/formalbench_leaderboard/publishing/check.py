@@ -21,7 +21,7 @@ from formalbench.checks.tasks import task_promises
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import display
-from formalbench.contracts.verification import AnyRecord, VerificationRecord
+from formalbench.contracts.verification import AnyRecord
 from formalbench.documents.text import harmless
 from formalbench.files import UNFINISHED, sweep
 from formalbench.running.sandbox import Report, Sandbox
@@ -31,12 +31,7 @@ from formalbench.store import PUBLISHED_RESULTS, Store, safe_name, weights_path
 from formalbench.store.archive import WeightLookup
 
 from formalbench_leaderboard.board.sources import parted
-from formalbench_leaderboard.publishing.judge import (
-    Audit,
-    WeightsTest,
-    refusing,
-    test_verification,
-)
+from formalbench_leaderboard.publishing.audit import Auditor
 from formalbench_leaderboard.publishing.places import (
     REST,
     built_in,
@@ -52,12 +47,11 @@ from formalbench_leaderboard.publishing.untrusted_plugins import (
     Question,
     plugins_needed,
 )
-from formalbench_leaderboard.publishing.untrusted_records import Found, disagreeing, naming
+from formalbench_leaderboard.publishing.untrusted_records import disagreeing, naming
 from formalbench_leaderboard.publishing.weights import (
     checked_weights,
     contradictions,
     keeps_weights,
-    packed_weights,
 )
 from formalbench_leaderboard.renderers.links import FIGURES, MODELS, SUITES
 from formalbench_leaderboard.renderers.render import stale_files, uncompared_figures
@@ -77,11 +71,6 @@ def broken_promises(
 
     Models and tasks that come with formalbench are checked by its own tests. Any other model is
     checked on each task of its records, with the options of those records.
-
-    Args:
-        records: records that `Admission` accepts.
-        host: the plugins.
-        processes: know which records run code of plugins.
     """
     tried: dict[tuple[str, str, str], AnyRecord] = {}
     for record in records:
@@ -119,28 +108,13 @@ def untrue(
 
     The author of such a network ran its code together with the test. Networks of formalbench's own
     code are tested by `audit`.
-
-    Args:
-        records: records that `Admission` accepts, by their files.
-        weights: where to look for weights, apart from the records' own folders. Runs without
-            weights are skipped.
-        host: the plugins.
-        processes: where plugins' code runs.
     """
-    test = WeightsTest(host, secrets.randbits(32), "cpu", processes)
+    auditor = Auditor(host, secrets.randbits(32), "cpu", weights, processes)
     for file, record in sorted(records.items(), key=lambda pair: title_of(pair[1])):
-        if not processes.foreign(record) & {"model", "task"}:
-            continue
-        found = Audit(file, record)
-        with refusing(found):
-            if isinstance(record, VerificationRecord):
-                test_verification(found, record, host, "cpu", processes)
-            elif record.test is not None:
-                packed = packed_weights(file, record, weights)
-                if packed is not None or record.model.kind == "exact":
-                    test.test(found, record, packed)
-        if found.verdict in ("MISMATCH", "refused"):
-            yield f"{file}: {'; '.join(found.reasons)}"
+        if processes.foreign(record) & {"model", "task"}:
+            found = auditor.retest(file, record)
+            if found.verdict in ("MISMATCH", "refused"):
+                yield f"{file}: {'; '.join(found.reasons)}"
 
 
 def _try(record: AnyRecord, host: PluginHost, subject: str) -> list[Check]:
@@ -211,51 +185,42 @@ def check_published(
             only.
     """
     given = weights or WeightLookup()
-    sweep((repository / PUBLISHED_RESULTS).parent)
-    records, unreadable = Store(repository / PUBLISHED_RESULTS).read()
+    results = repository / PUBLISHED_RESULTS
+    sweep(results.parent)
+    records, unreadable = Store(results).read()
     if unreadable:
         return Checked([_below(repository, str(error)) for error in unreadable], [])
     with PluginProcesses(host) as processes:
-        return _checked(repository, host, given, processes, records, rendered=rendered)
-
-
-def _checked(
-    repository: Path,
-    host: PluginHost,
-    given: WeightLookup,
-    processes: PluginProcesses,
-    records: Mapping[Path, AnyRecord],
-    *,
-    rendered: bool,
-) -> Checked:
-    standing = {file: processes.standing(record) for file, record in records.items()}
-    problems: list[str] = []
-    here = {
-        file: record
-        for file, record in records.items()
-        if standing[file] != "stale" or processes.newer(record)
-    }
-    home = cache(lambda task: home_suite(task, host))
-    for file, record in here.items():
-        if file != repository / (path := path_among(record, home)):
-            problems.append(f"{file}: belongs at {path}")
-    unchecked = list(standing.values()).count("unknown")
-    admission = Admission(host, processes)
-    refused = dict(_refused(here, admission))
-    problems += refused.values()
-    problems += admission.incomplete(parted(here.values())[0], [])
-    problems += disagreeing(Found(file, record) for file, record in here.items())
-    problems += copied(parted(here.values())[0])
-    problems += _weights_problems(repository / PUBLISHED_RESULTS, records, given)
-    problems += _strays(repository)
-    problems += _stray_pages(repository, records.values(), host)
-    problems += kept_problems(repository, records)
-    known = {file: record for file, record in here.items() if standing[file] == "current"}
-    problems += broken_promises(known.values(), host, processes)
-    taken = {file: record for file, record in known.items() if file not in refused}
-    problems += untrue(taken, given, host, processes)
+        standing = {file: processes.standing(record) for file, record in records.items()}
+        here = {
+            file: record
+            for file, record in records.items()
+            if standing[file] != "stale" or processes.newer(record)
+        }
+        runs = parted(here.values())[0]
+        home = cache(lambda task: home_suite(task, host))
+        problems = [
+            f"{file}: belongs at {path}"
+            for file, record in here.items()
+            if file != repository / (path := path_among(record, home))
+        ]
+        admission = Admission(host, processes)
+        refused = dict(_refused(here, admission))
+        problems += refused.values()
+        problems += admission.incomplete(runs, [])
+        problems += disagreeing(here)
+        problems += copied(runs)
+        problems += _weights_problems(results, records, given)
+        problems += _strays(repository)
+        problems += _stray_pages(repository, records.values(), host)
+        problems += kept_problems(repository, records)
+        known = {file: record for file, record in here.items() if standing[file] == "current"}
+        problems += broken_promises(known.values(), host, processes)
+        taken = {file: record for file, record in known.items() if file not in refused}
+        problems += untrue(taken, given, host, processes)
     problems += _problems_of_plugins(repository, host)
     problems += reports_problems(repository, host)
+    unchecked = list(standing.values()).count("unknown")
     return Checked(
         [_below(repository, line) for line in problems],
         stale_files(repository, host) if rendered and not unchecked else [],

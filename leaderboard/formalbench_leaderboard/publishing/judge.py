@@ -96,6 +96,14 @@ class Audit:
         self.verdict = "not judged"
         self.reasons.append(reason)
 
+    def compare_retrained(self) -> None:
+        """Add what does not agree with the repeated run."""
+        assert self.retrained is not None
+        if self.retrained.mismatch:
+            self.mismatch(self.retrained.mismatch)
+        elif self.retrained.unlike and self.verdict == "ok":
+            self.not_judged("trained under other conditions, which can end elsewhere")
+
 
 @dataclass(frozen=True, slots=True)
 class _Strings:
@@ -166,8 +174,10 @@ class NetworkTest:
         return NetworkScore(counts, total(finite).measures)
 
 
-class WeightsTest:
-    """Tests the networks of runs again; consecutive records of one task share their strings.
+class AuditJudge:
+    """Tests networks again; consecutive records of one task share their strings.
+
+    Its methods add what does not agree to an audit of a record that `Admission` accepts.
 
     Args:
         host: the plugins.
@@ -185,13 +195,8 @@ class WeightsTest:
         self._processes = processes
         self._strings: _Strings | None = None
 
-    def test(self, found: Audit, record: Record, packed: bytes | None) -> None:
-        """Test a record's network again, and add what does not agree to `found`.
-
-        Args:
-            found: the audit.
-            record: a run's record that `Admission` accepts.
-            packed: the weights that the record names; None if they were not found.
+    def run(self, found: Audit, record: Record, packed: bytes | None) -> None:
+        """Test a run's network again, with the weights that its record names, if they were found.
 
         Raises:
             RequestError: one line, if a learned model has no weights.
@@ -221,6 +226,21 @@ class WeightsTest:
         found.fresh, found.p = fresh.counts.accuracy, p_value(recorded, fresh.counts)
         if found.p < ALARM:
             found.mismatch("fresh strings give other counts")
+
+    def verification(self, found: Audit, record: VerificationRecord) -> None:
+        """Verify a model again."""
+        foreign = self._processes.foreign(record)
+        if "task" in foreign:
+            found.not_judged(OWN_WORD)
+            return
+        processes = self._processes if foreign else None
+        done = found.reverified = verify_again(record, self._host, self._device, processes)
+        if done.otherwise and not done.judged:
+            found.not_judged("verified under other conditions, which round otherwise")
+        for reason in done.otherwise:
+            found.reasons.append(reason)
+            if done.judged:
+                found.verdict = "MISMATCH"
 
     def _own(self, found: Audit, record: Record, retester: NetworkTest, strings: _Strings) -> None:
         """Compare the answers on the record's own test strings."""
@@ -356,35 +376,3 @@ def refusing(found: Audit) -> Iterator[None]:
         kind = "" if isinstance(error, FormalbenchError) else f"{type(error).__name__}: "
         line = " ".join(f"{kind}{error}".split())
         found.verdict, found.reasons = "refused", [line[:_LONGEST]]
-
-
-def test_verification(
-    found: Audit,
-    record: VerificationRecord,
-    host: PluginHost,
-    device: str,
-    processes: PluginProcesses,
-) -> None:
-    """Verify a model again, and add what does not agree to `found`.
-
-    Args:
-        found: the audit.
-        record: a verification that `Admission` accepts.
-        host: the plugins.
-        device: ``cpu`` or ``cuda:i``.
-        processes: where plugins' code runs.
-    """
-    foreign = processes.foreign(record)
-    if "task" in foreign:
-        found.not_judged(OWN_WORD)
-        return
-    done = found.reverified = verify_again(record, host, device, processes if foreign else None)
-    if done.otherwise and not done.judged:
-        found.not_judged("verified under other conditions, which round otherwise")
-    for reason in done.otherwise:
-        found.reasons.append(reason)
-        if done.judged:
-            found.verdict = "MISMATCH"
-
-
-test_verification.__test__ = False  # type: ignore[attr-defined]  # not one of pytest's

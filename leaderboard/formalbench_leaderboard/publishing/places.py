@@ -30,11 +30,7 @@ Contents = bytes | Callable[[], bytes] | None
 
 
 def write_all(repository: Path, contents: Mapping[Path, Contents]) -> None:
-    """Write files below a repository; if one cannot be written, restore the others.
-
-    Args:
-        repository: its root.
-        contents: the contents of each file, by its path below the root.
+    """Write files, by their paths below a repository; if one cannot be written, restore the others.
 
     Raises:
         RequestError: one line, also if a link or a device is in the place of a file. Then nothing
@@ -87,19 +83,14 @@ def published_path(record: AnyRecord, host: PluginHost) -> Path:
 
 
 def path_among(record: AnyRecord, home: Callable[[str], str]) -> Path:
-    """Return the path of a record, with a function for the suite, so that callers can cache it.
-
-    Args:
-        record: a run or a verification.
-        home: returns the suite of a task, see `home_suite`.
-    """
+    """Return the path of a record, with a function for the suite, so that callers can cache it."""
     verified = isinstance(record, VerificationRecord)
     folder = VERIFIED if verified else home(record.task.name)
     return Store(PUBLISHED_RESULTS / folder).path_of(record)
 
 
 def built_in(entries: Iterable[Entry[S]]) -> list[S]:
-    """Return a host with only the plugins that come with formalbench.
+    """Return the specs that come with formalbench.
 
     Other installed plugins, and those named with --plugin, must not change a page: it would be
     stale wherever they are not installed.

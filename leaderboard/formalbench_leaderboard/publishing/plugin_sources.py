@@ -79,10 +79,6 @@ def plugin_contents(local: LocalPlugin) -> dict[Path, bytes]:
 def kept_problems(repository: Path, records: Mapping[Path, AnyRecord]) -> Iterator[str]:
     """Return the sources that are missing, do not match their path or belong to no record.
 
-    Args:
-        repository: its root.
-        records: all published records, by their files.
-
     Returns:
         A line for each.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -15,7 +15,7 @@ from formalbench.contracts.verification import AnyRecord
 from formalbench.files import sweep
 from formalbench.running.units import clean_cache
 from formalbench.statistics.build import build_page
-from formalbench.statistics.records import has_result, identity, model_key, title_of
+from formalbench.statistics.records import counts_of, has_result, identity, model_key, title_of
 from formalbench.statistics.selection import distinct
 from formalbench.store import PUBLISHED_RESULTS, Store, repository_above, weights_path
 from formalbench.store.archive import Archive, WeightLookup
@@ -27,19 +27,8 @@ from formalbench_leaderboard.publishing.places import Contents, published_path, 
 from formalbench_leaderboard.publishing.plugin_sources import plugin_contents
 from formalbench_leaderboard.publishing.record_check import Admission, copied
 from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
-from formalbench_leaderboard.publishing.untrusted_records import (
-    Found,
-    RefusedError,
-    admitted,
-    naming,
-)
-from formalbench_leaderboard.publishing.weights import (
-    checked_weights,
-    completes,
-    differs,
-    keeps_weights,
-    write_weights,
-)
+from formalbench_leaderboard.publishing.untrusted_records import RefusedError, admitted, naming
+from formalbench_leaderboard.publishing.weights import checked_weights, keeps_weights, write_weights
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -47,6 +36,9 @@ if TYPE_CHECKING:
 
 Pairs = dict[tuple[str, str], int]
 """Number of records of each (model, task)."""
+
+Records = Mapping[Path, AnyRecord]
+"""Records by their files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +83,8 @@ def publish(
     """Copy the records of a folder to a repository, and their weights to an archive.
 
     The record of a finished, published run is kept, unless it names no weights and the new record
-    does, and both agree (`completes`). A record of a failed run is replaced. Every new record must
-    be one that the installed plugins would produce (see `Admission`). No page is rendered.
-
-    Args:
-        results: the folder.
-        repository: the root of a clone.
-        host: the plugins.
-        archive: the file for the weights; None for `archive_path`.
+    does, and all counts agree. A record of a failed run is replaced. Every new record must be one
+    that the installed plugins would produce (see `Admission`). No page is rendered.
 
     Raises:
         RefusedError: if any record cannot be published; then nothing was written.
@@ -112,26 +98,25 @@ def publish(
     sweep(archive.parent if archive else repository, below=False)
     clean_cache()
     files = store.files()
-    held = _by_identity(Found(file, record) for file, record in files.items())
+    held = {identity(record): record for record in _one_per_run(files).values()}
     with PluginProcesses(host) as processes:
         admission = Admission(host, processes)
         sorting = _sorted(admitted(results, admission), held)
-        fresh = [*sorting["added"], *sorting["completed"]]
-        _check_complete(admission, fresh, held)
-        new = {one.file: one.record for one in fresh}
-        lines = broken_promises(new.values(), host, processes)
-        if lines := lines or [*untrue(new, WeightLookup(), host, processes)]:
+        fresh = sorting["added"] | sorting["completed"]
+        _check_complete(admission, fresh, held.values())
+        lines = broken_promises(fresh.values(), host, processes)
+        if lines := lines or [*untrue(fresh, WeightLookup(), host, processes)]:
             raise RefusedError(lines)
-        sources = _sources(fresh, processes)
-    names = {identity(one.record) for one in fresh}
+        sources = _sources(fresh.values(), processes)
+    names = {identity(record) for record in fresh.values()}
     old = {file.relative_to(repository): record for file, record in files.items()}
     stay = {path: record for path, record in old.items() if identity(record) not in names}
-    placed = {published_path(one.record, host): one.record for one in fresh}
+    placed = {published_path(record, host): record for record in fresh.values()}
     contents = sources | {path: record.to_json().encode() for path, record in placed.items()}
     for path in old.keys() - stay.keys():
         for gone in (path, weights_path(path)):
             contents.setdefault(gone, None)
-    packed, is_new = _packed(fresh, results, archive, repository)
+    packed, is_new = _packed(fresh.values(), results, archive, repository)
     try:
         write_all(repository, contents)
     except BaseException:
@@ -148,51 +133,50 @@ def publish(
     )
 
 
-def _by_identity(found: Iterable[Found]) -> dict[str, Found]:
-    """Return one record for each run and for each verification."""
-    every = list(found)
-    counting = set(map(id, distinct(parted(one.record for one in every)[0])))
-    return {
-        identity(one.record): one
-        for one in every
-        if id(one.record) in counting or not isinstance(one.record, Record)
+def _one_per_run(records: Records) -> Records:
+    """Leave out all but one record of each run and of each verification."""
+    counting = set(map(id, distinct(parted(records.values())[0])))
+    files = {
+        identity(one): file
+        for file, one in records.items()
+        if id(one) in counting or not isinstance(one, Record)
     }
+    return {file: records[file] for file in files.values()}
 
 
-def _sorted(candidates: Iterable[Found], held: Mapping[str, Found]) -> dict[str, list[Found]]:
+def _sorted(candidates: Records, held: Mapping[str, AnyRecord]) -> dict[str, dict[Path, AnyRecord]]:
     """Group records by what publishing does with them; the keys are field names of `Published`."""
-    sorting = defaultdict(list)
-    for name, new in _by_identity(candidates).items():
-        old = held.get(name)
-        if old is None or (has_result(new.record) and not has_result(old.record)):
-            sorting["added"].append(new)
-        elif completes(new, old):
-            sorting["completed"].append(new)
+    names = ("added", "completed", "differing", "already")
+    sorting: dict[str, dict[Path, AnyRecord]] = {name: {} for name in names}
+    for file, new in _one_per_run(candidates).items():
+        old = held.get(identity(new))
+        if old is None or (has_result(new) and not has_result(old)):
+            kind = "added"
+        elif counts_of(new) != counts_of(old):
+            both = isinstance(new, Record) and has_result(new)
+            kind = "differing" if both else "already"
         else:
-            sorting["differing" if differs(new, old) else "already"].append(new)
+            weightless = isinstance(old, Record) and old.weights is None
+            kind = "completed" if weightless and keeps_weights(new) else "already"
+        sorting[kind][file] = new
     return sorting
 
 
-def _check_complete(admission: Admission, fresh: list[Found], held: Mapping[str, Found]) -> None:
-    """Check that records have all required seeds, learning rates and weights.
-
-    Raises:
-        RefusedError: one line for each that is missing.
-    """
-    new, _ = parted(one.record for one in fresh)
-    published, _ = parted(one.record for one in held.values())
+def _check_complete(admission: Admission, fresh: Records, held: Iterable[AnyRecord]) -> None:
+    """Refuse records if seeds, learning rates or weights are missing."""
+    new, published = parted(fresh.values())[0], parted(held)[0]
     lines = admission.incomplete(new, published) + copied([*published, *new])
-    for one in fresh:
-        if isinstance(one.record, Record) and keeps_weights(one.record):
+    for file, record in fresh.items():
+        if isinstance(record, Record) and keeps_weights(record):
             try:
-                checked_weights(one.record, one.file)
+                checked_weights(record, file)
             except RequestError as error:
-                lines.append(naming(one.file, error))
+                lines.append(naming(file, error))
     if lines:
         raise RefusedError(lines)
 
 
-def _sources(fresh: list[Found], processes: PluginProcesses) -> dict[Path, Contents]:
+def _sources(fresh: Iterable[AnyRecord], processes: PluginProcesses) -> dict[Path, Contents]:
     """Return the files of the records' local plugins, to be published with them.
 
     Raises:
@@ -201,9 +185,9 @@ def _sources(fresh: list[Found], processes: PluginProcesses) -> dict[Path, Conte
     contents: dict[Path, Contents] = {}
     done: set[Path] = set()
     lines: dict[str, None] = {}
-    for one in fresh:
+    for record in fresh:
         try:
-            for local in processes.sources(one.record):
+            for local in processes.sources(record):
                 if local.path not in done:
                     contents |= plugin_contents(local)
                     done.add(local.path)
@@ -221,7 +205,7 @@ def archive_path(repository: Path, records: Iterable[Record]) -> Path:
 
 
 def _packed(
-    fresh: Iterable[Found], results: Path, archive: Path | None, repository: Path
+    fresh: Iterable[AnyRecord], results: Path, archive: Path | None, repository: Path
 ) -> tuple[Path | None, bool]:
     """Write the archive of the weights that are named by new records and stored beside them.
 
@@ -231,7 +215,7 @@ def _packed(
     Returns:
         The archive, if there are any weights, and whether it was written now.
     """
-    runs = [one.record for one in fresh if isinstance(one.record, Record) and one.record.weights]
+    runs = [one for one in fresh if isinstance(one, Record) and one.weights]
     at_hand = WeightLookup([results] if runs else [])
     held = [run for run in runs if run in at_hand]
     if not held:
@@ -253,14 +237,12 @@ def _has_all(path: Path, runs: Iterable[Record]) -> bool:
     return all(index.get(run.test_id) == run.weights for run in runs)
 
 
-def _counted(found: Iterable[Found]) -> Pairs:
-    pairs = Counter((model_key(one.record)[0], title_of(one.record)) for one in found)
+def _counted(records: Records) -> Pairs:
+    pairs = Counter((model_key(one)[0], title_of(one)) for one in records.values())
     return dict(sorted(pairs.items()))
 
 
-def _changes(
-    before: Mapping[Path, AnyRecord], after: Mapping[Path, AnyRecord], host: PluginHost
-) -> list[str]:
+def _changes(before: Records, after: Records, host: PluginHost) -> list[str]:
     """Return the rows of the default suite that are new or have another rank, a line for each."""
     view = suite_view(host, DEFAULT_SUITE)
     was, now = (

@@ -37,11 +37,7 @@ FACTS = ("alphabet", "num_classes", "outputs", "closes", "tokenised")
 
 
 class RemoteSource(Source):
-    """The known attributes of a source whose code runs in another process.
-
-    Args:
-        facts: the values of those `FACTS` that it has.
-    """
+    """The known attributes of a source whose code runs in another process."""
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
         for name, value in facts.items():
@@ -71,12 +67,6 @@ def remote_strings(
     processes: PluginProcesses, host: PluginHost, record: Record, seed: int
 ) -> tuple[Task, dict[str, TestSet]]:
     """Return the task of a record and its sets ``test``, ``validation`` and, if any, ``fresh``.
-
-    Args:
-        processes: where plugins' code runs.
-        host: has the objective.
-        record: the record of a run.
-        seed: seed of the fresh strings.
 
     Raises:
         RequestError: one line, if the plugin returns something else.

@@ -99,12 +99,7 @@ class Retrained:
 
 
 class Retrainer:
-    """Trains runs again. A cohort is trained once for those of its records that are consecutive.
-
-    Args:
-        host: the plugins.
-        device: ``cpu`` or ``cuda:i``.
-    """
+    """Trains runs again. A cohort is trained once for those of its records that are consecutive."""
 
     def __init__(self, host: PluginHost, device: str) -> None:
         self._host = host
@@ -114,9 +109,6 @@ class Retrainer:
 
     def retrain(self, record: Record) -> Retrained:
         """Train and test a run again with its cohort, in a temporary folder.
-
-        Args:
-            record: a run's record that `Admission` accepts.
 
         Raises:
             RequestError: if the device does not support the protocol's precision.
@@ -237,14 +229,7 @@ def verify_again(
     device: str,
     processes: PluginProcesses | None = None,
 ) -> Reverified:
-    """Judge every string of a verification again.
-
-    Args:
-        record: a verification that `Admission` accepts.
-        host: the plugins.
-        device: ``cpu`` or ``cuda:i``.
-        processes: where the model's code runs; None if it may run here.
-    """
+    """Judge every string of a verification again."""
     from formalbench.verification.verify import carry_out, record_of
 
     entry, _ = host.models.get(record.model.name)

@@ -49,11 +49,6 @@ on the same strings.
 def publish_reports(results: Path, repository: Path, host: PluginHost) -> list[Path]:
     """Copy the evaluation records of a folder to a repository.
 
-    Args:
-        results: the folder.
-        repository: the root of a clone.
-        host: the plugins.
-
     Returns:
         The files, by their paths below the root.
 
@@ -135,12 +130,7 @@ def _problems(record: EvaluatedRecord, host: PluginHost) -> Iterator[str]:
 
 
 def reports_page(reports: Collection[EvaluatedRecord], records: Collection[Record]) -> str:
-    """Return the page of self-reported scores, task by task.
-
-    Args:
-        reports: the published evaluations.
-        records: the published runs; the best ones are shown for comparison.
-    """
+    """Return the page of self-reported scores, task by task."""
     runs = runs_frame(records)
     runs = runs[runs["selected_rate"] & runs["mean_accuracy"].notna()]
     parts = [HEAD]

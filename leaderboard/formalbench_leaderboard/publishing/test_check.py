@@ -78,12 +78,7 @@ class ExpectedTest:
 
 
 def expected_test(task: Task, protocol: Protocol) -> ExpectedTest:
-    """Draw a test and a validation, and score an uninformed network on them.
-
-    Args:
-        task: the task as the protocol applies it, with the metrics to be measured.
-        protocol: decides what is tested.
-    """
+    """Draw a test and a validation, and score an uninformed network on them."""
     import torch
     from formalbench.device import usable_cores
     from formalbench.evaluation.cells import check_process, test_set, validation_set
@@ -114,11 +109,6 @@ def expected_test(task: Task, protocol: Protocol) -> ExpectedTest:
 
 def with_metrics(task: Task, versions: Mapping[str, int], known: Mapping[str, int]) -> Task:
     """Return a task with those of its additional metrics that a record names.
-
-    Args:
-        task: the task with all metrics that are installed.
-        versions: the versions of the metrics in the record.
-        known: the installed versions.
 
     Raises:
         RequestError: one line, if a metric is missing or has another version here.
@@ -236,11 +226,7 @@ def subject_of(
 ) -> Subject:
     """Return the model and task of a verification's record, as they are here.
 
-    Args:
-        record: the record of the verification.
-        host: the plugins.
-        processes: where the model's code runs; None if it may run here.
-        device: ``cpu`` or ``cuda:i``.
+    Without `processes`, the model's code runs in this process.
     """
     from formalbench.verification.verify import Subject
 

@@ -145,11 +145,7 @@ class PluginProcesses:
     ) -> RemoteNetwork:
         """Return a record's network, built in a process that knows no labels and no results.
 
-        Args:
-            record: the record of a run or a verification.
-            task: the network's task.
-            device: ``cpu`` or ``cuda:i``.
-            weights: the contents of the weights file; None for those that the model builds.
+        Without a weights file, the network has the weights that its model builds.
 
         Raises:
             RequestError: one line, if it cannot be built.

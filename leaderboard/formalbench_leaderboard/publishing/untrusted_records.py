@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,15 +26,7 @@ class RefusedError(FormalbenchError):
         self.lines = list(map(harmless, lines))
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A record and its file."""
-
-    file: Path
-    record: AnyRecord
-
-
-def admitted(results: Path, admission: Admission) -> list[Found]:
+def admitted(results: Path, admission: Admission) -> dict[Path, AnyRecord]:
     """Read the records of a folder except evaluations; if any record is invalid, refuse all.
 
     Raises:
@@ -45,7 +36,7 @@ def admitted(results: Path, admission: Admission) -> list[Found]:
     files = sorted(results.rglob("*.json"))
     if not files:
         raise RequestError(f"no record below {results}: `formalbench run` makes some")
-    found: list[Found] = []
+    found: dict[Path, AnyRecord] = {}
     refused = []
     for file in files:
         try:
@@ -56,7 +47,7 @@ def admitted(results: Path, admission: Admission) -> list[Found]:
         except FormalbenchError as error:
             refused.append(naming(file, error))
         else:
-            found.append(Found(file, record))
+            found[file] = record
     if refused := refused + disagreeing(found):
         raise RefusedError(refused)
     return found
@@ -102,18 +93,15 @@ def naming(file: Path, error: FormalbenchError) -> str:
     return line if str(file) in line else f"{file}: {line}"
 
 
-def disagreeing(found: Iterable[Found]) -> list[str]:
+def disagreeing(records: Mapping[Path, AnyRecord]) -> list[str]:
     """Return the runs and verifications of which several records have different numbers."""
-    told = (one for one in found if has_result(one.record))
-    same = grouped_by(lambda one: identity(one.record), told)
+    told = [file for file, record in records.items() if has_result(record)]
+    same = grouped_by(lambda file: identity(records[file]), told)
     return [
-        f"{held[0].file} and {other.file}: two records of one {_deed(other.record)}, and their "
+        f"{first} and {other}: two records of one "
+        f"{'run' if isinstance(records[other], Record) else 'verification'}, and their "
         "numbers differ: publish one of them"
-        for held in same.values()
-        for other in held[1:]
-        if counts_of(other.record) != counts_of(held[0].record)
+        for first, *others in same.values()
+        for other in others
+        if counts_of(records[other]) != counts_of(records[first])
     ]
-
-
-def _deed(record: AnyRecord) -> str:
-    return "run" if isinstance(record, Record) else "verification"

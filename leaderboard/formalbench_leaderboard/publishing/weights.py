@@ -7,22 +7,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.files import sweep
-from formalbench.statistics.records import counts_of, has_result
 from formalbench.store import PUBLISHED_RESULTS, Store, read_record, repository_above, weights_path
 from formalbench.store.archive import Archive, WeightLookup, write_archive
 from formalbench.store.weights import read_weights
 
 from formalbench_leaderboard.board.sources import EVERY_RUN, read_snapshot
 from formalbench_leaderboard.publishing.places import Contents, write_all
-
-if TYPE_CHECKING:
-    from formalbench_leaderboard.publishing.untrusted_records import Found
 
 
 def keeps_weights(record: AnyRecord) -> bool:
@@ -32,16 +27,17 @@ def keeps_weights(record: AnyRecord) -> bool:
     on the record only, not on measurements. Records from before weights were kept, and records of
     networks that are too large, name no weights.
     """
-    if not isinstance(record, Record) or record.weights is None:
-        return False
-    return record.protocol.title == EVERY_RUN or record.seed == 0
+    return isinstance(record, Record) and record.weights is not None and _is_chosen(record)
 
 
 def lacks_weights(record: Record) -> bool:
     """Whether a run names no weights although `keeps_weights` requires them."""
-    chosen = record.protocol.title == EVERY_RUN or record.seed == 0
     learned = record.model.kind == "learned" and record.test is not None
-    return learned and chosen and record.weights is None
+    return learned and record.weights is None and _is_chosen(record)
+
+
+def _is_chosen(record: Record) -> bool:
+    return record.protocol.title == EVERY_RUN or record.seed == 0
 
 
 def checked_weights(record: Record, file: Path) -> bytes:
@@ -62,31 +58,6 @@ def packed_weights(file: Path, record: Record, at_hand: WeightLookup) -> bytes |
     if weights_path(file).exists():
         return checked_weights(record, file)
     return at_hand.read(record) if record in at_hand else None
-
-
-def completes(new: Found, held: Found) -> bool:
-    """Whether a record names weights that the published record of the same run lacks.
-
-    All counts must agree: then it is the same run, trained again to keep its weights. Its record
-    replaces the published one.
-    """
-    return (
-        keeps_weights(new.record)
-        and isinstance(held.record, Record)
-        and held.record.weights is None
-        and counts_of(new.record) == counts_of(held.record)
-    )
-
-
-def differs(new: Found, held: Found) -> bool:
-    """Whether two records of one run both have a result, and the results differ."""
-    return (
-        isinstance(new.record, Record)
-        and isinstance(held.record, Record)
-        and has_result(new.record)
-        and has_result(held.record)
-        and counts_of(new.record) != counts_of(held.record)
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +96,6 @@ def published_runs() -> dict[Path, Record]:
 
 def pack(file: Path, places: Iterable[Path]) -> Packed:
     """Write an archive of the weights that published records name and that are found.
-
-    Args:
-        file: the archive.
-        places: where to look for weights, as for `WeightLookup`.
 
     Raises:
         RequestError: one line, if there are none, or a file does not match its record.

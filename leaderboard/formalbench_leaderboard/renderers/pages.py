@@ -32,12 +32,7 @@ from formalbench_leaderboard.renderers.site import (
 
 
 def front_page(site: Site, *, reported: bool = False) -> str:
-    """Return the front page: the first suite's rankings, and links to all other pages.
-
-    Args:
-        site: the pages of the repository.
-        reported: whether there is a page of self-reported scores.
-    """
+    """Return the front page: the first suite's rankings, and links to all other pages."""
     there = {
         "The map": site.map.columns,
         "Predictions": site.evidence.predictions,

@@ -31,7 +31,7 @@ from formalbench_leaderboard.renderers import evidence_pages
 from formalbench_leaderboard.renderers.evidence_pages import kept_records
 from formalbench_leaderboard.renderers.links import FIGURES, FRONT, MODELS, SUITES
 from formalbench_leaderboard.renderers.pages import front_page, model_page, suite_page
-from formalbench_leaderboard.renderers.site_data import lay_out
+from formalbench_leaderboard.renderers.site import lay_out
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -89,10 +89,6 @@ def render(repository: Path, host: PluginHost) -> list[Path]:
     """Write the rendered files of the published records, and delete files that are not rendered.
 
     A figure that shows the same stays as it is.
-
-    Args:
-        repository: its root.
-        host: the plugins.
 
     Returns:
         The files that were written or deleted, by their paths below the root.

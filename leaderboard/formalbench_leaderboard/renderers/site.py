@@ -1,19 +1,42 @@
-"""The data of the repository's pages, before formatting."""
+"""The repository's pages before formatting: which pages exist, their content and their paths."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from formalbench.contracts.record import Record
+from formalbench.contracts.specs import TaskSpec
+from formalbench.contracts.theory import Theory
+from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.documents.reproduction import Document
 from formalbench.statistics.board import Board, ExactModel, Page, Row
-from formalbench.statistics.records import ModelKey
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.records import ModelKey, row_names
+from formalbench.store import REPRODUCTIONS, safe_name
 
+from formalbench_leaderboard.board.plugin_info import (
+    known_here,
+    model_here,
+    state_here,
+    task_here,
+)
+from formalbench_leaderboard.board.sources import CORE_SUITE, DEFAULT_SUITE, parted
+from formalbench_leaderboard.board.views import suite_view, theory_here
 from formalbench_leaderboard.charts.board_charts import Drawing, drawings
-from formalbench_leaderboard.charts.language_map import LanguageMap
-from formalbench_leaderboard.renderers.evidence_pages import Evidence
-from formalbench_leaderboard.renderers.links import FIGURES, SUITES, Links
+from formalbench_leaderboard.charts.language_map import LanguageMap, complete_part, language_map
+from formalbench_leaderboard.publishing.places import REST, built_in, home_suite, is_built_in
+from formalbench_leaderboard.renderers.evidence_pages import Evidence, evidence_of
+from formalbench_leaderboard.renderers.links import FIGURES, MODELS, SUITES, Links
+
+if TYPE_CHECKING:
+    from formalbench.host.host import PluginHost
+    from formalbench.host.registry import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +159,156 @@ class Site:
 def rows_of(page: Page, key: ModelKey) -> list[tuple[Board, Row]]:
     """Return a model's rows on the boards of a page."""
     return [(board, row) for board in page.boards for row in board.rows if row.key == key]
+
+
+def lay_out(
+    records: Mapping[Path, AnyRecord],
+    host: PluginHost,
+    files: Collection[Path],
+    documents: Mapping[str, Document],
+    kept: Collection[Record] = (),
+) -> Site:
+    """Return the pages of a repository.
+
+    Args:
+        records: all published records, by their paths below the repository's root.
+        host: the plugins.
+        files: other published files that pages link to.
+        documents: results of reproductions, by their names.
+        kept: the records of reproductions.
+    """
+    runs, verifications = parted(records.values())
+    view = replace(_view(host, DEFAULT_SUITE), title="everything")
+    everything = build_page(runs, view, verifications)
+    models = _models(everything, host)
+    links = Links(
+        models={one.key: one.path for one in models},
+        tasks=dict(_definitions(set(_titles(everything)), host, files)),
+        records={_identity(record): path for path, record in records.items()},
+    )
+    pages = sorted(
+        path for path in files if path.parent == REPRODUCTIONS and path.name != "README.md"
+    )
+    reproductions = [ReproductionPage(page, documents.get(page.stem)) for page in pages]
+    told = evidence_of([*runs, *kept], view, host, own=True)
+    front = complete_part(everything, _view(host, CORE_SUITE).tasks)
+    shown = language_map(front, known_here(host, view.theory, counts=_comes_along))
+    return Site(_suites(runs, host), models, everything, reproductions, links, shown, told)
+
+
+def _comes_along(entry: Entry[Any]) -> bool:
+    return is_built_in(entry.plugin.source)
+
+
+def _view(host: PluginHost, suite: str) -> View:
+    """Return the view of a suite, with the theory of tasks that come with formalbench.
+
+    Other tasks and other plugins' published tables are left out, so that the pages do not depend on
+    the installed plugins.
+    """
+
+    def theory(task: str) -> Theory | None:
+        return theory_here(host, task) if _built_in_task(task, host) else None
+
+    def chances(record: Record) -> tuple[float, ...] | None:
+        return view.chances(record) if _built_in_task(record.task.name, host) else None
+
+    view = suite_view(host, suite)
+    own = {spec.name for spec in built_in(host.tables.all())}
+    published = tuple(table for table in view.published if table.key in own)
+    return replace(view, theory=cache(theory), chances=chances, published=published)
+
+
+def _identity(record: AnyRecord) -> str:
+    return record.verification_id if isinstance(record, VerificationRecord) else record.test_id
+
+
+def _built_in_task(title: str, host: PluginHost) -> Entry[TaskSpec] | None:
+    """Return the entry of a task, if it comes with formalbench."""
+    entry = task_here(host, title)
+    return entry if entry and _comes_along(entry) else None
+
+
+def _titles(page: Page) -> Iterator[str]:
+    """Yield the titles of the tasks on a page."""
+    for board in page.boards:
+        yield from (*board.tasks, *board.other_tasks)
+    yield from (row.task for row in page.exact.rows)
+    for table in page.published:
+        yield from table.tasks
+
+
+def _definitions(
+    titles: Iterable[str], host: PluginHost, files: Collection[Path]
+) -> Iterator[tuple[str, Path]]:
+    """Yield the tasks that are defined by a file of the repository, each with the file."""
+    below = {path.parts[1:]: path for path in files}  # relative to the package's parent
+    for title in titles:
+        entry = _built_in_task(title, host)
+        parts = () if entry is None else _made_by(entry.spec).parts
+        tails = (parts[start:] for start in range(len(parts)))
+        yield from ((title, below[tail]) for tail in tails if tail in below)
+
+
+def _made_by(spec: TaskSpec) -> Path:
+    """Return the file that defines a task, relative to its package's folder or to the root."""
+    if isinstance(spec.factory, str):
+        return Path(*spec.factory.partition(":")[0].split(".")).with_suffix(".py")
+    return getattr(spec.factory, "path", Path())  # of a data file
+
+
+def _suites(runs: list[Record], host: PluginHost) -> list[SuitePage]:
+    """Return the suites under which records are published, or on which a model has a score."""
+    homes = {home_suite(name, host) for name in {run.task.name for run in runs}}
+    specs = built_in(host.suites.all())
+    specs.sort(key=lambda spec: (spec.name != DEFAULT_SUITE, spec.name))
+    pages = [
+        SuitePage(
+            spec.name,
+            spec.summary,
+            build_page(runs, replace(_view(host, spec.name), only_tasks=True)),
+            partial(state_here, host, task=spec.tasks[0]),
+        )
+        for spec in specs
+    ]
+    found = [page for page in pages if page.scored or page.name in homes]
+    if REST in homes:
+        in_none = [run for run in runs if home_suite(run.task.name, host) == REST]
+        view = replace(_view(host, DEFAULT_SUITE), title=REST, tasks=(), published=())
+        found.append(SuitePage(REST, "tasks that are not in a suite", build_page(in_none, view)))
+    return found
+
+
+def _models(everything: Page, host: PluginHost) -> list[ModelPage]:
+    measured = {row.key for board in everything.boards for row in board.rows}
+    verified = {row.key for row in everything.exact.rows} - measured
+    keys = measured | verified
+    names = row_names(keys)
+    files = Counter(_file_name(key).casefold() for key in keys)
+    return [
+        ModelPage(
+            key=key,
+            title=names[key],
+            summary=_summary(key, host),
+            path=MODELS / f"{_distinct(key, files)}.md",
+        )
+        for key in sorted(keys, key=lambda key: (key in verified, key))
+    ]
+
+
+def _file_name(key: ModelKey) -> str:
+    return safe_name(key[0]) or "model"
+
+
+def _distinct(key: ModelKey, files: Counter[str]) -> str:
+    """Return a file name that no other model has, even on case-insensitive file systems."""
+    name = _file_name(key)
+    if files[name.casefold()] == 1:
+        return name
+    return f"{name}-{sha256(repr(key).encode()).hexdigest()[:8]}"
+
+
+def _summary(key: ModelKey, host: PluginHost) -> str:
+    entry = model_here(host, key[0])
+    own = entry and _comes_along(entry) and entry.plugin.source.distribution == key[1]
+    return entry.spec.summary if entry and own else ""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from built_records import renamed, with_test
 from formalbench.cli.main import run_command_line
-from formalbench.contracts.identity import ids_of
 from formalbench.contracts.record import Record
 from formalbench.host import PluginHost
 from formalbench.store import Store
@@ -111,33 +111,17 @@ def forge() -> Callable[..., None]:
         file: Path,
         record: Record,
         *,
-        correct: list[int] | None = None,
-        metrics: dict[str, dict[str, object]] | None = None,
-        fingerprint: str = "",
+        correct: Sequence[int] | None = None,
+        metrics: Mapping[str, Mapping[str, object]] | None = None,
         **keys: object,
     ) -> None:
-        """Forge a file.
-
-        Args:
-            file: of the record.
-            record: the honest one.
-            correct: what the test got right, cell by cell.
-            metrics: other sums of some metrics, by name.
-            fingerprint: of the test.
-            keys: other parts of the record.
-        """
-        test = record.test
-        if test is not None:
-            sums = dict(test.cells.metrics)
+        """Forge a file: what its test got right, cell by cell, sums of its metrics, other parts."""
+        if record.test is not None:
+            sums = dict(record.test.cells.metrics)
             for name, change in (metrics or {}).items():
                 sums[name] = sums[name].model_copy(update=change)
-            cells = test.cells.model_copy(
-                update={"metrics": sums, "correct": tuple(correct or test.cells.correct)}
-            )
-            update = {"cells": cells, "fingerprint": fingerprint or test.fingerprint}
-            keys = {"test": test.model_copy(update=update), **keys}
-        changed = record.model_copy(update=keys)
-        identity = dict(zip(("train_id", "test_id"), ids_of(changed), strict=True))
-        file.write_text(changed.model_copy(update=identity).to_json())
+            right = tuple(correct or record.test.cells.correct)
+            record = with_test(record, correct=right, metrics=sums)
+        file.write_text(renamed(record.model_copy(update=keys)).to_json())
 
     return forge

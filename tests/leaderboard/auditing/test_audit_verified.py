@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
+from built_records import forged, renamed
 from formalbench.cli.main import run_command_line
-from formalbench.contracts.verification import parse_any
 from formalbench.statistics.records import repeating
 from formalbench.store import Store
 from formalbench_leaderboard.publishing.audit import Auditor
@@ -15,25 +13,32 @@ from formalbench_leaderboard.publishing.rerun import compared
 ASKED = ["--exhaustive", "4", "--lengths", "6,10", "--count", "20"]
 
 FORGED = {
-    "fewer errors": {"exhaustive": {"strings": 31, "errors": 0}, "first_failure": None},
-    "errors that were not": {
-        "by_length": {"errors": [0, 1]},
-        "first_failure": {"string": "0", "expected": 1, "logit": 0.0},
-        "break_length": {"fp64": 6, "fp32": 6},
+    "fewer errors": {
+        "exhaustive": {"strings": 31, "errors": 0},
+        "first_failure": None,
+        "adversarial.errors": 0,
+        "by_length.errors": [0, 0],
+        "break_length.fp64": 10,
     },
-    "fewer exhaustive strings": {"exhaustive": {"strings": 30}},
-    "fewer adversarial strings": {"adversarial": {"strings": 3}},
-    "a larger margin": {"by_length": {"min_margin": [100.0, 100.0]}},
-    "fewer bits": {"by_length": {"mean_bits": [0.0, 0.0]}},
-    "other worst bits": {"by_length": {"max_bits": [9.0, 9.0]}},
-    "a precision that goes further": {"break_length": {"fp16": 4}},
-    "a larger network": {"model": {"parameters": 3}},
+    "errors that were not": {
+        "by_length.errors": [0, 1],
+        "first_failure": {"string": "0", "expected": 1, "logit": 0.0},
+        "break_length.fp64": 6,
+        "break_length.fp32": 6,
+    },
+    "fewer exhaustive strings": {"exhaustive.strings": 30},
+    "fewer adversarial strings": {"adversarial.strings": 3},
+    "a larger margin": {"by_length.min_margin": [100.0, 100.0]},
+    "fewer bits": {"by_length.mean_bits": [0.0, 0.0]},
+    "other worst bits": {"by_length.max_bits": [9.0, 9.0]},
+    "a precision that goes further": {"break_length.fp16": 4},
+    "a larger network": {"model.parameters": 3},
     "another depth": {"depth": 99},
     "another width": {"width": 99},
-    "another constant": {"constants": {"c": 1e9}},
-    "another length": {"break_length": {"fp64": 7}},
-    "more strings than anybody has time for": {"asked": {"count": 2**50}},
-    "a length of nothing": {"break_length": {"fp16": 1000}},
+    "another constant": {"constants.c": 1e9},
+    "another length": {"break_length.fp64": 7},
+    "more strings than anybody has time for": {"asked.count": 2**50},
+    "a length of nothing": {"break_length.fp16": 1000},
 }
 
 
@@ -45,23 +50,6 @@ def verified(tmp_path_factory):
         words = ["verify", model, *ASKED, "--dtype", "all", "--results", str(folder)]
         run_command_line(words)
     return {record.model.name: (file, record) for file, record in Store(folder).files().items()}
-
-
-def merged(data, change):
-    return {
-        key: merged(data[key], value)
-        if isinstance(value := change.get(key), dict) and isinstance(data[key], dict)
-        else change.get(key, data[key])
-        for key in data
-    } | {key: value for key, value in change.items() if key not in data}
-
-
-def forged(file, record, change):
-    """Write a forged verification with the correct id."""
-    text = json.dumps(merged(json.loads(record.to_json()), change))
-    changed = parse_any(text, "forged")
-    names = {"verification_id": changed.identity, "command": repeating(changed)}
-    file.write_text(changed.model_copy(update=names).to_json())
 
 
 @pytest.mark.parametrize("model", ["exact-parity", "flawed-first"])
@@ -79,11 +67,8 @@ def test_an_honest_verification_is_repeated(host, verified, model):
 def test_a_forged_verification_is_found(host, verified, tmp_path, change):
     model = "flawed-first" if change == "fewer errors" else "exact-parity"
     file = tmp_path / "forged.json"
-    keys = FORGED[change]
-    if change == "fewer errors":
-        keys = keys | {"adversarial": {"errors": 0}, "by_length": {"errors": [0, 0]}}
-        keys |= {"break_length": {"fp64": 10}}
-    forged(file, verified[model][1], keys)
+    changed = renamed(forged(verified[model][1], FORGED[change]))
+    file.write_text(changed.model_copy(update={"command": repeating(changed)}).to_json())
     assert Auditor(host, 1, "cpu").audit(file).verdict in ("MISMATCH", "refused")
 
 
