@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from built_maps import KNOWN, mapped, verified
-from built_records import TO_ITS_END, build_runs
+from built_records import PROTOCOL, TO_ITS_END, build_runs
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.result import Prediction
 from formalbench_leaderboard.charts.language_map import (
@@ -229,6 +229,11 @@ def test_the_complete_part_is_the_largest_without_an_empty_cell(make_record):
     assert [column.task for column in shown.columns] == ["first", "parity"]
     assert {row.model for _, row, _ in shown.cells} == {"rnn", "lstm", "gru"}
     assert {cell.state for _, _, cell in shown.cells} == {"learned"}
+    other = {**PROTOCOL, "name": "standard"}  # more was learned, but its complete part is one cell
+    more = [make_record("rnn", "anbn:classify", protocol=other)]
+    more += [make_record(f"rnn-{n}", "tomita-3:classify", protocol=other) for n in range(12)]
+    part = complete_part(build_page([*records, *more], View("test", tasks)), tasks)
+    assert [(board.protocol, board.tasks) for board in part.boards] == [("standard", ("anbn",))]
     nothing = complete_part(page, ("tomita-3",))
     assert language_map(nothing, KNOWN).columns == ()
     assert language_map(complete_part(build_page([], View("test", ())), tasks), KNOWN).cells == []

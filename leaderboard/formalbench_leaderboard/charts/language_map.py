@@ -199,11 +199,12 @@ def complete_part(page: Page, tasks: Sequence[str]) -> Page:
 
     It is a set of rows and a set of tasks such that every row was tested on every task, with as
     many cells as possible. Among parts of equal size, the one with more tasks is chosen. The result
-    is for the board with the largest such part.
+    is for the first board that has such a part. Boards with ranks come first, and of these the one
+    under whose protocol the most was learned.
     """
-    parts = [_complete(board, tasks) for board in page.boards]
-    largest = max(parts, key=lambda board: len(board.rows) * len(board.tasks), default=None)
-    return replace(page, boards=(largest,) if largest and largest.rows else ())
+    parts = (_complete(board, tasks) for board in page.boards)
+    first = next((board for board in parts if board.rows), None)
+    return replace(page, boards=(first,) if first else ())
 
 
 def _complete(board: Board, tasks: Sequence[str]) -> Board:

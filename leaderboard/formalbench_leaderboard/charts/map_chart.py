@@ -384,11 +384,11 @@ def render(
 FILES = {
     "map": (WIDE, math.inf),
     "map-narrow": (NARROW, math.inf),
-    "readme-map": (WIDE, 500),
-    "readme-map-narrow": (NARROW, 640),
+    "readme-map": (WIDE, 520),
+    "readme-map-narrow": (NARROW, 700),
 }
-"""The width and the maximum height of each file: in the README, 500 pixels when the map is 960 or,
-on a phone, 360 wide."""
+"""The width and the maximum height of each file: in the README, 520 pixels when the map is 960
+wide, 550 on a phone, where it is 360 wide."""
 
 
 def map_files(shown: LanguageMap) -> dict[Path, str]:
