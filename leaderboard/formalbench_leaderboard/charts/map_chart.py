@@ -38,7 +38,7 @@ WIDE, NARROW = 960, 460
 """Widths for a web page, or both columns of a paper, and for a phone. A map with too many columns
 is wider."""
 
-MARGIN, ROW, HEIGHT, GAP, GROUP_GAP, FAMILY_GAP = 12, 20, 16, 4, 12, 7
+MARGIN, ROW, HEIGHT, GAP, GROUP_GAP, FAMILY_GAP = 12, 20, 16, 4, 12, 6
 """In pixels, as all measures. A cell is `HEIGHT` tall in a row of `ROW`."""
 
 NARROWEST, WIDEST = 34, 116
@@ -384,11 +384,11 @@ def render(
 FILES = {
     "map": (WIDE, math.inf),
     "map-narrow": (NARROW, math.inf),
-    "readme-map": (WIDE, 520),
-    "readme-map-narrow": (NARROW, 700),
+    "readme-map": (WIDE, 500),
+    "readme-map-narrow": (NARROW, 640),
 }
-"""The width and the maximum height of each file: in the README, 520 pixels when the map is 960
-wide, 550 on a phone, where it is 360 wide."""
+"""The width and the maximum height of each file: in the README, 500 pixels when the map is 960 or,
+on a phone, 360 wide."""
 
 
 def map_files(shown: LanguageMap) -> dict[Path, str]:
