@@ -72,6 +72,21 @@ def quick(quick_results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.fixture(scope="session")
+def untested(quick_results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a page on which every run of the GRU on first learned, and none finished its test."""
+    results = tmp_path_factory.mktemp("untested") / "results"
+    shutil.copytree(quick_results, results)
+    files = list(results.glob("default/gru/first--classify/*.json"))
+    assert len(files) == 3
+    for file in files:
+        data = json.loads(file.read_text())
+        data |= {"status": "diverged", "message": "a logit is not finite", "test": None}
+        data["weights"] = None
+        file.write_text(json.dumps(data))
+    return write_page(results, tmp_path_factory.mktemp("page"))
+
+
+@pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the page of records with only hostile names."""
     results = tmp_path_factory.mktemp("records")
