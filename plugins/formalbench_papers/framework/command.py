@@ -259,6 +259,10 @@ def _can_draw(chosen: ReproductionSpec) -> bool:
     return True
 
 
+LINE = 160
+"""Greatest width of a printed page: its headings are centred, also in a pipe."""
+
+
 def _show(told: Document, paths: Sequence[Path], as_json: bool) -> None:
     """Print the verdicts, and which files were written."""
     from formalbench.documents.text import harmless
@@ -270,7 +274,9 @@ def _show(told: Document, paths: Sequence[Path], as_json: bool) -> None:
     if as_json:
         typer.echo(document_text(told), nl=False)
     else:
-        lines = (harmless(line) for line in as_markdown(told).splitlines())
-        console().print(Markdown("\n".join(lines), hyperlinks=False))
+        lines = (line for line in as_markdown(told).splitlines() if not line.startswith("!["))
+        text = "\n".join(map(harmless, lines))
+        screen = console()
+        screen.print(Markdown(text, hyperlinks=False), width=min(screen.width, LINE))
     for path in paths:
         typer.echo(f"wrote {path}", err=as_json)

@@ -256,6 +256,9 @@ def test_all_files_are_written(capsys, tmp_path, announce):
         "toy.svg",
     ]
     assert " ".join(out.split()).count("x | y <b>1</b> 2 holds") == 1
+    page = [line for line in out.splitlines() if not line.startswith("wrote ")]
+    assert max(map(len, page)) <= 160  # in a pipe, too
+    assert "🌆" not in out  # what rich prints for a picture
     assert (folder / "toy.png").read_bytes().startswith(b"\x89PNG")
     assert list(csv.DictReader(io.StringIO((folder / "toy.csv").read_text()))) == [
         {"n": "1", "bits": "0.1"},
