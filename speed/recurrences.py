@@ -16,7 +16,10 @@ from formalbench.host.options import make_config
 from formalbench_models.catalogue.linear_recurrences import LINEAR_RECURRENCES
 from harness import Comparison, compare, cpu_clock, table
 
-BATCH, LENGTH, WIDTH = 32, 512, 64
+WIDTH = 64
+SHAPES = ((128, 40), (32, 512))
+"""Batch and length: of a training step on short strings, and of one on long ones."""
+
 REPEATS = 3
 LENGTHS = (2048, 4096, 8192, 16384)
 IN_CHUNKS = ("deltanet", "mamba-2", "rwkv-7", "gla", "mingru", "slice")
@@ -36,10 +39,9 @@ def mixer(name: str, **options: object) -> torch.nn.Module:
 
 def measure() -> str:
     """Return the tables."""
-    what = f"batch {BATCH}, T = {LENGTH}, width {WIDTH}, forward and backward"
-    rows = [_chunks(name, what) for name in IN_CHUNKS]
+    rows = [_chunks(name, *shape) for name in IN_CHUNKS for shape in SHAPES]
     if importlib.util.find_spec("mambapy") is not None:
-        rows.append(_mamba(what))
+        rows.append(_mamba(*SHAPES[-1]))
     return f"{table(rows)}\n{_memory()}"
 
 
@@ -53,27 +55,31 @@ def _inputs(batch: int, length: int) -> torch.Tensor:
     return torch.randn(batch, length, WIDTH)
 
 
-def _chunks(name: str, what: str) -> Comparison:
-    x_BTW = _inputs(BATCH, LENGTH)
+def _what(name: str, batch: int, length: int) -> str:
+    return f"{name}, batch {batch}, T = {length}, width {WIDTH}, forward and backward"
+
+
+def _chunks(name: str, batch: int, length: int) -> Comparison:
+    x_BTW = _inputs(batch, length)
     chunked, looped = mixer(name), mixer(name, chunk=1)
     return compare(
         ("in chunks", lambda: _step(chunked, x_BTW, ())),
         ("symbol by symbol", lambda: _step(looped, x_BTW, ())),
-        f"{name}, {what}",
+        _what(name, batch, length),
         REPEATS,
         by=cpu_clock,
     )
 
 
-def _mamba(what: str) -> Comparison:
+def _mamba(batch: int, length: int) -> Comparison:
     from mambapy.mamba import MambaBlock, MambaConfig
 
-    x_BTW = _inputs(BATCH, LENGTH)
+    x_BTW = _inputs(batch, length)
     mine, theirs = mixer("mamba"), MambaBlock(MambaConfig(d_model=WIDTH, n_layers=1))
     return compare(
         ("ours", lambda: _step(mine, x_BTW, ())),
         ("mambapy", lambda: _step(theirs, x_BTW)),
-        f"mamba, {what}",
+        _what("mamba", batch, length),
         REPEATS,
         by=cpu_clock,
     )

@@ -21,7 +21,7 @@ from formalbench.contracts.record import Record
 from formalbench.documents.reproduction import UNFINISHED, Document, read_document
 from formalbench.documents.text import plural
 from formalbench.running.estimate import due, estimate
-from formalbench.running.plan import Run, RunKey, RunOptions, RunPlan, ends, key_of
+from formalbench.running.plan import ENDED, Run, RunKey, RunOptions, RunPlan, ends, key_of
 from formalbench.running.session import on_devices
 from formalbench.statistics.selection import current_of
 from formalbench.store import PUBLISHED_RESULTS, REPRODUCTIONS, Store
@@ -242,7 +242,7 @@ def fill(
         for record in store.records()
         if key_of(record) in asked and record != before.get(key_of(record))
     ]
-    count = sum(record.status != "finished" for record in new)
+    count = sum(record.status not in ENDED for record in new)
     lines = [f"{count} of {plural(len(new), 'run')} failed: their records say why"]
     return (lines if count else []) + failed
 

@@ -357,9 +357,13 @@ FAILED = dict.fromkeys(("training", "selected", "test", "weights")) | {
 
 
 @pytest.mark.slow
-def test_runs_that_failed_are_told_when_time_is_up(clone, fill, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("status", "code"), [("error", 1), ("diverged", 0)])
+def test_runs_that_failed_are_reported_and_diverged_ones_are_results(
+    clone, fill, tmp_path, monkeypatch, status, code
+):
     assert fill("--results", tmp_path / "other").code == 0
-    record = Store(tmp_path / "other").records()[0].model_copy(update=FAILED)
+    changes = FAILED | {"status": status}
+    record = Store(tmp_path / "other").records()[0].model_copy(update=changes)
 
     def train(host, plan, store, options, done):
         store.write(record)
@@ -368,8 +372,8 @@ def test_runs_that_failed_are_told_when_time_is_up(clone, fill, tmp_path, monkey
     monkeypatch.setattr(filling, "execute_live", train)
     monkeypatch.setattr(filling, "_interrupted_at", lambda end: nullcontext())
     done = fill("--hours", 1e-9)
-    assert done.code == 1
-    assert "1 of 1 run failed: their records say why" in done.err
+    assert done.code == code
+    assert ("1 of 1 run failed: their records say why" in done.err) == bool(code)
 
 
 def test_options_of_an_executor_reach_it(clone, fill, refused, monkeypatch):

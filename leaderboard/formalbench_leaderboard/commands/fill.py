@@ -60,6 +60,7 @@ def fill(
     A run is complete if its record is among the published ones or in --results. An interrupted
     run continues from its last checkpoint, at most a minute old. At the end the command prints
     what is still missing and the core hours it is estimated to take. Exit code 1 if a run failed.
+    A run that diverged or reached its time limit has a result.
 
     \b
     formalbench leaderboard fill --dry-run

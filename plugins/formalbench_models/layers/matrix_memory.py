@@ -255,10 +255,10 @@ def remember(
 def by_symbol(steps: Steps, state_BHKV: Tensor) -> tuple[Tensor, Tensor]:
     """Return the answers and the last state, symbol by symbol (the definition)."""
     answers = []
-    for time in range(steps.key.shape[2]):
-        query, key, value, decay, write, read = (
-            None if part is None else part[:, :, time, :, None] for part in steps
-        )
+    none = (None,) * steps.key.shape[2]
+    # Unbound at once: backwards, each symbol picked out alone would fill a gradient for all.
+    unbound = (none if part is None else part.unsqueeze(-1).unbind(2) for part in steps)
+    for query, key, value, decay, write, read in zip(*unbound, strict=True):
         assert query is not None and key is not None and value is not None  # noqa: PT018
         change_BHKV = key @ value.mT
         if read is not None:

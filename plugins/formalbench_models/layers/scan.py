@@ -60,8 +60,8 @@ def scan(factor: Tensor, added: Tensor, state: Tensor | None, chunk: int) -> Ten
 def scan_by_symbol(factor: Tensor, added: Tensor, state: Tensor) -> Tensor:
     """Return what `scan` does: the definition."""
     states = []
-    for time in range(added.shape[1]):
-        state = factor[:, time] * state + added[:, time]
+    for one, other in zip(factor.unbind(1), added.unbind(1), strict=True):
+        state = one * state + other
         states.append(state)
     return torch.stack(states, dim=1)
 
