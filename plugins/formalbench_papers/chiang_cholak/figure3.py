@@ -350,7 +350,7 @@ def _draw(sweep: Sweep, courses: Sequence[Course]) -> Figure:
 
     above = panels(lambda one: one.mean_bits, y="cross-entropy (bits)", level=1.0)
     below = panels(lambda one: one.accuracy, y="accuracy", level=0.5, ylim=(-0.03, 1.06))
-    entry = r"entry $[\overline{W}^{1,1,V}]_{6,2}$"
+    entry = "entry (6, 2) of the value matrix, layer 1, head 1"
     return Figure(
         [
             [
