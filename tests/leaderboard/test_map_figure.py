@@ -213,3 +213,21 @@ def test_a_map_leaves_out_models_until_it_is_as_low_as_asked(width):
     assert 0 < len(kept) < len(every)
     least = ElementTree.fromstring(render(shown, width=width, tallest=0))
     assert len(told_by(least, "model")) == len(shown.families)
+
+
+def test_rows_with_options_are_left_out_first_and_families_without_rows_before_them():
+    shown = large(30, 6)
+    (first, *_) = shown.families
+    names = ("gru", "rnn[nonlinearity=relu]", "lstm")
+    rows = tuple(replace(first.rows[0], model=name) for name in names)
+    families = (replace(first, rows=rows), replace(first, name="other", rows=(), built=(10,) * 6))
+    shown = replace(shown, families=families)
+    _, root = drawn(shown)
+    assert "other" in "".join(root.itertext())
+    height = float(root.get("height"))
+    models = []
+    for tallest in (height - 1, height - 60, height - 80):
+        low = ElementTree.fromstring(render(shown, tallest=tallest))
+        assert "other" not in "".join(low.itertext())
+        models.append(told_by(low, "model"))
+    assert models == [["gru", "rnn[nonlinearity=relu]", "lstm"], ["gru", "lstm"], ["gru"]]

@@ -358,17 +358,23 @@ def render(
         width: its width, if its columns fit.
         address: returns the address of a page, by ``model`` or ``task`` and a name.
         name: prefix of the identifiers in the SVG, which must be unique on a page.
-        tallest: its maximum height. Models are left out until it fits: the last one of the family
-            with the most models, but every family keeps one.
+        tallest: its maximum height. Families without a measured model are left out if it is taller,
+            then models until it fits: of the family with the most models, the last one with
+            options or else the last one, but every family keeps one.
     """
     said, families = " ".join(sentences(shown)), shown.families
-    while True:
+    sheet = MapLayout(shown, width, address)
+    if sheet.y > tallest:
+        families = tuple(family for family in families if family.rows)
         sheet = MapLayout(replace(shown, families=families), width, address)
+    while sheet.y > tallest:
         most = max(families, key=lambda family: len(family.rows), default=None)
-        if sheet.y <= tallest or most is None or len(most.rows) < 2:
+        if most is None or len(most.rows) < 2:
             break
-        fewer = replace(most, rows=most.rows[:-1])
+        left_out = next((row for row in reversed(most.rows) if "[" in row.model), most.rows[-1])
+        fewer = replace(most, rows=tuple(row for row in most.rows if row is not left_out))
         families = tuple(fewer if family is most else family for family in families)
+        sheet = MapLayout(replace(shown, families=families), width, address)
     return from_template(
         "map.svg.j2",
         id=name,
