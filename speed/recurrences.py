@@ -22,7 +22,7 @@ SHAPES = ((128, 40), (32, 512))
 
 REPEATS = 3
 LENGTHS = (2048, 4096, 8192, 16384)
-IN_CHUNKS = ("deltanet", "mamba-2", "rwkv-7", "gla", "mingru", "slice")
+IN_CHUNKS = ("deltanet", "mamba-2", "rwkv-7", "gla", "mingru")
 REMEMBERED = ("deltanet", "rwkv-7", "mamba", "slice")
 SPECS = {spec.name: spec for spec in LINEAR_RECURRENCES}
 

@@ -163,7 +163,9 @@ class S4dConfig(RecurrenceConfig):
 class SliceConfig(RecurrenceConfig):
     """Options of structured linear controlled differential equations."""
 
-    chunk: int = chunk_option(16, longest=64)  # products of matrices grow within a chunk
+    chunk: int = option(  # products of matrices grow within a chunk
+        16, "symbols per chunk on a GPU; on a CPU they go one by one", minimum=1, maximum=64
+    )
     transitions: Literal["block-diagonal", "dense", "low-rank"] = option(
         "block-diagonal", "structure of the matrices; low-rank is diagonal plus low-rank"
     )
@@ -286,7 +288,8 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         SliceConfig,
         "multiplies the state by a matrix that depends on the symbol",
         "Walker et al. 2025, Structured linear CDEs",
-        version=2,  # version 1 limited the norms of matrices to 1 and began nearer to the identity
+        # 1: norms of matrices of at most 1, and a start nearer to the identity. 2: chunks on a CPU.
+        version=3,
     ),
     learned(
         "linear-attention",

@@ -40,9 +40,9 @@ def dropout_option(what: str) -> Any:
     return option(0.0, f"dropout rate of {what}", minimum=0.0, maximum=0.9)
 
 
-def chunk_option(default: int, longest: int = 1024) -> Any:
+def chunk_option(default: int) -> Any:
     """Return the option ``chunk``; matrix states benefit from longer chunks than vectors."""
-    return option(default, "symbols per chunk; 1 for symbol by symbol", minimum=1, maximum=longest)
+    return option(default, "symbols per chunk; 1 for symbol by symbol", minimum=1, maximum=1024)
 
 
 class HeadsConfig(Config):

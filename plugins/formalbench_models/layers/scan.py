@@ -1,4 +1,4 @@
-"""h = A h + b by chunks: numbers, matrices and small blocks, each beside its definition.
+"""h = A h + b by chunks: numbers and matrices, each beside its definition.
 
 `scan` has a factor for every number of the state, real or complex (diagonal A); `matrix_scan` a
 matrix for every block of the state (block-diagonal A, dense if there is one block), and gives the
@@ -10,28 +10,17 @@ states at the chunks' ends follow from one another. For T symbols in chunks of C
 steps in the place of T, with time and memory linear in T, and no division: A may be 0, negative, or
 not invertible.
 
-What `matrix_scan` does with a library's products of matrices, which for blocks of 4 × 4 cost
-more in calls than in arithmetic. Here the strings are innermost: an entry of a block is a row with
-a number for each string and chunk, and a product is a few sums of products of rows.
-
-Legend: B batch, T symbols, N chunks, C symbols of a chunk, E size of a block, ... any dimensions, W
-width, M blocks.
+Legend: B batch, T symbols, N chunks, C symbols of a chunk, E size of a block, ... any dimensions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
-
-COMPOSED = 8
-"""The size of the largest blocks that a CPU multiplies with each other inside chunks.
-
-That costs E times as much as to apply one to the state, which only a GPU has to spare."""
 
 Compose = Callable[[Tensor, Tensor], Tensor]
 """The product of two of A."""
@@ -84,7 +73,7 @@ def matrix_scan(matrix: Tensor, state: Tensor, chunk: int, *, apart: bool = Fals
     def rescale(state: Tensor) -> Tensor:
         return of_size_one(state, [-1] if apart else range(1, state.ndim))
 
-    if chunk == 1 or (matrix.shape[-1] > COMPOSED and matrix.device.type == "cpu"):
+    if chunk == 1:
         return matrix_scan_by_symbol(matrix, state, rescale)
 
     def advance(matrix: Tensor, state: Tensor, added: Tensor | None) -> Tensor:
@@ -177,68 +166,3 @@ def _cut(part: Tensor, chunk: int) -> Tensor:
     if missing:  # what it is filled up with comes after all that is read
         part = functional.pad(part, (0, 0) * (part.ndim - 2) + (0, missing))
     return torch.unflatten(part, 1, (-1, chunk))
-
-
-LARGEST = 8
-"""The largest block for which this is the faster form on a CPU."""
-
-
-def by_place(x_BTW: Tensor, chunk: int) -> Tensor:
-    """Return the symbols by their place in a chunk, then by chunk, then by string: (C, N·B, W).
-
-    The last chunk is filled up with zeros.
-    """
-    missing = -x_BTW.shape[1] % chunk
-    filled = functional.pad(x_BTW, (0, 0, 0, missing)) if missing else x_BTW
-    return torch.unflatten(filled, 1, (-1, chunk)).permute(2, 1, 0, 3).flatten(1, 2)
-
-
-def by_string(x_PW: Tensor, batch: int, length: int, chunk: int) -> Tensor:
-    """Return what was sorted so, (C·N·B, W), as it was: (B, T, W)."""
-    x_CNBW = torch.unflatten(x_PW, 0, (chunk, -(-length // chunk), batch))
-    return x_CNBW.permute(2, 1, 0, 3).flatten(1, 2)[:, :length]
-
-
-def block_scan(matrices: Sequence[Tensor], state_MEB: Tensor, *, apart: bool = False) -> Tensor:
-    """Return the state after each symbol but for its size, as `matrix_scan`: (M, E, C, N, B).
-
-    Args:
-        matrices: A at each place of a chunk, C of (M, E, E, N, B).
-        state_MEB: before the first symbol.
-        apart: whether the size of each block's vector is free by itself.
-    """
-    products = list(accumulate(matrices, lambda product, step: _product(step, product)))
-    state, starts = state_MEB.unsqueeze(2), []
-    for whole in products[-1].unbind(3):
-        starts.append(state)
-        state = of_size_one(_product(whole, state), over=(1, 2) if apart else (0, 1, 2))
-    begun = torch.stack(starts, dim=3)
-    return torch.stack([_product(product, begun).squeeze(2) for product in products], dim=2)
-
-
-def _product(left: Tensor, right: Tensor) -> Tensor:
-    """Return the products of (M, I, J, ...) and (M, J, K, ...): (M, I, K, ...)."""
-    product: Tensor = _Product.apply(left, right)  # type: ignore[no-untyped-call]
-    return product
-
-
-class _Product(torch.autograd.Function):
-    """A product whose gradients are products, too: the library's would be four sums a term."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(left: Tensor, right: Tensor) -> Tensor:
-        total = left[:, :, 0, None] * right[:, None, 0]
-        for term in range(1, left.shape[2]):
-            total = total.addcmul(left[:, :, term, None], right[:, None, term])
-        return total
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        left, right = ctx.saved_tensors
-        return (_product(gradient, right.transpose(1, 2)), _product(left.transpose(1, 2), gradient))

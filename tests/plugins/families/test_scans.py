@@ -8,9 +8,6 @@ from formalbench_models.families.mamba import selective_scan
 from formalbench_models.layers.decays import products
 from formalbench_models.layers.matrix_memory import Steps, by_chunk, by_symbol, remember
 from formalbench_models.layers.scan import (
-    block_scan,
-    by_place,
-    by_string,
     matrix_scan,
     of_size_one,
     scan,
@@ -190,26 +187,6 @@ def test_what_a_matrix_of_zeros_leaves_is_zero():
         states = matrix_scan(matrix, start, chunk)
         assert states[:, :11].abs().sum((2, 3)).gt(0).all()
         assert not states[:, 11:].any()
-
-
-@pytest.mark.parametrize("size", [1, 4])
-@pytest.mark.parametrize(("length", "chunk"), [(7, 4), (37, 16), (33, 5)])
-def test_strings_innermost_gives_the_same_directions_and_gradients(size, length, chunk):
-    inputs = [part.requires_grad_() for part in matrices(length, size)]
-
-    def innermost(matrix_BTMEE, state_BME):
-        placed = by_place(matrix_BTMEE.flatten(2), chunk).unbind()
-        matrices = [
-            part.mT.view(3, size, size, -1, 2)  # a row for each entry, a column for each string
-            for part in placed
-        ]
-        states_MECNB = block_scan(matrices, state_BME.permute(1, 2, 0))
-        found = by_string(states_MECNB.flatten(0, 1).flatten(1).mT, 2, length, chunk)
-        return direction(found)
-
-    fast, slow = innermost(*inputs), directions(*inputs, 1)
-    torch.testing.assert_close(fast, slow, rtol=1e-10, atol=1e-10)
-    assert_same_gradients(fast, slow, inputs)
 
 
 SYMBOLS, CHANNELS, STATES = 7, 3, 2
