@@ -8,9 +8,9 @@ import subprocess
 import sys
 import threading
 import time
-from _thread import interrupt_main
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
@@ -254,7 +254,9 @@ def _interrupted_at(end: float | None) -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = None
     if end is not None:
-        timer = threading.Timer(max(end - time.monotonic(), 0.0), interrupt_main)
+        # A real signal also ends the wait for a child, which `_thread.interrupt_main` does not.
+        interrupt = partial(signal.pthread_kill, threading.get_ident(), signal.SIGINT)
+        timer = threading.Timer(max(end - time.monotonic(), 0.0), interrupt)
         timer.daemon = True
         timer.start()
     try:

@@ -376,6 +376,18 @@ def test_runs_that_failed_are_reported_and_diverged_ones_are_results(
     assert ("1 of 1 run failed: their records say why" in done.err) == bool(code)
 
 
+def test_the_time_limit_ends_the_wait_for_a_child():
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)"]) as child:
+        with (
+            pytest.raises(KeyboardInterrupt),
+            filling._interrupted_at(time.monotonic() + 0.1),
+        ):
+            child.wait()
+        still_running = child.poll() is None
+        child.kill()
+    assert still_running
+
+
 def test_options_of_an_executor_reach_it(clone, fill, refused, monkeypatch):
     seen = []
     monkeypatch.setattr(filling, "execute_live", lambda *given: seen.append(given[3].config) or [])
