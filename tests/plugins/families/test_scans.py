@@ -169,6 +169,18 @@ def test_chunks_give_the_same_states_and_gradients(kind, length, chunk):
     assert_same_gradients(fast, slow, inputs)
 
 
+def test_chunks_give_the_same_direction_of_each_block():
+    """On a CPU SLiCE goes symbol by symbol, so that its own tests take no chunks."""
+    inputs = [part.requires_grad_() for part in matrices(37)]
+
+    def each(chunk):
+        return direction(matrix_scan(*inputs, chunk, apart=True))
+
+    fast, slow = each(16), each(1)
+    torch.testing.assert_close(fast, slow, rtol=1e-10, atol=1e-10)
+    assert_same_gradients(fast, slow, inputs)
+
+
 @pytest.mark.parametrize("chunk", [1, 4, 16])
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_states_neither_overflow_nor_vanish(scale, chunk):
