@@ -94,6 +94,7 @@ def _computing(unit: Unit) -> Iterator[torch.device]:
         torch.set_num_threads(unit.threads)
         keep_freed_memory()
     else:
+        torch.cuda.init()  # before that, its memory counters cannot be reset
         device = torch.device(
             "cuda", torch.cuda.current_device() if device.index is None else device.index
         )
