@@ -12,9 +12,9 @@ import hashlib
 import json
 import shutil
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -74,7 +74,7 @@ def tokens_of(described: Described) -> Tokens:
     made = Path(room.name) / "whole"
     try:
         _make(described, made, key)
-        place = _moved(made, place)
+        place = _moved(made, place, partial(_opened, place, key, described.parts))
         found = _opened(place, key, described.parts)
     except OSError as error:
         raise RequestError(f"{described.path}: cannot save its tokens: {error.strerror}") from None
@@ -90,15 +90,19 @@ def tokens_of(described: Described) -> Tokens:
     return found
 
 
-def _moved(made: Path, place: Path) -> Path:
-    """Move a folder into the cache; return where it is, also if the cache cannot be written to."""
+def _moved(made: Path, place: Path, opened: Callable[[], Tokens | None]) -> Path:
+    """Move a folder into the cache, unless a faster process has written the same one there.
+
+    Returns:
+        Where the folder is, also if the cache cannot be written to.
+    """
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        if place.exists():  # corrupt, or written by a faster process
+        if place.exists() and opened() is None:
             shutil.rmtree(place)
-        return made.rename(place)
+        return made.rename(place)  # fails if a faster process was there
     except OSError:
-        return made
+        return made if opened() is None else place
 
 
 def _make(described: Described, whole: Path, key: str) -> None:

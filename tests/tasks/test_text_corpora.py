@@ -167,6 +167,19 @@ def test_tokens_are_made_once_and_mended(make, tmp_path):
     assert (place / "test.ids").read_bytes() != bytes(spoilt)
 
 
+def test_tokens_that_another_process_wrote_meanwhile_stay(make, tmp_path, monkeypatch):
+    def make_twice(described, whole, key):
+        its_own(described, whole, key)
+        shutil.copytree(whole, tokens.place_of("corpora", key))
+        written.append((tokens.place_of("corpora", key) / "test.ids").stat().st_ino)
+
+    its_own, written = tokens._make, []
+    monkeypatch.setattr(tokens, "_make", make_twice)
+    assert texts_of(built(make()), "test") == ["Đo chó mơ.\n", "The dog saw the cat.\n"]
+    (place,) = (tmp_path / "cache" / "corpora").iterdir()
+    assert [(place / "test.ids").stat().st_ino] == written
+
+
 def test_a_cache_that_cannot_be_written_to(make, tmp_path, monkeypatch):
     path = make()
     (tmp_path / "file").write_text("")
