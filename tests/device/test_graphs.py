@@ -42,7 +42,7 @@ def test_a_run_from_the_command_line(model, device, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     few = {"steps": 20, "evaluate_every": 10, "batch": 8, "learning_rates": 0.001}
     few |= {"test.lengths": 50, "test.strings": 4, "validation.every": 20}
-    task = "reverse-string:decode" if model.startswith("encoder") else "parity"
+    task = "reverse-string:decode" if model.startswith("encoder") else "tomita-3"
     frame = api.run(
         [f"{model}[width=16]"],
         [task],
