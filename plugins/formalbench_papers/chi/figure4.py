@@ -138,7 +138,8 @@ def diagonal(length: int) -> Curve:
 def shares(network: nn.Module, task: Task, strings_BN: Symbols) -> Curve:
     """Return each position's share of the norms of a string's gradients, (B, N).
 
-    The gradient is that of the loss of the answer with respect to the vector of a symbol.
+    The gradient is that of the loss of the answers that the task scores with respect to the vector
+    of a symbol.
     """
     parts = []
     batch = max(1, SYMBOLS // strings_BN.shape[1])
@@ -188,14 +189,15 @@ def field_of(
     Args:
         network: trained.
         model: its title.
-        name: of the task it was trained on.
-        strings_of: draws the strings.
+        name: of the task it was trained on. The loss is that of the answers its test asks for: on
+            a text the last token.
+        strings_of: draws the strings, given the task of the test.
         step: all that decides the measurement beside the network and the task.
         change: whether to change the strings' symbols, too, and see whether the answers follow.
     """
 
     def look_inside() -> dict[str, Any]:
-        task = network.bench.task(name)
+        task = network.bench.task(name).of("test")
         return asdict(_measured(network, model, task, strings_of(task), change=change))
 
     return Field(**network.find({"task": name, "find": "gradients", **step}, look_inside))

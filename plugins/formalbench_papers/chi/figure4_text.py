@@ -8,7 +8,7 @@ from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.documents.charts import BLUES
 from formalbench.documents.figures import Figure
-from formalbench.documents.text import plural
+from formalbench.documents.text import percent, plural
 
 from formalbench_papers.chi import SOURCE
 from formalbench_papers.chi.figure4 import Field, field_of, field_panel
@@ -56,8 +56,8 @@ def carry_out(bench: Bench) -> Findings:
 
 
 def _windows(task: Task) -> Symbols:
-    """Return windows of the test."""
-    windows_BN: Symbols = task.of("test").source.fixed(LENGTH, "")[:WINDOWS]  # type: ignore[attr-defined]
+    """Return windows of a task's test."""
+    windows_BN: Symbols = task.source.fixed(LENGTH, "")[:WINDOWS]  # type: ignore[attr-defined]
     return windows_BN
 
 
@@ -76,12 +76,16 @@ _REMARKS = (
 def claims(fields: Sequence[Field]) -> list[Claim]:
     """Check the paper's claims about its figure."""
     reach = ", ".join(f"{field.reach:.0f}" for field in fields)
+    held = ", ".join(percent(field.cumulative[-LENGTHS[0] :][0]) for field in fields)
     return [
         Claim(
             f"On text RegularGPT's receptive field is local: 99 % of the gradient is in the last "
             f"{LENGTHS[0]} of {LENGTH:,} tokens",
             "“settles on the local windowed-attention pattern” (§7.4; Figure 4b)",
-            f"in the last {reach} tokens ({plural(len(fields), 'network')})" if fields else "",
+            f"in the last {reach} tokens, and {held} % in the last {LENGTHS[0]} "
+            f"({plural(len(fields), 'network')})"
+            if fields
+            else "",
             across(field.reach <= LENGTHS[0] for field in fields),
         )
     ]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from formalbench import RequestError
 from formalbench.documents.figures import picture
 from formalbench.host import PluginHost
 from formalbench_papers.chi import figure4_text, table3
-from formalbench_papers.chi.figure4 import Field
+from formalbench_papers.chi.figure4 import Field, field_of
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.tables import HOW, text_task
 from formalbench_papers.yao import figure6, gpt2
 from formalbench_papers.yao.figure6 import LossCurve
+from torch import nn
 
 STEPS = tuple(range(50, 3050, 50))
 
@@ -207,6 +210,34 @@ def test_a_small_footnote_5_is_carried_out_and_drawn(host, tmp_path, monkeypatch
     assert b"</svg>" in picture(found.draw(), "svg")
 
 
+class OwnToken(nn.Module):
+    """Says the next token by the one before it."""
+
+    def __init__(self, tokens):
+        super().__init__()
+        self.embedding = nn.Embedding(tokens, tokens)
+
+    def forward(self, batch):
+        return self.embedding(batch.symbols)
+
+
+def test_a_field_on_text_is_that_of_the_last_token(host):
+    task = host.task("tiny:causal-lm")
+    network = SimpleNamespace(
+        bench=SimpleNamespace(task=lambda name: task),
+        find=lambda step, look: look(),
+        module=OwnToken(len(task.alphabet)),
+        accuracy=0.5,
+        record=SimpleNamespace(seed=0),
+    )
+
+    def windows(test):
+        return test.source.fixed(32, "")[:3]
+
+    found = field_of(network, "own token", "tiny:causal-lm", windows, {})
+    assert found.cumulative == pytest.approx([1.0] * 31 + [0.0])
+
+
 @pytest.mark.slow
 def test_a_field_on_text_is_measured_drawn_and_kept(host, tmp_path, monkeypatch):
     monkeypatch.setattr(figure4_text, "CORPORA", {"quick": "tiny"})
@@ -232,7 +263,7 @@ def test_a_field_on_text_is_measured_drawn_and_kept(host, tmp_path, monkeypatch)
      ((), "not run at this scale")],
 )  # fmt: skip
 def test_a_field_is_local_if_it_is_no_longer_than_a_window_of_the_training(reach, verdict):
-    curve = np.linspace(1, 0, 8)
+    curve = np.linspace(1, 0, 2048)
     fields = [Field("RegularGPT", curve, curve, one, 0.0, None, 0.5, 0) for one in reach]
     assert verdicts(figure4_text.claims(fields)) == [verdict]
 
