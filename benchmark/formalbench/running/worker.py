@@ -94,10 +94,8 @@ def _computing(unit: Unit) -> Iterator[torch.device]:
         torch.set_num_threads(unit.threads)
         keep_freed_memory()
     else:
-        torch.cuda.init()  # before that, its memory counters cannot be reset
-        device = torch.device(
-            "cuda", torch.cuda.current_device() if device.index is None else device.index
-        )
+        current = torch.cuda.current_device()  # initialises CUDA, which the reset needs
+        device = torch.device("cuda", current if device.index is None else device.index)
         torch.cuda.reset_peak_memory_stats(device)
     try:
         with own_numerics():
