@@ -55,8 +55,7 @@ RENDERED = "rendered"
 """The file with the digest of each page's records when the page was last rendered."""
 
 CORPORA = ("sotu",)
-"""The corpora that the reproductions of the plan are trained on, as `formalbench corpus fetch` makes
-them."""
+"""Corpora of the plan's reproductions, as `formalbench corpus fetch` makes them."""
 
 PUBLISH_EVERY = 600.0
 """Seconds between two checks for records to publish."""
