@@ -281,7 +281,7 @@ def test_what_is_of_no_reproduction_is_named(copied):
 
 
 VERDICTS = {
-    "chi-table1": ("hhhhhhhhnnnncdccchhdc", "dddddddcnnnncdcccdhdc"),
+    "chi-table1": ("hhhhhhhhhhhhcdccchhdc", "dddddddcddddcdcccdhdc"),
     "grazzi-table3": ("ddhhcn", "hhddcn"),
     "huang-crasp": ("hchccc", "dcdccc"),
     "slice-table2": ("hdddd", "ddddh"),
