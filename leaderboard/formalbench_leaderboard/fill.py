@@ -190,7 +190,7 @@ def _is_stale(host: PluginHost, page: Document, file: Path) -> bool:
         return False
     current = current_of(host)
     return any(
-        isinstance(record, Record) and current.standing(record) != "current"
+        isinstance(record, Record) and current.standing(record) == "stale"
         for record in read_packed(kept)
     )
 

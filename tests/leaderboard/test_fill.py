@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 import yaml
 from formalbench.contracts.errors import RequestError
+from formalbench.documents.reproduction import read_document
 from formalbench.host import PluginHost
 from formalbench.store import Store
 from formalbench_leaderboard import fill as filling
@@ -317,6 +318,11 @@ CHILD = """
 
 
 @pytest.mark.slow
+def test_a_page_is_not_stale_because_its_corpus_is_not_there():
+    file = ROOT / "leaderboard" / "reproductions" / "chi-table3.json"
+    assert not filling._is_stale(PluginHost.load(), read_document(file), file)
+
+
 def test_a_reproduction_holds_the_lock_and_gets_ctrl_c_once(clone, write, tmp_path):
     plan = {**PLAN, "entries": [{**PAPER, "reproduce": "made"}]}
     (clone / "leaderboard" / "plan.yaml").write_text(yaml.safe_dump(plan))
