@@ -28,6 +28,9 @@ GRACE = 45.0
 STOP = "STOP"
 """A file of this name in the folder ends the program after the current part."""
 
+JOBS = 5
+"""Processes that share the GPU; one leaves it idle most of the time."""
+
 COHORTS = ("regulargpt", "transformer", "lstm", "rnn", "deltanet", "mamba-2")
 
 
@@ -104,7 +107,7 @@ def _measurements(device: str, short: bool) -> Iterator[Part]:
 def _records(device: str, out: Path, short: bool) -> Part:
     """Return the part that trains the leaderboard's plan."""
     command = [sys.executable, "-m", "formalbench", "leaderboard", "fill", "--device", device]
-    command += ["--results", str(out / "results")]
+    command += ["--results", str(out / "results"), "--jobs", str(JOBS)]
     if short:
         command += ["--plan", str(HERE / "short-plan.yaml")]
         command += ["--plugin", str(HERE / "short-protocol.yaml")]
