@@ -14,7 +14,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "speed"))
 
 from cohorts import LENGTH, make_step
-from formalbench.training.gradients import Together
+from formalbench.training.gradients import BatchedGradients
 from formalbench.training.step import GraphedGroup, Group
 from harness import Program, alternate, clock, markdown, table
 from kernels import KERNELS, contest
@@ -56,7 +56,9 @@ def graphs(model: str, device: str, short: bool) -> str:
     recorded = Group if device == "cpu" else GraphedGroup
     rows = []
     for width, runs in _sizes(short, (1, 9)):
-        make = partial(make_step, model, width, _length(short), runs, Together, device=device)
+        make = partial(
+            make_step, model, width, _length(short), runs, BatchedGradients, device=device
+        )
         (with_them, _), (without, _) = make(kind=recorded), make(kind=Group)
         names = (
             ("graphs", _timed(with_them, device, short)),
@@ -72,7 +74,7 @@ def cohorts(model: str, device: str, short: bool) -> str:
     rows = []
     for width, runs in _sizes(short, RUNS):
         make = partial(make_step, model, width, _length(short), device=device, kind=recorded)
-        (together, _), (alone, _) = make(runs, Together), make(1, Together)
+        (together, _), (alone, _) = make(runs, BatchedGradients), make(1, BatchedGradients)
         names = (
             ("a cohort", _timed(together, device, short)),
             ("alone", _timed(alone, device, short)),

@@ -12,7 +12,12 @@ import torch
 from formalbench.contracts.network import tensors
 from formalbench.host import PluginHost
 from formalbench.training.configs import AdamConfig
-from formalbench.training.gradients import OneByOne, Program, Together, least_together
+from formalbench.training.gradients import (
+    BatchedGradients,
+    Program,
+    SequentialGradients,
+    least_together,
+)
 from formalbench.training.optimisers import Adam
 from formalbench.training.parameters import Rows, make_update, numbers_of_steps
 from formalbench.training.step import GraphedGroup, Group, StepInputs
@@ -35,7 +40,7 @@ def measure() -> list[Comparison]:
             length = LENGTH if width < max(WIDTHS) else SHORT
             for runs in RUNS:
                 make = partial(make_step, model, width, length, runs, device="cpu")
-                (together, chosen), (alone, _) = make(Together), make(OneByOne)
+                (together, chosen), (alone, _) = make(BatchedGradients), make(SequentialGradients)
                 names = ("together *", "one by one") if chosen else ("together", "one by one *")
                 inputs = f"{model}, width {width}, R = {runs}, batch 128, T = {length}"
                 rows.append(compare((names[0], together), (names[1], alone), inputs))
@@ -48,9 +53,9 @@ def measure_gpu() -> str:
     for model in MODELS:
         for width in WIDTHS:
             make = partial(make_step, model, width, LENGTH, device="cuda", kind=GraphedGroup)
-            alone, _ = make(1, Together)
+            alone, _ = make(1, BatchedGradients)
             for runs in RUNS[1:]:
-                together, _ = make(runs, Together)
+                together, _ = make(runs, BatchedGradients)
                 jobs = [partial(_many, step) for step in (together, alone)]
                 for job in jobs:
                     job()

@@ -14,7 +14,7 @@ import torch
 from formalbench import Example
 from formalbench.contracts.protocol import Protocol
 from formalbench.host import PluginHost
-from formalbench.training.gradients import OneByOne
+from formalbench.training.gradients import SequentialGradients
 from formalbench.training.parameters import Rows, make_update
 from formalbench.training.step import Group, StepInputs
 from formalbench.training.trainer import make_recipe
@@ -37,7 +37,7 @@ def ours(objective: str, width: int, example: Example) -> Callable[[], None]:
     torch.manual_seed(0)
     network = HOST.network("transformer", task, options)
     optimiser = make_recipe(HOST, PROTOCOL).optimiser
-    program, update = OneByOne([network], task), make_update(optimiser, 1.0, network)
+    program, update = SequentialGradients([network], task), make_update(optimiser, 1.0, network)
     rows = Rows.start(program.layout.stack([network]), optimiser)
     group = Group([0], program, rows, update)
     rate, scalars = torch.full((1, 1), 1e-3), torch.tensor(optimiser.scalars(1))

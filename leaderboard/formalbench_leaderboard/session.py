@@ -24,7 +24,7 @@ from formalbench_leaderboard.board.sources import (
     missing_runs,
     read_with_published,
 )
-from formalbench_leaderboard.renderers.terminal import Extent, print_page
+from formalbench_leaderboard.renderers.terminal import TableDetail, print_page
 
 
 def print_session(session: Session, records: Sequence[Record]) -> None:
@@ -42,7 +42,7 @@ def print_session(session: Session, records: Sequence[Record]) -> None:
     held = read_with_published(session.results)
     for line in held.invalid:
         typer.echo(harmless(line), err=True)
-    shown = Extent(everything=False, other_tasks=True)
+    shown = TableDetail(everything=False, other_tasks=True)
     print_page(build_page([*held.records, *records], view), console, shown)
     needed = _needed_plugins(session, records)
     if any(map(data_files, needed)):

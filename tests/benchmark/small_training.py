@@ -4,7 +4,7 @@ import dataclasses
 
 import torch
 from formalbench.contracts.protocol import Protocol
-from formalbench.training.trainer import Cohort, make_recipe
+from formalbench.training.trainer import Cohort, resolve_protocol
 from torch import nn
 
 CPU = torch.device("cpu")
@@ -40,8 +40,8 @@ class Sum(nn.Module):
 
 def cohort(host, task, used, members, build, program=None, checkpointer=None, **parts):
     """Return runs to train; `parts` stand in the place of what the protocol names."""
-    recipe = dataclasses.replace(make_recipe(host, used), **parts)
+    resolved = dataclasses.replace(resolve_protocol(host, used), **parts)
     chosen = {"checkpointer": checkpointer}
     if program is not None:
         chosen["program"] = lambda networks, task, device: program(networks, task)
-    return Cohort(build, task, used, members, CPU, recipe, **chosen)
+    return Cohort(build, task, used, members, CPU, resolved, **chosen)

@@ -11,7 +11,7 @@ import torch
 from formalbench.contracts.objective import Measure
 from formalbench.contracts.protocol import Capping, Decay, Protocol
 from formalbench.training import run_state
-from formalbench.training.gradients import OneByOne, Together
+from formalbench.training.gradients import BatchedGradients, SequentialGradients
 from formalbench.training.run_state import (
     Checkpoint,
     Checkpointer,
@@ -54,7 +54,7 @@ def checkpointer(runs=RUNS, key="key"):
 
 
 def cohort(
-    host, checkpointer, *, program=Together, report=lambda progress: None, protocol=PROTOCOL
+    host, checkpointer, *, program=BatchedGradients, report=lambda progress: None, protocol=PROTOCOL
 ):
     task = host.task("parity")
     members = [Member(rate, seed, report) for rate, seed in RUNS]
@@ -81,7 +81,7 @@ def kill_at(step):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", [PROTOCOL, PATIENT], ids=["plain", "patient"])
-@pytest.mark.parametrize("program", [OneByOne, Together])
+@pytest.mark.parametrize("program", [SequentialGradients, BatchedGradients])
 def test_a_killed_cohort_goes_on_to_the_same_numbers(host, monkeypatch, program, protocol):
     monkeypatch.setattr(run_state, "EVERY", 0.0)
     killed = cohort(host, checkpointer(), program=program, report=kill_at(70), protocol=protocol)

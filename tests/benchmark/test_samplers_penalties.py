@@ -8,9 +8,9 @@ import torch
 from formalbench.contracts.network import Traits
 from formalbench.contracts.training import Penalty, Sampler, Weighted
 from formalbench.training import trainer
-from formalbench.training.gradients import ManyTogether, OneByOne, Together
+from formalbench.training.gradients import AdaptiveGradients, BatchedGradients, SequentialGradients
 from formalbench.training.run_state import Member
-from formalbench.training.trainer import make_recipe, train_cohort
+from formalbench.training.trainer import resolve_protocol, train_cohort
 from small_training import Sum, cohort, protocol
 from torch import nn
 
@@ -32,7 +32,7 @@ def train(host):
     """Train runs on FIRST in fp64, with parts in the place of the protocol's."""
     task = host.task("first")
 
-    def run(used, members=ONE, program=OneByOne, **parts):
+    def run(used, members=ONE, program=SequentialGradients, **parts):
         return train_cohort(
             cohort(host, task, used, members, lambda: Seen(task).double(), program, **parts)
         )
@@ -88,7 +88,7 @@ def test_a_sampler_says_which_lengths_and_strings_come_next(train, trained_on):
 
 def test_runs_of_a_seed_share_a_samplers_strings(train, trained_on):
     members = [Member(0.01, 0), Member(0.001, 0), Member(0.01, 1)]
-    together = train(UNIFORM, members, Together, sampler=LongFirst())
+    together = train(UNIFORM, members, BatchedGradients, sampler=LongFirst())
     drawn = [length for _, length in trained_on]
     assert 29 < np.mean(drawn) < 35  # 32.2 expected, 20.5 where all are alike
     for member, one in zip(members, together, strict=True):
@@ -138,11 +138,13 @@ def penalised(*parts):
 
 
 @pytest.mark.parametrize("accumulate", [1, 2])
-@pytest.mark.parametrize("program", [Together, lambda *two: ManyTogether(*two, least=2)])
+@pytest.mark.parametrize(
+    "program", [BatchedGradients, lambda *two: AdaptiveGradients(*two, least=2)]
+)
 def test_a_cohort_under_penalties_is_its_runs_alone(train, host, accumulate, program):
     used = UNIFORM.model_copy(update={"accumulate": accumulate})
     members = [Member(0.01, 0), Member(0.001, 0), Member(0.01, 1)]
-    (l1,) = make_recipe(host, protocol(penalties={"l1": 0.02})).penalties
+    (l1,) = resolve_protocol(host, protocol(penalties={"l1": 0.02})).penalties
     both = {"penalties": [l1, *penalised(Sizes())["penalties"]]}
     (plain,) = train(used, members[:1])
     for member, one in zip(members, train(used, members, program, **both), strict=True):
@@ -157,8 +159,8 @@ def test_a_step_with_penalties_is_that_of_autograd(host):
     torch.manual_seed(0)
     network = Seen(task).double()
     example = task.sample(task.stream("train", "penalty"), 5, 8).map(torch.from_numpy)
-    for program in (OneByOne([network], task), Together([network], task)):
-        (l1,) = make_recipe(host, protocol(penalties={"l1": 0.02})).penalties
+    for program in (SequentialGradients([network], task), BatchedGradients([network], task)):
+        (l1,) = resolve_protocol(host, protocol(penalties={"l1": 0.02})).penalties
         program.penalties = [l1, *penalised(Sizes())["penalties"]]
         flat = program.layout.stack([network])
         stacked = example.map(lambda part: part[None].long())

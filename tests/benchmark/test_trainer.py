@@ -10,11 +10,11 @@ from formalbench.contracts.source import Stream
 from formalbench.contracts.task import Task
 from formalbench.evaluation.evaluate import CellScore
 from formalbench.training import trainer, validation
-from formalbench.training.curriculum import Regime
-from formalbench.training.gradients import OneByOne, Together
+from formalbench.training.curriculum import TrainingSchedule
+from formalbench.training.gradients import BatchedGradients, SequentialGradients
 from formalbench.training.parameters import numbers_of_steps
 from formalbench.training.run_state import Checkpoint, LearningPoint, Member, RunState
-from formalbench.training.trainer import make_recipe, train_cohort
+from formalbench.training.trainer import resolve_protocol, train_cohort
 from small_training import CPU, Sum, cohort, protocol
 from torch import nn
 
@@ -193,13 +193,13 @@ def test_a_run_is_capped_where_validation_has_not_got_better_for_its_patience(tr
 )
 def test_patience_counts_the_validations_that_asked_something(host, accuracies, ended):
     used = protocol(steps=1000, validation={"every": 20}, patience=PATIENCE)
-    made = make_recipe(host, used)
-    regime = Regime(used, [[2]], made.schedule, "accuracy", made.sampler)
+    made = resolve_protocol(host, used)
+    schedule = TrainingSchedule(used, [[2]], made.schedule, "accuracy", made.sampler)
     run = RunState()
     for done, accuracy in zip(range(20, 100, 20), accuracies, strict=False):
         run.points.append(LearningPoint(done, 1.0, 1.0, accuracy))
         asked = {} if math.isnan(accuracy) else {"validation/accuracy": accuracy}
-        regime.judge(run, done, {"train/loss": 1.0, "train/error": 1.0, **asked})
+        schedule.judge(run, done, {"train/loss": 1.0, "train/error": 1.0, **asked})
     assert run.ended == ended
 
 
@@ -307,7 +307,7 @@ def test_the_other_intervals_judge_no_stage(train, trained_on):
 @pytest.mark.parametrize("shared", [False, True])
 def test_seeds_train_on_lengths_of_their_own_or_share_them(train, trained_on, shared):
     used = protocol(curriculum={"kind": "uniform"}, shared_lengths=shared)
-    train(used, Member(0.01, 0), Member(0.001, 0), Member(0.01, 1), program=Together)
+    train(used, Member(0.01, 0), Member(0.001, 0), Member(0.01, 1), program=BatchedGradients)
     # Four intervals, of each seed unless they share them: the rates of a seed go together.
     assert len(trained_on) == (4 if shared else 8)
     assert shared or trained_on[0::2] != trained_on[1::2]
@@ -396,7 +396,7 @@ def double(task):
     return Sum(task).double()
 
 
-@pytest.mark.parametrize("program", [OneByOne, Together])
+@pytest.mark.parametrize("program", [SequentialGradients, BatchedGradients])
 def test_a_cohort_equals_its_runs_alone(train, program):
     """In double precision: Adam divides by tiny gradients, which blows rounding up."""
     used = protocol(steps=60, curriculum={"first": 2, "error": 0.3})
@@ -411,7 +411,7 @@ def test_a_cohort_equals_its_runs_alone(train, program):
     assert len(stages) > 1  # the cohort did split
 
 
-@pytest.mark.parametrize("program", [OneByOne, Together])
+@pytest.mark.parametrize("program", [SequentialGradients, BatchedGradients])
 def test_one_run_that_diverges_leaves_the_others_alone(train, program):
     # A rate so large that the parameters overflow, beside one that trains.
     members = [Member(1e300, 0), Member(0.01, 1)]

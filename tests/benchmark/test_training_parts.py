@@ -10,12 +10,12 @@ from formalbench.training import step as training_step
 from formalbench.training import trainer
 from formalbench.training.configs import AdamConfig
 from formalbench.training.curriculum import Interval, TrainingData
-from formalbench.training.gradients import Gradients, OneByOne, Together
+from formalbench.training.gradients import BatchedGradients, Gradients, SequentialGradients
 from formalbench.training.optimisers import Adam
 from formalbench.training.parameters import Layout, Rows, make_update, numbers_of_steps
 from formalbench.training.run_state import Member
 from formalbench.training.step import WARM_UP, GraphedGroup, Group, Recording, StepInputs
-from formalbench.training.trainer import Cohort, make_recipe
+from formalbench.training.trainer import Cohort, resolve_protocol
 
 CPU = torch.device("cpu")
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -66,7 +66,7 @@ def test_a_steps_strings_are_those_of_its_key(host):
     assert torch.equal(same.inputs, batch.inputs)
 
 
-class Scripted(OneByOne):
+class Scripted(SequentialGradients):
     """Says what a script says, and hears of the noise."""
 
     def __init__(self, network, said):
@@ -105,7 +105,7 @@ def made(host):
     task = host.task("parity")
     torch.manual_seed(0)
     networks = [host.network("regulargpt", task, {"width": 8}).double() for _ in range(3)]
-    program = Together(networks, task)
+    program = BatchedGradients(networks, task)
     rows = Rows.start(program.layout.stack(networks), ADAM)
     steps = []
     for step in range(12):
@@ -172,7 +172,7 @@ def test_cuda_graphs_compute_the_same(host, made):
     program, rows, update, steps = made
     for network in program.networks:
         network.cuda()
-    program = Together(program.networks, host.task("parity"))
+    program = BatchedGradients(program.networks, host.task("parity"))
     rows = Rows(rows.parameters.cuda(), tuple(slot.cuda() for slot in rows.slots))
     moved = [inputs.map(lambda tensor: tensor.cuda()) for inputs in steps]
     plain, graphed = after(program, rows, update, moved)
@@ -226,12 +226,12 @@ def test_defaults_are_torchs_inside_and_the_callers_after(monkeypatch):
 def test_as_many_runs_as_memory_allows(host, monkeypatch, free, expected):
     task = host.task("parity")
     members = [Member(0.01, seed) for seed in range(3)]
-    recipe = make_recipe(host, protocol())
+    resolved = resolve_protocol(host, protocol())
     build = lambda: host.network("rnn", task)  # noqa: E731
-    assert trainer.runs_that_fit(Cohort(build, task, protocol(), members, CPU, recipe)) == 3
+    assert trainer.runs_that_fit(Cohort(build, task, protocol(), members, CPU, resolved)) == 3
     monkeypatch.setattr(trainer.torch.cuda, "mem_get_info", lambda device: (free, 10**9))
     monkeypatch.setattr(trainer, "peak_of", lambda work, device: 100)
-    on_gpu = Cohort(build, task, protocol(), members, torch.device("cuda"), recipe)
+    on_gpu = Cohort(build, task, protocol(), members, torch.device("cuda"), resolved)
     assert trainer.runs_that_fit(on_gpu) == expected
 
 
@@ -239,7 +239,7 @@ def test_as_many_runs_as_memory_allows(host, monkeypatch, free, expected):
 def test_the_step_that_is_measured_is_one_at_the_longest_length(host, change):
     shapes = []
 
-    class Heard(OneByOne):
+    class Heard(SequentialGradients):
         def gradients(self, selected, flat_RP, example, noise):
             shapes.append(tuple(example.inputs.shape))
             return super().gradients(selected, flat_RP, example, noise)
@@ -248,6 +248,6 @@ def test_the_step_that_is_measured_is_one_at_the_longest_length(host, change):
     choose = lambda networks, task, device: Heard(networks, task)  # noqa: E731
     members = [Member(0.01, seed) for seed in range(3)]
     build = lambda: host.network("rnn", task, {"width": 4})  # noqa: E731
-    recipe = make_recipe(host, used)
-    trainer.longest_step(Cohort(build, task, used, members, CPU, recipe, choose))
+    resolved = resolve_protocol(host, used)
+    trainer.longest_step(Cohort(build, task, used, members, CPU, resolved, choose))
     assert shapes == [(1, 8, 40)]

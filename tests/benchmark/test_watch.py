@@ -13,7 +13,7 @@ from formalbench.contracts.verification import parse_any
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.evaluation.cells import validation_set, watch_set
 from formalbench.evaluation.evaluate import evaluate
-from formalbench.training.gradients import OneByOne, Together
+from formalbench.training.gradients import BatchedGradients, SequentialGradients
 from formalbench.training.run_state import Member
 from formalbench.training.trainer import train_cohort
 from formalbench.training.validation import MAX_NUMBERS
@@ -31,7 +31,7 @@ WATCHED = SHORT | {"watch": WATCH}
 MEMBERS = [Member(0.01, 0), Member(0.01, 1), Member(0.003, 0)]
 
 
-def cohort(host, protocol=WATCHED, members=MEMBERS, program=Together):
+def cohort(host, protocol=WATCHED, members=MEMBERS, program=BatchedGradients):
     protocol = Protocol.model_validate(protocol)
     task = protocol.apply(host.task("first"))
     options = {"width": 8, "heads": 2, "causal": True}
@@ -58,7 +58,7 @@ def test_the_last_point_is_what_the_last_weights_do(host):
         ]
 
 
-@pytest.mark.parametrize("program", [OneByOne, Together])
+@pytest.mark.parametrize("program", [SequentialGradients, BatchedGradients])
 def test_a_run_alone_has_the_curves_it_has_in_a_cohort(host, program):
     together = train_cohort(cohort(host, program=program))
     for member, one in zip(MEMBERS, together, strict=True):

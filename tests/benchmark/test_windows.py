@@ -11,7 +11,7 @@ from formalbench.contracts.verification import parse_any
 from formalbench.evaluation import cells
 from formalbench.evaluation.cells import saved_test_set
 from formalbench.training.curriculum import Generated, draw_length
-from formalbench.training.gradients import OneByOne, Together
+from formalbench.training.gradients import BatchedGradients, SequentialGradients
 from formalbench.training.run_state import Member
 from formalbench.training.trainer import train_cohort
 from small_training import cohort
@@ -112,8 +112,8 @@ def test_a_cohort_is_its_runs_alone(host, model):
         return train_cohort(cohort(host, task, asked, members, build, program))
 
     members = (Member(0.01, 0), Member(0.003, 1))
-    pair = train(Together, *members)
-    alone = [train(OneByOne, member)[0] for member in members]
+    pair = train(BatchedGradients, *members)
+    alone = [train(SequentialGradients, member)[0] for member in members]
     for one, other in zip(pair, alone, strict=True):
         assert one.strings == other.strings
         for a, b in zip(one.network.parameters(), other.network.parameters(), strict=True):

@@ -7,7 +7,7 @@ import torch
 from formalbench import api
 from formalbench.contracts.network import tensors
 from formalbench.training.configs import AdamConfig
-from formalbench.training.gradients import Together
+from formalbench.training.gradients import BatchedGradients
 from formalbench.training.optimisers import Adam
 from formalbench.training.parameters import Rows, make_update, numbers_of_steps
 from formalbench.training.step import WARM_UP, GraphedGroup, Group, StepInputs
@@ -20,7 +20,7 @@ def test_recorded_steps(host, task, model, device):
         pytest.skip("a CPU records no steps")
     adam = Adam(AdamConfig())
     networks = [host.network(model, task, {"width": 16}).double().to(device) for _ in range(2)]
-    program = Together(networks, task)
+    program = BatchedGradients(networks, task)
     rows = Rows.start(program.layout.stack(networks), adam)
     groups = [
         kind((0, 1), program, rows, make_update(adam, 1.0, networks[0]))

@@ -359,7 +359,7 @@ def faces() -> Section:
     from formalbench_leaderboard.board.summary import verdict_of
     from formalbench_leaderboard.renderers import FORMATS, renderer
     from formalbench_leaderboard.renderers.evidence_pages import Evidence, predictions_page
-    from formalbench_leaderboard.renderers.terminal import Extent, print_page
+    from formalbench_leaderboard.renderers.terminal import TableDetail, print_page
     from rich.console import Console
 
     capped = {**TO_ITS_END, "ended": "capped"}
@@ -405,12 +405,15 @@ def faces() -> Section:
     page = build_page(runs, view, exact)
     found = {name: renderer(name)(page) for name in FORMATS}
     found["json"] = digest(found["json"])
-    extents = {"all": Extent(), "screen": Extent(False, "yours", other_tasks=True, lines=40)}
+    details = {
+        "all": TableDetail(),
+        "screen": TableDetail(False, "yours", other_tasks=True, lines=40),
+    }
     for width in (60, 80, 130):
-        for name, extent in extents.items():
+        for name, detail in details.items():
             target = io.StringIO()
             console = Console(file=target, width=width, color_system=None, legacy_windows=False)
-            print_page(page, console, extent)
+            print_page(page, console, detail)
             found[f"terminal {name} {width}"] = target.getvalue()
     board = page.boards[0]
     found["verdicts"] = "\n".join(f"{row.model}: {verdict_of(board, row)}" for row in board.rows)

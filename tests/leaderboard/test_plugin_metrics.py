@@ -7,7 +7,7 @@ import pytest
 import torch
 from built_records import with_sums
 from formalbench.contracts.objective import Measure, Metric
-from formalbench.contracts.record import Summed
+from formalbench.contracts.record import MetricSum
 from formalbench.contracts.task import Task
 from formalbench.evaluation import evaluate
 from formalbench.evaluation.cells import Cell, TestSet
@@ -132,7 +132,7 @@ def test_over_the_lengths_of_a_test_it_is_finished_once(host):
 
 def test_the_board_shows_what_the_whole_test_gave(measured):
     def whole(record, total, count):
-        pooled = {"f1": Summed(total=total, count=count)}
+        pooled = {"f1": MetricSum(total=total, count=count)}
         return record.model_copy(update={"test": record.test.model_copy(update={"pooled": pooled})})
 
     sums = {"f1": ([10, 0, 30, 0], [100, 100, 50, 0])}
@@ -159,7 +159,7 @@ def test_a_run_keeps_it_and_training_again_compares_it(
     assert test["pooled"]["f1"]["count"] == sum(test["cells"]["metrics"]["f1"]["count"])
     (kept,) = Store(tmp_path / "results").files().values()
     assert retrained(kept, kept).mismatch is None
-    half = Summed(total=kept.test.pooled["f1"].total / 2, count=kept.test.pooled["f1"].count)
+    half = MetricSum(total=kept.test.pooled["f1"].total / 2, count=kept.test.pooled["f1"].count)
     forged = kept.test.model_copy(update={"pooled": {"f1": half}})
     told = retrained(kept.model_copy(update={"test": forged}), kept).mismatch
     assert told == "trained again on the same kind of machine, it gives another f1"

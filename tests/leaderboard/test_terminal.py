@@ -13,7 +13,7 @@ from built_records import write_all
 from formalbench.contracts.errors import RequestError
 from formalbench.statistics.build import View, build_page
 from formalbench.store import Store, default_results
-from formalbench_leaderboard.renderers.terminal import Extent, print_page
+from formalbench_leaderboard.renderers.terminal import TableDetail, print_page
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -223,7 +223,7 @@ def test_one_board_on_one_screen_and_the_commands_that_show_the_others(
 
 
 TASKS = ("parity", "first", "even-pairs", "cycle-navigation", "dyck-2-3", "tomita-3")
-SCREEN = Extent(everything=False, mark="yours", other_tasks=True)
+SCREEN = TableDetail(everything=False, mark="yours", other_tasks=True)
 
 
 @pytest.fixture

@@ -10,9 +10,14 @@ from formalbench.contracts.network import Traits
 from formalbench.contracts.protocol import OptimiserChoice, Protocol
 from formalbench.host import PluginHost
 from formalbench.training import trainer
-from formalbench.training.gradients import ManyTogether, OneByOne, Together, least_together
+from formalbench.training.gradients import (
+    AdaptiveGradients,
+    BatchedGradients,
+    SequentialGradients,
+    least_together,
+)
 from formalbench.training.run_state import Member
-from formalbench.training.trainer import Cohort, make_recipe, train_cohort
+from formalbench.training.trainer import Cohort, resolve_protocol, train_cohort
 from formalbench_models.plugin import formalbench_models
 
 HOST = PluginHost.load()
@@ -41,9 +46,9 @@ def parameters(trained):
 
 def train(build, task, members, choose, protocol=PROTOCOL):
     """Train a cohort; `choose` says by which program."""
-    recipe = make_recipe(HOST, protocol)
+    resolved = resolve_protocol(HOST, protocol)
     trained = train_cohort(
-        Cohort(build, task, protocol, members, torch.device("cpu"), recipe, choose)
+        Cohort(build, task, protocol, members, torch.device("cpu"), resolved, choose)
     )
     assert all(one.best.step == 50 for one in trained)
     return trained
@@ -67,15 +72,15 @@ def test_parameters_after_fifty_steps(name, task_name, optimiser):
     def build():
         return HOST.network(name, task, {"width": 8}).double()
 
-    together = train(build, task, MEMBERS, by(Together), used)
+    together = train(build, task, MEMBERS, by(BatchedGradients), used)
     for member, one in zip(MEMBERS, together, strict=True):
-        (alone,) = train(build, task, [member], by(OneByOne), used)
+        (alone,) = train(build, task, [member], by(SequentialGradients), used)
         torch.testing.assert_close(parameters(one), parameters(alone), rtol=0, atol=1e-9)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNED)
-@pytest.mark.parametrize("program", [OneByOne, Together])
+@pytest.mark.parametrize("program", [SequentialGradients, BatchedGradients])
 def test_training_in_bf16(name, program):
     task = HOST.task("cycle-navigation")
     # Not heads of one unit each, as of eight at this width.
@@ -103,12 +108,12 @@ def test_what_parts_from_a_cohort_goes_on_run_by_run(monkeypatch):
     def build():
         return HOST.network("rnn", task, {"width": 8}).double()
 
-    alone = [train(build, task, [member], by(OneByOne))[0] for member in MEMBERS]
+    alone = [train(build, task, [member], by(SequentialGradients))[0] for member in MEMBERS]
     assert [one.cohort for one in alone] == [(), (), ()]
 
     taken = []
 
-    class Watched(ManyTogether):
+    class Watched(AdaptiveGradients):
         def select(self, runs):
             selected = super().select(runs)
             taken.append((runs, type(selected)))

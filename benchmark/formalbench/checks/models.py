@@ -17,7 +17,7 @@ from formalbench.contracts.source import Stream
 from formalbench.contracts.task import Task, expected_shape
 from formalbench.evaluation.cells import split_lengths
 from formalbench.objectives.answers import tried_lengths
-from formalbench.training.gradients import Gradients, OneByOne, Program, Together
+from formalbench.training.gradients import BatchedGradients, Gradients, Program, SequentialGradients
 from formalbench.training.parameters import Layout, trained
 
 Build = Callable[[], nn.Module]
@@ -268,7 +268,10 @@ def _same_step(networks: list[nn.Module], task: Task, example: Example) -> None:
     def step(program: Program) -> Gradients:
         return program.gradients(program.select((0, 1)), flat_RP, example, (0, 1))
 
-    together, alone = step(Together(networks, task)), step(OneByOne(networks, task))
+    together, alone = (
+        step(BatchedGradients(networks, task)),
+        step(SequentialGradients(networks, task)),
+    )
     for one, other in zip(together, alone, strict=True):
         # No closer: at a kink, which constructions have, a gradient may be that of either side.
         demand(torch.allclose(one, other, atol=1e-5), "vmap changed a training step")

@@ -191,7 +191,7 @@ class Training(Part):
     curve: Annotated[LearningCurve | None, LATER] = None
 
 
-class Summed(Part):
+class MetricSum(Part):
     """A metric: a sum over answers, and the number of answers."""
 
     total: float
@@ -203,7 +203,7 @@ class Summed(Part):
         return self.total / self.count if self.count else math.nan
 
 
-Metrics = Annotated[dict[MetricName, Summed], Field(max_length=32)]
+Metrics = Annotated[dict[MetricName, MetricSum], Field(max_length=32)]
 Signatures = Annotated[
     dict[MetricName, Annotated[str, Field(max_length=200)]], Field(max_length=32)
 ]

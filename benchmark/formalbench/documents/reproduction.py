@@ -43,7 +43,7 @@ number cannot equal the paper's."""
 NOT_RUN: Verdict = "not run at this scale"
 
 
-Said = Answer | Verdict
+AnswerOrVerdict = Answer | Verdict
 """An answer or its text."""
 
 
@@ -57,18 +57,18 @@ def _in_words(answer: object) -> object:
     return "holds" if answer else "differs"
 
 
-InWords = Annotated[Said, BeforeValidator(_in_words)]
+InWords = Annotated[AnswerOrVerdict, BeforeValidator(_in_words)]
 
 
 class HasVerdict:
     """Base class of results with a verdict."""
 
-    verdict: Said
+    verdict: AnswerOrVerdict
 
     @property
     def holds(self) -> Answer:
         """The verdict as an answer."""
-        answers: dict[Said, Answer] = {"holds": True, "differs": False, NOT_RUN: None}
+        answers: dict[AnswerOrVerdict, Answer] = {"holds": True, "differs": False, NOT_RUN: None}
         return answers.get(self.verdict, self.verdict)  # type: ignore[arg-type]
 
 
@@ -167,13 +167,13 @@ def read_document(file: Path) -> Document:
         raise RequestError(f"{file}: not the data of a reproduction: {told}") from None
 
 
-def all_hold(claims: Iterable[Said]) -> bool:
+def all_hold(claims: Iterable[AnswerOrVerdict]) -> bool:
     """Return whether at least one claim holds and none differs."""
     given = set(claims)
     return "holds" in given and "differs" not in given
 
 
-def count_verdicts(verdicts: Iterable[Said]) -> str:
+def count_verdicts(verdicts: Iterable[AnswerOrVerdict]) -> str:
     """Return the number of each verdict, such as ``18 hold, 1 differs``."""
     counts, many = Counter(verdicts), {"holds": "hold", "differs": "differ"}
     return ", ".join(

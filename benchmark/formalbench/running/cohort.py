@@ -32,7 +32,7 @@ from formalbench.store.weights import load_network
 from formalbench.training import trainer
 from formalbench.training.gradients import choose_program
 from formalbench.training.run_state import Checkpointer, Member, saved_cohorts
-from formalbench.training.trainer import Recipe, make_recipe, runs_that_fit
+from formalbench.training.trainer import ResolvedProtocol, resolve_protocol, runs_that_fit
 
 if TYPE_CHECKING:
     from torch import nn
@@ -127,19 +127,19 @@ def _train_together(
         for run in (result.run for result in results)
         if run.learning_rate is not None
     ]
-    recipe = make_recipe(host, first.protocol)
+    resolved = resolve_protocol(host, first.protocol)
     cohort = trainer.Cohort(
         build,
         task,
         first.protocol,
         members,
         device,
-        recipe,
+        resolved,
         partial(choose_program, batch=first.protocol.batch),
     )
     network = build()
     check_lengths(first.info.model, traits_of(network).lengths, task, first.protocol)
-    key = _key(first, device, _note_code(results, parts_of(task, network, recipe)))
+    key = _key(first, device, _note_code(results, parts_of(task, network, resolved)))
     by_member = {(run.run.learning_rate, run.run.seed): run for run in results}
     for saved in _parts(cohort, key):
         runs = [replace(first, learning_rate=m.learning_rate, seed=m.seed) for m in saved.members]
@@ -209,17 +209,17 @@ def _key(run: Run, device: torch.device, code: str) -> str:
 # The code that a run depends on.
 
 
-def parts_of(task: Task, network: nn.Module, recipe: Recipe | None) -> list[object]:
+def parts_of(task: Task, network: nn.Module, resolved: ResolvedProtocol | None) -> list[object]:
     """Return the objects whose code determines a run's results.
 
-    The recipe is None for a model that is not trained.
+    `resolved` is None for a model that is not trained.
     """
     # A readout contains the backbone; layers of torch itself are not the run's code.
     parts = [one for one in network.modules() if not type(one).__module__.startswith("torch.")]
     trains: list[object] = []
-    if recipe:
-        trains = [recipe.optimiser, recipe.schedule, recipe.sampler]
-        trains += [one.penalty for one in recipe.penalties]
+    if resolved:
+        trains = [resolved.optimiser, resolved.schedule, resolved.sampler]
+        trains += [one.penalty for one in resolved.penalties]
     return [task, task.source, task.objective, *trains, *parts]
 
 

@@ -26,11 +26,11 @@ from formalbench.contracts.record import (
     MOST_POINTS,
     CohortMember,
     LearningCurve,
+    MetricSum,
     Place,
     Record,
     Selected,
     Status,
-    Summed,
     TestResult,
     Training,
 )
@@ -306,10 +306,10 @@ def selected_of(trained: Trained | None, primary: str) -> Selected | None:
     )
 
 
-def summed(measures: Measures) -> dict[str, Summed]:
+def summed(measures: Measures) -> dict[str, MetricSum]:
     """Return measures in the form of a record."""
     return {
-        name: Summed(total=round(measure.total, 6), count=measure.count)
+        name: MetricSum(total=round(measure.total, 6), count=measure.count)
         for name, measure in measures.items()
     }
 

@@ -166,7 +166,7 @@ def least_of(host: PluginHost, run: Run, device: str) -> int | None:
     from formalbench.contracts.network import traits_of
     from formalbench.evaluation.cells import check_lengths
     from formalbench.training.gradients import check_penalties, least_together
-    from formalbench.training.trainer import make_recipe
+    from formalbench.training.trainer import resolve_protocol
     from formalbench.training.validation import check_watch
 
     with torch.random.fork_rng(devices=[]):
@@ -175,9 +175,9 @@ def least_of(host: PluginHost, run: Run, device: str) -> int | None:
             network = host.network(run.model.name, task, run.model.options)
             if run.learning_rate is not None:
                 check_lengths(run.info.model, traits_of(network).lengths, task, run.protocol)
-                recipe = make_recipe(host, run.protocol)
-                check_watch(network, run.info.model, task, run.protocol, recipe.probes)
-                check_penalties(network, run.info.model, recipe.penalties)
+                resolved = resolve_protocol(host, run.protocol)
+                check_watch(network, run.info.model, task, run.protocol, resolved.probes)
+                check_penalties(network, run.info.model, resolved.penalties)
             return least_together(network, device.partition(":")[0], run.protocol.batch)
         except RequestError:
             raise

@@ -106,7 +106,7 @@ def draw_length(
 
 
 @dataclass(frozen=True)
-class Regime:
+class TrainingSchedule:
     """The training rules of a cohort's runs. Callers pass in all values; it reads no device.
 
     Attributes:

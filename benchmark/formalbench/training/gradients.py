@@ -110,7 +110,7 @@ class Alone(NamedTuple):
     parameters: Sequence[Tensor]
 
 
-class OneByOne(Program):
+class SequentialGradients(Program):
     """Run by run: for networks that `vmap` does not support, or where it is slower."""
 
     def select(self, runs: Sequence[int]) -> list[Alone]:
@@ -162,7 +162,7 @@ def _seed(seed: int, device: torch.device) -> None:
         torch.cuda.manual_seed(seed)
 
 
-class Together(Program):
+class BatchedGradients(Program):
     """All runs as one program: the forward pass under `torch.func.vmap`.
 
     A network that draws random numbers must set its trait `vmap` to False, since `vmap` refuses it.
@@ -241,7 +241,7 @@ def _present(example: Example) -> dict[str, Any]:
     return present
 
 
-class ManyTogether(Together):
+class AdaptiveGradients(BatchedGradients):
     """Groups of at least `least` runs as one program, smaller groups run by run.
 
     The runs of a cohort form groups, which split when runs reach their stages at different times.
@@ -253,7 +253,7 @@ class ManyTogether(Together):
     def __init__(self, networks: Sequence[nn.Module], task: Task, least: int) -> None:
         super().__init__(networks, task)
         self._least = least
-        self._apart = OneByOne(networks, task)
+        self._apart = SequentialGradients(networks, task)
 
     def select(self, runs: Sequence[int]) -> Any:
         """Return the networks of a small group, otherwise its frozen parameters and buffers."""
@@ -301,8 +301,10 @@ def choose_program(
     """
     least = least_together(networks[0], device.type, batch)
     if least is None or len(networks) < least:
-        return OneByOne(networks, task)
-    return ManyTogether(networks, task, least) if least > 1 else Together(networks, task)
+        return SequentialGradients(networks, task)
+    return (
+        AdaptiveGradients(networks, task, least) if least > 1 else BatchedGradients(networks, task)
+    )
 
 
 def least_together(network: nn.Module, device: str, batch: int | None = None) -> int | None:

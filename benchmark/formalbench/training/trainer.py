@@ -1,10 +1,10 @@
 """Train a cohort from evaluation to evaluation, within the available memory.
 
-A `Recipe` holds the parts of the protocol that plugins provide. Between two evaluations, runs with
-batches of the same lengths (the runs of one seed at one stage of the curriculum) train as one
-program, and the host reads nothing from the device. At an evaluation, each run is judged separately
-and continues or ends, and runs are grouped into programs again. The results of a run do not depend
-on the other runs of the cohort.
+A `ResolvedProtocol` holds the parts of the protocol that plugins provide. Between two evaluations,
+runs with batches of the same lengths (the runs of one seed at one stage of the curriculum) train as
+one program, and the host reads nothing from the device. At an evaluation, each run is judged
+separately and continues or ends, and runs are grouped into programs again. The results of a run do
+not depend on the other runs of the cohort.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from formalbench.evaluation.cells import split_lengths
 from formalbench.evaluation.evaluate import NotFiniteError
 from formalbench.host.host import load
 from formalbench.host.options import make_config
-from formalbench.training.curriculum import Interval, Regime, TrainingData, draw_length
-from formalbench.training.gradients import Program, Together, choose_program
+from formalbench.training.curriculum import Interval, TrainingData, TrainingSchedule, draw_length
+from formalbench.training.gradients import BatchedGradients, Program, choose_program
 from formalbench.training.parameters import Rows, make_update, numbers_of_steps
 from formalbench.training.run_state import Checkpoint, Checkpointer, LearningPoint, Member, RunState
 from formalbench.training.step import GraphedGroup, Group, StepInputs
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class ResolvedProtocol:
     """The resolved parts of a protocol.
 
     Attributes:
@@ -55,10 +55,10 @@ class Recipe:
     probes: Mapping[str, Read] = field(default_factory=dict)
 
 
-def make_recipe(host: PluginHost, protocol: Protocol) -> Recipe:
+def resolve_protocol(host: PluginHost, protocol: Protocol) -> ResolvedProtocol:
     """Look up the parts that a protocol names."""
     names = protocol.watch.probes if protocol.watch else ()
-    return Recipe(
+    return ResolvedProtocol(
         _make(host, host.optimisers, protocol.optimiser.name, protocol.optimiser, Optimiser),
         _make(host, host.schedules, protocol.schedule.name, protocol.schedule, Schedule),
         make_sampler(host, protocol),
@@ -71,7 +71,7 @@ def make_recipe(host: PluginHost, protocol: Protocol) -> Recipe:
 
 
 def make_sampler(host: PluginHost, protocol: Protocol) -> Sampler:
-    """Look up the sampler that a protocol's curriculum names; see `make_recipe`."""
+    """Look up the sampler that a protocol's curriculum names; see `resolve_protocol`."""
     chosen = protocol.curriculum
     sampler: Sampler = _make(host, host.samplers, chosen.kind, chosen, Sampler)
     return sampler
@@ -111,7 +111,7 @@ class Cohort:
     protocol: Protocol
     members: Sequence[Member]
     device: torch.device
-    recipe: Recipe
+    resolved: ResolvedProtocol
     program: Callable[..., Program] = choose_program
     checkpointer: Checkpointer | None = None
 
@@ -174,11 +174,11 @@ class _CohortTraining:
         self.networks = [self._fresh(member.seed) for member in cohort.members]
         self.program = cohort.program(self.networks, task, device)
         self.program.precision = protocol.precision
-        self.program.penalties = cohort.recipe.penalties
+        self.program.penalties = cohort.resolved.penalties
         self.layout = self.program.layout
-        self.sampler = cohort.recipe.sampler
+        self.sampler = cohort.resolved.sampler
         self.data = TrainingData(task, protocol, device, self.sampler)
-        optimiser, clip = cohort.recipe.optimiser, protocol.optimiser.gradient_clip
+        optimiser, clip = cohort.resolved.optimiser, protocol.optimiser.gradient_clip
         self.update = make_update(optimiser, clip, self.networks[0])
         self.groups: dict[tuple[int, ...], Group] = {}
         lengths = split_lengths(task, "train")
@@ -186,12 +186,12 @@ class _CohortTraining:
         if not stages or list(stages[-1]) != lengths:
             named = type(self.sampler).__name__
             raise ValueError(f"{named}.stages: the last stage must contain all training lengths")
-        schedule, primary = cohort.recipe.schedule, task.primary.name
-        self.regime = Regime(protocol, stages, schedule, primary, self.sampler)
+        schedule, primary = cohort.resolved.schedule, task.primary.name
+        self.schedule = TrainingSchedule(protocol, stages, schedule, primary, self.sampler)
         self.weights = self.sampler.weights(task, protocol, lengths)
         self.runs = [self._start(network) for network in self.networks]
         self.validator = Validator(task, protocol, device)
-        self.watcher = make_watcher(task, protocol, device, cohort.recipe.probes)
+        self.watcher = make_watcher(task, protocol, device, cohort.resolved.probes)
 
     def _fresh(self, seed: int) -> nn.Module:
         # On the CPU for every device, so that a seed gives the same weights everywhere.
@@ -203,7 +203,7 @@ class _CohortTraining:
         rows = Rows.start(self.layout.stack([network]), self.update.optimiser)
         names = self.update.optimiser.slots
         return RunState(
-            reached=self.regime.stages[0][-1],
+            reached=self.schedule.stages[0][-1],
             parameters=rows.parameters[0],
             slots={name: slot[0] for name, slot in zip(names, rows.slots, strict=True)},
         )
@@ -214,7 +214,7 @@ class _CohortTraining:
         done = checkpointer.restore(self.runs) if checkpointer else 0
         while running := [i for i, run in enumerate(self.runs) if run.status == "running"]:
             for i in running:
-                self.regime.begin_interval(self.runs[i], done)
+                self.schedule.begin_interval(self.runs[i], done)
             together = self._together(running)
             # Groups whose runs have separated, and their recordings, are dropped.
             self.groups = {runs: g for runs, g in self.groups.items() if runs in together}
@@ -225,7 +225,7 @@ class _CohortTraining:
                 share = (time.perf_counter() - start) / len(indices)
                 for i in indices:
                     self.runs[i].seconds += share
-                    self.regime.check_time(self.runs[i])
+                    self.schedule.check_time(self.runs[i])
             done += every
             if checkpointer and checkpointer.due():
                 checkpointer.save(self.runs)
@@ -277,12 +277,12 @@ class _CohortTraining:
         return group, interval
 
     def _rate(self, i: int, step: int) -> float:
-        return self.regime.rate(self.runs[i], self.cohort.members[i].learning_rate, step)
+        return self.schedule.rate(self.runs[i], self.cohort.members[i].learning_rate, step)
 
     def _group(self, indices: tuple[int, ...]) -> Group:
         if indices not in self.groups:
             on_gpu = self.cohort.device.type == "cuda"
-            kind = GraphedGroup if on_gpu and isinstance(self.program, Together) else Group
+            kind = GraphedGroup if on_gpu and isinstance(self.program, BatchedGradients) else Group
             pairs = zip(*(self.runs[i].rows for i in indices), strict=True)
             parameters, *slots = map(torch.stack, pairs)
             started = Rows(parameters, tuple(slots))
@@ -291,7 +291,7 @@ class _CohortTraining:
 
     def _interval(self, indices: Sequence[int], first: int) -> Interval:
         """Return the interval after `first`, for runs that stay at their stage."""
-        protocol, stage = self.cohort.protocol, self.regime.lengths(self.runs[indices[0]], first)
+        protocol, stage = self.cohort.protocol, self.schedule.lengths(self.runs[indices[0]], first)
         batches = range(
             first * protocol.accumulate, (first + protocol.evaluate_every) * protocol.accumulate
         )
@@ -313,29 +313,29 @@ class _CohortTraining:
             run = self.runs[i]
             training = {"train/loss": loss / every, "train/error": missed / interval.strings}
             try:
-                validated = math.isfinite(loss) and self.regime.validates(run, done)
+                validated = math.isfinite(loss) and self.schedule.validates(run, done)
                 if validated:
                     self._validate(i, done)
-                if math.isfinite(loss) and self.watcher and self.regime.watched(done):
+                if math.isfinite(loss) and self.watcher and self.schedule.watched(done):
                     self.layout.load(self.networks[i], run.parameters)
                     run.curves.append(self.watcher.look(self.networks[i]))
                 run.strings += interval.strings
                 self._move_on(i, done, training, validated, speed)
             except NotFiniteError as error:
-                self.regime.diverge(run, done, str(error))
+                self.schedule.diverge(run, done, str(error))
 
     def _move_on(
         self, i: int, done: int, training: dict[str, float], validated: bool, speed: float
     ) -> None:
         """Update a run after an evaluation, and report its progress."""
         run = self.runs[i]
-        stage = self.regime.stages[run.stage][-1]
+        stage = self.schedule.stages[run.stage][-1]
         known = run.validation
         if validated:
             accuracy = run.measures[self.cohort.task.primary.name].mean
             point = LearningPoint(done, training["train/loss"], training["train/error"], accuracy)
             run.points.append(point)
-        self.regime.judge(run, done, training | (known if validated else {}))
+        self.schedule.judge(run, done, training | (known if validated else {}))
         if run.status != "diverged":
             told = {**training, "train/tokens-per-second": speed, **known}
             self.cohort.members[i].report(Progress("train", done, stage, told))
@@ -364,7 +364,7 @@ class _CohortTraining:
             seconds=run.seconds,
             best=run.best,
             history=self.watcher.history(run.curves) if self.watcher else None,
-            cohort=self.cohort.members if isinstance(self.program, Together) else (),
+            cohort=self.cohort.members if isinstance(self.program, BatchedGradients) else (),
             points=run.points,
         )
 
@@ -389,11 +389,11 @@ def longest_step(cohort: Cohort) -> None:
     """Compute the gradients of one run at the longest training length."""
     networks = [cohort.build().to(cohort.device).train()]
     program = cohort.program(networks, cohort.task, cohort.device)
-    program.penalties = cohort.recipe.penalties
+    program.penalties = cohort.resolved.penalties
     longest = split_lengths(cohort.task, "train")[-1]
     batch = (longest, cohort.protocol.strings_at(longest))
     data = TrainingData(
-        cohort.task, cohort.protocol, torch.device("cpu"), sampler=cohort.recipe.sampler
+        cohort.task, cohort.protocol, torch.device("cpu"), sampler=cohort.resolved.sampler
     )
     ((drawn,),) = data.take(Interval(0, (batch,), (cohort.members[0].seed,)))
     example = drawn.map(lambda part: part.to(cohort.device))

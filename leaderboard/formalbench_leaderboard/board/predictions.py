@@ -44,7 +44,7 @@ FOUND: tuple[Found, ...] = ("as predicted", "not beyond", "against", "not learne
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class PredictionOutcome:
     """A prediction (or None), compared with a model's result on a task.
 
     Attributes:
@@ -95,13 +95,15 @@ KINDS = {
 """The other kinds of predictions, by evidence and verdict."""
 
 
-def compared(page: Page) -> list[Foretold]:
+def compared(page: Page) -> list[PredictionOutcome]:
     """Return the predictions for a page's learned results, and each result that has no prediction.
 
     The order is that of the boards, then of their tasks, then of their rows.
     """
     return [
-        Foretold(board, row, result, facts.language_class, prediction, found(prediction, result))
+        PredictionOutcome(
+            board, row, result, facts.language_class, prediction, found(prediction, result)
+        )
         for board in page.boards
         for facts in board.facts
         if facts.scored
@@ -146,7 +148,7 @@ class Agreement:
     times: Counter[Found]
 
 
-def counts(cells: Iterable[Foretold]) -> list[Agreement]:
+def counts(cells: Iterable[PredictionOutcome]) -> list[Agreement]:
     """Count the outcomes by protocol, a line for each kind of predictions."""
     found = []
     for held in grouped_by(lambda cell: cell.board.name, cells).values():
@@ -180,7 +182,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
+class LearnedCount:
     """How many of the expected results were learned, under one protocol.
 
     Attributes:
@@ -207,7 +209,7 @@ class Taught:
         return len(self.cells) - self.taught - self.partly
 
 
-def expected(predictions: Iterable[Foretold], papers: Iterable[Beside]) -> list[Expected]:
+def expected(predictions: Iterable[PredictionOutcome], papers: Iterable[Beside]) -> list[Expected]:
     """Return every result that a theorem, an experiment or a paper says can be learned.
 
     A paper says so with a number of at least 99 %, the mean or the maximum: a model that is right
@@ -230,10 +232,12 @@ def expected(predictions: Iterable[Foretold], papers: Iterable[Beside]) -> list[
     ]
 
 
-def by_protocol(cells: Iterable[Expected]) -> list[Taught]:
+def by_protocol(cells: Iterable[Expected]) -> list[LearnedCount]:
     """Count the learned results by protocol, the protocol with the most results first."""
     held = grouped_by(lambda cell: cell.board.name, cells).values()
-    return sorted((Taught(part[0].board, part) for part in held), key=lambda one: -len(one.cells))
+    return sorted(
+        (LearnedCount(part[0].board, part) for part in held), key=lambda one: -len(one.cells)
+    )
 
 
 def _learned_there(one: Beside) -> bool:
@@ -241,7 +245,7 @@ def _learned_there(one: Beside) -> bool:
     return max(reached, default=0.0) >= 100.0 * LEARNED
 
 
-CELLS: tuple[Column[Foretold], ...] = (
+CELLS: tuple[Column[PredictionOutcome], ...] = (
     Column(
         "protocol",
         "how it was trained and tested",
@@ -307,12 +311,12 @@ def _test(result: Result) -> str:
     return f"{percent(result.mean)} ({percent(result.max)})"
 
 
-def predicted_table(cells: Sequence[Foretold]) -> Sheet[Foretold]:
+def predicted_table(cells: Sequence[PredictionOutcome]) -> Sheet[PredictionOutcome]:
     """Return every prediction, compared with the measurement."""
     return Sheet(CELLS, cells)
 
 
-def agreement_table(cells: Sequence[Foretold]) -> Sheet[Agreement]:
+def agreement_table(cells: Sequence[PredictionOutcome]) -> Sheet[Agreement]:
     """Return how often each kind of predictions was confirmed."""
     protocol: Column[Agreement] = words(
         "protocol", "how it was trained and tested", lambda count: count.board.name
@@ -342,7 +346,7 @@ MEANINGS: dict[Found, str] = {
 """The meaning of each outcome."""
 
 
-TAUGHT: tuple[Column[Taught], ...] = (
+LEARNED_COUNTS: tuple[Column[LearnedCount], ...] = (
     words("protocol", "how it was trained", lambda one: one.board.name),
     number(
         "to be learned",
@@ -356,6 +360,6 @@ TAUGHT: tuple[Column[Taught], ...] = (
 )
 
 
-def taught_table(cells: Iterable[Expected]) -> Sheet[Taught]:
+def learned_table(cells: Iterable[Expected]) -> Sheet[LearnedCount]:
     """Return how many of the expected results were learned, a line for each protocol."""
-    return Sheet(TAUGHT, by_protocol(cells))
+    return Sheet(LEARNED_COUNTS, by_protocol(cells))

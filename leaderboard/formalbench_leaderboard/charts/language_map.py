@@ -22,7 +22,7 @@ from formalbench.statistics.result import Prediction
 
 State = Literal["learned", "unlearned", "failed", "not run"]
 
-Said = str
+TheoryClaim = str
 """The prediction of theory for a family on a language: ``can``, ``cannot``, or ``some`` if it
 differs within the family or is unknown; followed by `BY_EXPERIMENTS` unless it is proved."""
 
@@ -130,7 +130,7 @@ class FamilyRows:
     """
 
     name: str
-    theory: tuple[Said | None, ...]
+    theory: tuple[TheoryClaim | None, ...]
     built: tuple[int | None, ...]
     rows: tuple[MapRow, ...]
 
@@ -290,7 +290,7 @@ def _families(
     )
 
 
-def _said(cells: Sequence[MapCell]) -> Said | None:
+def _said(cells: Sequence[MapCell]) -> TheoryClaim | None:
     """Combine the predictions for the models of a family on a language."""
     known = [cell.prediction for cell in cells if cell.prediction is not None]
     if not known:

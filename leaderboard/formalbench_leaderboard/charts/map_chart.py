@@ -25,7 +25,7 @@ from formalbench_leaderboard.charts.language_map import (
     FamilyRows,
     LanguageMap,
     MapCell,
-    Said,
+    TheoryClaim,
     sentences,
     told,
 )
@@ -59,7 +59,7 @@ FEW = 1500
 Theme = Literal["file", "dark", "page"]
 """A file follows its reader's theme, and an SVG in the web page follows the page's theme."""
 
-Shown = MapCell | Said | int | None
+Shown = MapCell | TheoryClaim | int | None
 """What a cell shows: a result, what theory says, or the length up to which a construction is right.
 """
 

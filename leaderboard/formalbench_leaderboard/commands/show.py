@@ -77,13 +77,13 @@ def predictions(
     """
     from formalbench_leaderboard.board.predictions import (
         agreement_table,
+        learned_table,
         predicted_table,
-        taught_table,
     )
     from formalbench_leaderboard.renderers.evidence_pages import predictions_page
 
     evidence = _evidence(ctx, results)
-    cells, taught = evidence.predictions, taught_table(evidence.expected)
+    cells, taught = evidence.predictions, learned_table(evidence.expected)
     shown, agreement = predicted_table(cells), agreement_table(cells)
     texts = {
         "markdown": lambda: predictions_page(evidence),
@@ -286,7 +286,7 @@ def show(
 
     from formalbench_leaderboard.board import views
     from formalbench_leaderboard.board.sources import DEFAULT_SUITE, check_folders
-    from formalbench_leaderboard.renderers.terminal import ONE_SCREEN, Extent, print_page
+    from formalbench_leaderboard.renderers.terminal import ONE_SCREEN, TableDetail, print_page
 
     check_folders(results or ())
     if format in _FOLDERS and output is None:
@@ -316,15 +316,15 @@ def show(
         page = views.of_models(page, names_in("model", model))
     records: list[AnyRecord] = [*held.records, *held.verifications]
     if format == "table" and output is None:
-        extent = Extent(everything, "yours", other_tasks=bool(results))
+        detail = TableDetail(everything, "yours", other_tasks=bool(results))
         if not (everything or suite or protocol):
             asked_for = {"--model": model, "--task": task, "--class": within}
             words = [word for path in results or () for word in ("--results", str(path))]
             words += [word for name, text in asked_for.items() if text for word in (name, text)]
             others = _others(page, host, words, suites=not any(asked_for.values()))
             page = replace(page, boards=page.boards[:1])
-            extent = replace(extent, lines=ONE_SCREEN, others=others)
-        print_page(page, Screen(), extent)
+            detail = replace(detail, lines=ONE_SCREEN, others=others)
+        print_page(page, Screen(), detail)
     else:
         _show(page, by_class, records, host, suite or DEFAULT_SUITE, format, output, results or ())
     if held.invalid:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.objective import Measure
-from formalbench.contracts.record import Record, Summed
+from formalbench.contracts.record import MetricSum, Record
 from formalbench.contracts.verification import VerificationRecord
 from formalbench.device import usable_cores
 from formalbench.running.plan import Run, RunOptions, RunPlan
@@ -159,7 +159,9 @@ def _metrics(record: Record) -> dict[str, tuple[float, float]]:
     if record.test is None:
         return {}
     cells = record.test.cells
-    found: dict[str, Measure | Summed | None] = {name: cells.whole(name) for name in cells.metrics}
+    found: dict[str, Measure | MetricSum | None] = {
+        name: cells.whole(name) for name in cells.metrics
+    }
     found |= record.test.pooled or {}
     return {name: (one.total, one.count) for name, one in found.items() if one}
 

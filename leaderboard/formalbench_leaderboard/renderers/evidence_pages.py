@@ -35,14 +35,14 @@ from formalbench_leaderboard.board.plugin_info import (
     trained_on,
 )
 from formalbench_leaderboard.board.predictions import (
+    LEARNED_COUNTS,
     MEANINGS,
-    TAUGHT,
     Expected,
-    Foretold,
+    PredictionOutcome,
     agreement_table,
     compared,
     expected,
-    taught_table,
+    learned_table,
 )
 from formalbench_leaderboard.board.tables import tried
 from formalbench_leaderboard.board.views import Predictions
@@ -69,7 +69,7 @@ class Evidence:
         papers: published numbers, compared with ours.
     """
 
-    predictions: Sequence[Foretold] = ()
+    predictions: Sequence[PredictionOutcome] = ()
     papers: Sequence[Beside] = ()
 
     @property
@@ -102,8 +102,8 @@ def predictions_page(evidence: Evidence, links: Links | None = None) -> str:
         meanings=[f"{name}: {meaning}" for name, meaning in MEANINGS.items()],
         against=_first([_contradiction(cell, here) for cell in cells if cell.found == "against"]),
         short=_first([_contradiction(cell, here) for cell in cells if cell.found == "not beyond"]),
-        taught=taught_table(evidence.expected),
-        explained=[f"{column.heading}: {column.meaning}" for column in TAUGHT],
+        taught=learned_table(evidence.expected),
+        explained=[f"{column.heading}: {column.meaning}" for column in LEARNED_COUNTS],
         untaught=_first([_untaught(cell, here) for cell in evidence.expected if not cell.taught]),
         sources=[
             f"{theorem.name} ({theorem.evidence}): {theorem.conditions}. {theorem.source}"
@@ -123,7 +123,7 @@ def _first(lines: Sequence[Markdown]) -> list[Markdown]:
     return [*lines[:MOST_LISTED], *([Markdown(f"{more} more")] if more > 0 else [])]
 
 
-def _contradiction(cell: Foretold, links: Links) -> Markdown:
+def _contradiction(cell: PredictionOutcome, links: Links) -> Markdown:
     """Return a line on a result that contradicts a prediction, with its details."""
     result, theorem = cell.result, cell.theorem
     told = written(

@@ -80,7 +80,7 @@ def render(page: Page) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class TableDetail:
     """The part of a page to print.
 
     Attributes:
@@ -102,58 +102,58 @@ class Extent:
     others: tuple[tuple[str, str], ...] = ()
 
 
-def print_page(page: Page, console: Console, extent: Extent = Extent()) -> None:
+def print_page(page: Page, console: Console, detail: TableDetail = TableDetail()) -> None:
     """Print exact models and the published tables, then the boards, in the console's width.
 
     The boards come last, and the page's first board is nearest to the prompt. On a screen they are
     shortened to its height, unless everything is printed.
     """
-    rooms = [] if extent.lines is None else [extent.lines]
-    if console.is_terminal and not extent.everything:
+    rooms = [] if detail.lines is None else [detail.lines]
+    if console.is_terminal and not detail.everything:
         rooms.append(console.height - _AFTER)
     if rooms:
-        extent = _within(min(rooms), page, console, extent)
-    _print_page(page, console, extent)
+        detail = _within(min(rooms), page, console, detail)
+    _print_page(page, console, detail)
 
 
-def _within(room: int, page: Page, console: Console, extent: Extent) -> Extent:
+def _within(room: int, page: Page, console: Console, detail: TableDetail) -> TableDetail:
     """Return the part of a page that fits in a number of lines, with a few rows of each board.
 
     If the number of lines is limited explicitly, tasks that do not count in the score are left out
     when they take too many lines.
     """
 
-    def lines(part: Extent) -> int:
+    def lines(part: TableDetail) -> int:
         target = io.StringIO()
         trial = Console(file=target, width=console.width, legacy_windows=False)
         _print_page(page, trial, part)
         return target.getvalue().count("\n")
 
-    def of(rows: int) -> Extent:
-        return replace(extent, rows=rows)
+    def of(rows: int) -> TableDetail:
+        return replace(detail, rows=rows)
 
-    if lines(extent) <= room:
-        return extent
-    if extent.lines is not None and lines(of(FEWEST_ROWS)) > room:
-        extent = replace(extent, other_tasks=False)
+    if lines(detail) <= room:
+        return detail
+    if detail.lines is not None and lines(of(FEWEST_ROWS)) > room:
+        detail = replace(detail, other_tasks=False)
     most = max((len(board.rows) for board in page.boards), default=0)
     numbers = range(FEWEST_ROWS, most + 1)
     fitting = bisect_right(numbers, room, key=lambda rows: lines(of(rows)))
     return of(max(FEWEST_ROWS, FEWEST_ROWS - 1 + fitting))
 
 
-def _print_page(page: Page, console: Console, extent: Extent) -> None:
+def _print_page(page: Page, console: Console, detail: TableDetail) -> None:
     if not page.boards and not page.exact.rows:
         console.print("No results yet. Run `formalbench run --model regulargpt` first.\n")
-    if extent.everything:
+    if detail.everything:
         _print_besides(page, console)
     for board in reversed(page.boards):
-        _print_board(board, page.title, console, extent)
-    if extent.others:
+        _print_board(board, page.title, console, detail)
+    if detail.others:
         console.print("Other boards:")
-        names = [harmless(name) for name, _ in extent.others]
+        names = [harmless(name) for name, _ in detail.others]
         widest = max(map(cell_len, names))
-        for name, (_, command) in zip(names, extent.others, strict=True):
+        for name, (_, command) in zip(names, detail.others, strict=True):
             line = Text(f"  {name:{widest}}  {harmless(command)}")
             console.print(line, soft_wrap=True)  # not wrapped, so that it can be copied
         console.print()
@@ -183,28 +183,28 @@ def _print_besides(page: Page, console: Console) -> None:
                 _print_table(shown.only(*told), console, narrow=_MODEL_WIDTH)
 
 
-def _print_board(board: Board, title: str, console: Console, extent: Extent) -> None:
+def _print_board(board: Board, title: str, console: Console, detail: TableDetail) -> None:
     console.print(Text(harmless(f"{title}, protocol {board.name}"), style="bold"))
     if not board.rows:
         _print_notes(board.notes, console)
         return
     rows, notes = board.rows, board.notes
-    if extent.rows is not None:
+    if detail.rows is not None:
         mine = tuple(f"{row.model} " for row in rows if row.is_new)
-        rows = tuple(row for n, row in enumerate(rows) if n < extent.rows or row.is_new)
+        rows = tuple(row for n, row in enumerate(rows) if n < detail.rows or row.is_new)
         notes = tuple(note for note in notes if note.startswith(mine))[:MOST_NOTES]
     if set(board.tasks) - set(board.otherwise) or not board.otherwise:
         shown = ranking(board).without(*_HIDDEN, *board.otherwise)
-        _print_rows(shown, rows, console, extent)
-        console.print(_legend(board, extent), style="dim", markup=False)
+        _print_rows(shown, rows, console, detail)
+        console.print(_legend(board, detail), style="dim", markup=False)
     _print_by_place(board, console)
-    if extent.other_tasks:
-        _print_other_tasks(board, console, extent)
-    if not extent.everything:
+    if detail.other_tasks:
+        _print_other_tasks(board, console, detail)
+    if not detail.everything:
         left = (len(board.rows) - len(rows), len(board.notes) - len(notes))
         named = zip(left, ("row", "note"), strict=True)
         more = [plural(count, f"more {noun}") for count, noun in named if count]
-        if board.other_tasks and not extent.other_tasks:
+        if board.other_tasks and not detail.other_tasks:
             more.append(f"{plural(len(board.other_tasks), 'task')} not in the score")
         told = ", ".join([*more, "intervals", "exact models", "numbers from papers"])
         console.print(Text(f"--all also prints: {told}."), style="dim")
@@ -215,14 +215,16 @@ _HIDDEN = ("kind", "parameters", "IQM interval")
 _OF_EVERYTHING = ("interval", "IQM")
 
 
-def _print_rows(shown: Sheet[Row], rows: Sequence[Row], console: Console, extent: Extent) -> None:
+def _print_rows(
+    shown: Sheet[Row], rows: Sequence[Row], console: Console, detail: TableDetail
+) -> None:
     """Print some rows of a board; new rows are marked."""
     marked = replace(
         next(column for column in shown.columns if column.form == "name"),
-        text=lambda row: f"{row.model} ({extent.mark})" if row.is_new else row.model,
+        text=lambda row: f"{row.model} ({detail.mark})" if row.is_new else row.model,
     )
     columns = [marked if column.form == "name" else column for column in shown.columns]
-    if not extent.everything:
+    if not detail.everything:
         columns = [
             replace(column, below=_first_lines(column.below))
             for column in columns
@@ -233,11 +235,11 @@ def _print_rows(shown: Sheet[Row], rows: Sequence[Row], console: Console, extent
         Sheet(columns, rows),
         console,
         style=lambda place: "bold green" if new[place] else None,
-        apart=extent.everything,
+        apart=detail.everything,
     )
 
 
-def _print_other_tasks(board: Board, console: Console, extent: Extent) -> None:
+def _print_other_tasks(board: Board, console: Console, detail: TableDetail) -> None:
     """Print the results that do not count in the score, for the rows that have any."""
     asked = set(board.other_tasks) - set(board.otherwise)
     rows = [row for row in board.rows if any(result.task in asked for result in row.results)]
@@ -246,7 +248,7 @@ def _print_other_tasks(board: Board, console: Console, extent: Extent) -> None:
     shown = ranking(board, other_tasks=True)
     tasks = [column.heading for column in shown.columns if column.heading in asked]
     console.print("Not in the score:")
-    _print_rows(shown.only("model", *tasks), rows, console, extent)
+    _print_rows(shown.only("model", *tasks), rows, console, detail)
 
 
 def _print_by_place(board: Board, console: Console) -> None:
@@ -279,7 +281,7 @@ _LONG_LEGEND = (
 )
 
 
-def _legend(board: Board, extent: Extent) -> str:
+def _legend(board: Board, detail: TableDetail) -> str:
     """Return the legend of a board, with only the marks that occur."""
     results = [result for row in board.rows for result in row.results]
     unlearned = any(result.unlearned for result in results)
@@ -287,7 +289,7 @@ def _legend(board: Board, extent: Extent) -> str:
     failed = any(result.marked for result in results)
     capped = any(result.capped for result in results)
     parts = [
-        _LONG_LEGEND if extent.everything else _SHORT_LEGEND,
+        _LONG_LEGEND if detail.everything else _SHORT_LEGEND,
         "[n]: the training lengths were not learned (n = validation accuracy, %). The score "
         "still uses test accuracy."
         if unlearned

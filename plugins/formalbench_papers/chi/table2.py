@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 from formalbench.contracts.task import Task
-from formalbench.documents.reproduction import Said, count_verdicts
+from formalbench.documents.reproduction import AnswerOrVerdict, count_verdicts
 from formalbench.documents.text import percent
 from formalbench.evaluation.cells import cell_lengths
 
@@ -174,7 +174,7 @@ def _can_tell(paper: float | None) -> bool:
     return paper is not None and CHANCE + NEAR < paper < 100.0
 
 
-def _apart(verdicts: Sequence[Said]) -> str:
+def _apart(verdicts: Sequence[AnswerOrVerdict]) -> str:
     return (
         "In most cells the paper's number is 100.0 or chance, which any model has that solves "
         f"PARITY or guesses. Of the {len(verdicts)} cells with another number, which can tell "

@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 from formalbench.contracts.objective import CROSS_ENTROPY
-from formalbench.contracts.record import CohortMember, Summed
+from formalbench.contracts.record import CohortMember, MetricSum
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.evaluation.cells import validation_set
 from formalbench.evaluation.evaluate import evaluate, total
@@ -130,7 +130,7 @@ def invented(host, run, forge):
         tested = evaluate(network, task, draw_test_set(task, record.protocol), cpu)
         held = total(evaluate(network, task, validation_set(task, record.protocol), cpu))
         sums = {
-            name: Summed(total=one.total, count=one.count) for name, one in held.measures.items()
+            name: MetricSum(total=one.total, count=one.count) for name, one in held.measures.items()
         }
         right = sums.pop(task.primary.name).total
         test = record.test.model_copy(update={"cells": cells_of(tested, task.primary.name)})
