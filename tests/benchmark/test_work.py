@@ -4,11 +4,13 @@ import pickle
 import threading
 import time
 import weakref
+from types import SimpleNamespace
 
 import pytest
 import torch
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
+from formalbench.running import worker
 from formalbench.running.plan import RunRequest, make_plan
 from formalbench.running.units import Unit, cohorts_of, divided
 from formalbench.running.worker import work
@@ -141,3 +143,13 @@ def test_a_process_does_one_unit_at_a_time(host_with_tiny, do, monkeypatch):
     for thread in threads:
         thread.join()
     assert most == [1, 1]  # they would draw each other's random numbers
+
+
+@pytest.mark.parametrize(("named", "index"), [("cuda", 1), ("cuda:0", 0)])
+def test_a_gpu_is_initialised_before_its_counters_are_reset(monkeypatch, named, index):
+    called = []
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: called.append("initialised") or 1)
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", called.append)
+    with worker._computing(SimpleNamespace(device=named)) as device:
+        assert device == torch.device("cuda", index)
+    assert called == ["initialised", device]
