@@ -21,6 +21,8 @@ from formalbench_papers.index import experiment
 MODEL = "RegularGPT 128/6"
 """The largest chunk in Table 3 whose perplexity stays flat."""
 
+CHUNK = 128
+
 LENGTH = 2048
 
 WINDOWS = 96
@@ -76,14 +78,17 @@ _REMARKS = (
 def claims(fields: Sequence[Field]) -> list[Claim]:
     """Check the paper's claims about its figure."""
     reach = ", ".join(f"{field.reach:.0f}" for field in fields)
-    held = ", ".join(percent(field.cumulative[-LENGTHS[0] :][0]) for field in fields)
+    chunk, window = (
+        ", ".join(percent(field.cumulative[-last:][0]) for field in fields)
+        for last in (CHUNK, LENGTHS[0])
+    )
     return [
         Claim(
             f"On text RegularGPT's receptive field is local: 99 % of the gradient is in the last "
             f"{LENGTHS[0]} of {LENGTH:,} tokens",
             "“settles on the local windowed-attention pattern” (§7.4; Figure 4b)",
-            f"in the last {reach} tokens, and {held} % in the last {LENGTHS[0]} "
-            f"({plural(len(fields), 'network')})"
+            f"in the last {reach} tokens; {chunk} % in the last {CHUNK}, which are a chunk, and "
+            f"{window} % in the last {LENGTHS[0]} ({plural(len(fields), 'network')})"
             if fields
             else "",
             across(field.reach <= LENGTHS[0] for field in fields),
