@@ -17,7 +17,7 @@ from formalbench.host import PluginHost
 from formalbench.training.gradients import SequentialGradients
 from formalbench.training.parameters import Rows, make_update
 from formalbench.training.step import Group, StepInputs
-from formalbench.training.trainer import make_recipe
+from formalbench.training.trainer import resolve_protocol
 from harness import Comparison, compare
 
 LAYERS, HEADS = 4, 4
@@ -36,7 +36,7 @@ def ours(objective: str, width: int, example: Example) -> Callable[[], None]:
     options["causal"] = objective == "causal-lm"
     torch.manual_seed(0)
     network = HOST.network("transformer", task, options)
-    optimiser = make_recipe(HOST, PROTOCOL).optimiser
+    optimiser = resolve_protocol(HOST, PROTOCOL).optimiser
     program, update = SequentialGradients([network], task), make_update(optimiser, 1.0, network)
     rows = Rows.start(program.layout.stack([network]), optimiser)
     group = Group([0], program, rows, update)

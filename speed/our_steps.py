@@ -20,7 +20,7 @@ from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import evaluate
 from formalbench.host import PluginHost
 from formalbench.training.run_state import Member
-from formalbench.training.trainer import Cohort, make_recipe, train_cohort
+from formalbench.training.trainer import Cohort, resolve_protocol, train_cohort
 from turns import Line, peak_bytes, usable_cores
 
 HOST = PluginHost.load()
@@ -67,7 +67,7 @@ def make_cohort(
         protocol,
         members,
         torch.device(device),
-        make_recipe(HOST, protocol),
+        resolve_protocol(HOST, protocol),
     )
 
 

@@ -9,7 +9,7 @@ from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.record import Curve, History
 from formalbench.documents.figures import picture
 from formalbench.host import PluginHost
-from formalbench.training.trainer import make_recipe
+from formalbench.training.trainer import resolve_protocol
 from formalbench_papers.chiang_cholak import figure4, table1
 from formalbench_papers.chiang_cholak.figure4 import LENGTHS, SCALED, STANDARD, claims
 from formalbench_papers.chiang_cholak.table1 import ALL, LONG, PAPER
@@ -235,7 +235,7 @@ def test_the_papers_scale_is_that_of_its_code(host):
     assert network.readout is None
     # The rate: 3e-4, times 0.8 where BLEU is worse than in each of the last three epochs.
     assert protocol.schedule.options["metric"] == f"validation/{task.primary.name}"
-    schedule, memory, rates = make_recipe(host, protocol).schedule, {}, []
+    schedule, memory, rates = resolve_protocol(host, protocol).schedule, {}, []
     for bleu in (0.1, 0.2, 0.19, 0.21, 0.2, 0.195, 0.18):
         schedule.evaluated(memory, {"validation/bleu": bleu})
         rates.append(schedule.rate(700, protocol.steps, 3e-4, memory))
