@@ -36,7 +36,7 @@ _SHARED = frozenset(
         *("test.extra_metrics",),
         *("environment.device", "environment.hardware", "environment.versions"),
         *("environment.commit", "environment.source"),
-        *("asked", "constants", "break_length"),
+        *("asked", "constants", "break_length", "command"),
     }
 )
 
