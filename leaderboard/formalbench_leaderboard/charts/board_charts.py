@@ -15,6 +15,7 @@ from formalbench.documents.figures import Figure, Kind, Panel, Series, picture
 from formalbench.statistics.board import Board, Page, Row
 from formalbench.store import safe_name
 
+from formalbench_leaderboard.board.plugin_info import STATE_LENGTH
 from formalbench_leaderboard.board.tables import TRAINING_COST, training_seconds
 from formalbench_leaderboard.charts.length_charts import MOST_LINES, label
 
@@ -116,10 +117,6 @@ COST_CAPTION = (
     "the 95 % intervals of the scores. A model that was not timed on every task has no cost. The "
     "times come from different machines under different loads: compare orders of magnitude only."
 )
-
-
-STATE_LENGTH = 40
-"""String length in symbols after which the size of a model's state is measured."""
 
 
 SIZE_CAPTION = (

@@ -19,6 +19,7 @@ from formalbench.documents.table import CAPPED
 from formalbench.documents.text import harmless, percent
 from formalbench.statistics.length_profile import Step
 
+from formalbench_leaderboard.board.sources import FIGURES
 from formalbench_leaderboard.charts.language_map import (
     BY_EXPERIMENTS,
     NOTHING,
@@ -29,7 +30,6 @@ from formalbench_leaderboard.charts.language_map import (
     sentences,
     told,
 )
-from formalbench_leaderboard.renderers.links import FIGURES
 from formalbench_leaderboard.templating import render as from_template
 
 TITLE = "What each family of models can express, learns and extrapolates on"

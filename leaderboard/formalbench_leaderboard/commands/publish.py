@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -266,11 +267,14 @@ def check(
 
     from formalbench_leaderboard.publishing.check import check_published
     from formalbench_leaderboard.publishing.publish import find_repository
+    from formalbench_leaderboard.renderers.render import stale_files, uncompared_figures
 
     repository = find_repository()
-    found = check_published(
-        repository, host_of(ctx), WeightLookup(weights or ()), rendered=rendered
-    )
+    host = host_of(ctx)
+    stale = partial(stale_files, repository, host) if rendered else list
+    found = check_published(repository, host, WeightLookup(weights or ()), stale=stale)
+    if rendered:
+        found = replace(found, uncompared_figures=uncompared_figures(repository))
     if as_json:
         print_json(asdict(found))
     else:

@@ -427,8 +427,8 @@ def _show(
         for path in write_figures(page, suite, output, lambda row: state_here(host, row, task)):
             typer.echo(path)
     elif format in _MAPS:
-        from formalbench_leaderboard.board.plugin_info import map_here
         from formalbench_leaderboard.charts import map_chart
+        from formalbench_leaderboard.charts.language_map import map_here
 
         put(map_chart.render(map_here(page, host, suite, records), _MAPS[format]), output)
     else:
@@ -456,7 +456,7 @@ def _write_web_page(
     """Write the files of the web page, and print which one to open."""
     from formalbench.files import write_atomically
 
-    from formalbench_leaderboard.board.plugin_info import map_here
+    from formalbench_leaderboard.charts.language_map import map_here
     from formalbench_leaderboard.page.descriptions import definitions, details
     from formalbench_leaderboard.page.page import map_section, render_page
 

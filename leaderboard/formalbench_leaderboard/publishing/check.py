@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -30,13 +30,18 @@ from formalbench.statistics.records import model_key, title_of
 from formalbench.store import PUBLISHED_RESULTS, Store, safe_name, weights_path
 from formalbench.store.archive import WeightLookup
 
-from formalbench_leaderboard.board.sources import parted
+from formalbench_leaderboard.board.sources import (
+    FIGURES,
+    MODELS,
+    SUITES,
+    built_in,
+    is_built_in,
+    parted,
+)
 from formalbench_leaderboard.publishing.audit import Auditor
 from formalbench_leaderboard.publishing.places import (
     REST,
-    built_in,
     home_suite,
-    is_built_in,
     path_among,
 )
 from formalbench_leaderboard.publishing.plugin_sources import kept_problems
@@ -53,8 +58,6 @@ from formalbench_leaderboard.publishing.weights import (
     contradictions,
     keeps_weights,
 )
-from formalbench_leaderboard.renderers.links import FIGURES, MODELS, SUITES
-from formalbench_leaderboard.renderers.render import stale_files, uncompared_figures
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task
@@ -169,7 +172,7 @@ def check_published(
     host: PluginHost,
     weights: WeightLookup | None = None,
     *,
-    rendered: bool = False,
+    stale: Callable[[], list[Path]] = list,
 ) -> Checked:
     """Check the published files of a repository against the rules of publishing; change none.
 
@@ -181,8 +184,8 @@ def check_published(
             pages are then not compared, because their correct content is unknown.
         weights: where to look for weights, apart from the records' own folders. If any place is
             given, required weights must be there.
-        rendered: whether to compare the rendered files. They are up to date on the main branch
-            only.
+        stale: returns the rendered files that do not match the records, which are up to date on the
+            main branch only. By default they are not compared.
     """
     given = weights or WeightLookup()
     results = repository / PUBLISHED_RESULTS
@@ -223,11 +226,10 @@ def check_published(
     unchecked = list(standing.values()).count("unknown")
     return Checked(
         [_below(repository, line) for line in problems],
-        stale_files(repository, host) if rendered and not unchecked else [],
+        [] if unchecked else stale(),
         list(standing.values()).count("stale"),
         unchecked,
-        uncompared_figures(repository) if rendered else [],
-        _not_at_hand(records, given),
+        weightless_records=_not_at_hand(records, given),
     )
 
 

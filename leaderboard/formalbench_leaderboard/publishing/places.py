@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.record import Origin
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.files import read_plain, write_atomically
-from formalbench.host.loader import PROJECT
-from formalbench.host.registry import Entry, S
 from formalbench.store import PUBLISHED_RESULTS, Store
 
-from formalbench_leaderboard.board.sources import DEFAULT_SUITE
+from formalbench_leaderboard.board.sources import DEFAULT_SUITE, built_in
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -87,20 +84,6 @@ def path_among(record: AnyRecord, home: Callable[[str], str]) -> Path:
     verified = isinstance(record, VerificationRecord)
     folder = VERIFIED if verified else home(record.task.name)
     return Store(PUBLISHED_RESULTS / folder).path_of(record)
-
-
-def built_in(entries: Iterable[Entry[S]]) -> list[S]:
-    """Return the specs that come with formalbench.
-
-    Other installed plugins, and those named with --plugin, must not change a page: it would be
-    stale wherever they are not installed.
-    """
-    return [entry.spec for entry in entries if is_built_in(entry.plugin.source)]
-
-
-def is_built_in(source: Origin) -> bool:
-    """Whether code comes with formalbench itself; a local file may have the same name."""
-    return source.distribution == PROJECT and not source.sha256
 
 
 def home_suite(task: str, host: PluginHost) -> str:

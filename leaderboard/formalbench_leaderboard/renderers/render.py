@@ -17,7 +17,7 @@ from formalbench.store import PUBLISHED_RESULTS, REPRODUCTIONS, Store
 from formalbench.store.record_file import written
 
 from formalbench_leaderboard.board import sources
-from formalbench_leaderboard.board.sources import parted
+from formalbench_leaderboard.board.sources import FIGURES, MODELS, SUITES, parted
 from formalbench_leaderboard.charts.board_charts import (
     drawn_by,
     installed_version,
@@ -29,7 +29,7 @@ from formalbench_leaderboard.publishing.places import MAX_BYTES, Contents, write
 from formalbench_leaderboard.publishing.self_reported import PAGE, published_reports, reports_page
 from formalbench_leaderboard.renderers import evidence_pages
 from formalbench_leaderboard.renderers.evidence_pages import kept_records
-from formalbench_leaderboard.renderers.links import FIGURES, FRONT, MODELS, SUITES
+from formalbench_leaderboard.renderers.links import FRONT
 from formalbench_leaderboard.renderers.pages import front_page, model_page, suite_page
 from formalbench_leaderboard.renderers.site import lay_out
 
