@@ -155,7 +155,7 @@ class Checked:
         stale_records: number of records of another version of a task, a model or a protocol. They
             stay and do not count.
         unchecked_records: records whose plugins are not installed; `problems` has a line for each.
-        uncompared_figures: the figures, if the drawing library is not installed.
+        uncompared_figures: always empty; drawing them needs the drawing library.
         weightless_records: runs whose weights are required but were not found.
     """
 
