@@ -6,7 +6,6 @@ strings of a batch affect each other, mean nothing.
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,21 +25,16 @@ from formalbench.documents.text import harmless
 from formalbench.files import UNFINISHED, sweep
 from formalbench.running.sandbox import Report, Sandbox
 from formalbench.running.worker import load_host
-from formalbench.statistics.records import model_key, title_of
-from formalbench.store import PUBLISHED_RESULTS, Store, safe_name, weights_path
+from formalbench.statistics.records import title_of
+from formalbench.store import PUBLISHED_RESULTS, Store, weights_path
 from formalbench.store.archive import WeightLookup
 
 from formalbench_leaderboard.board.sources import (
-    FIGURES,
-    MODELS,
-    SUITES,
-    built_in,
     is_built_in,
     parted,
 )
 from formalbench_leaderboard.publishing.audit import Auditor
 from formalbench_leaderboard.publishing.places import (
-    REST,
     home_suite,
     path_among,
 )
@@ -215,7 +209,6 @@ def check_published(
         problems += copied(runs)
         problems += _weights_problems(results, records, given)
         problems += _strays(repository)
-        problems += _stray_pages(repository, records.values(), host)
         problems += kept_problems(repository, records)
         known = {file: record for file, record in here.items() if standing[file] == "current"}
         problems += broken_promises(known.values(), host, processes)
@@ -305,26 +298,6 @@ def _strays(repository: Path) -> Iterator[str]:
             yield f"{path}: neither a record nor the weights of one"
     for path in sorted((repository / PUBLISHED_RESULTS.parent).rglob(f"{UNFINISHED}*")):
         yield f"{path}: left by a writer that was interrupted: delete it"
-
-
-def _stray_pages(repository: Path, records: Iterable[AnyRecord], host: PluginHost) -> Iterator[str]:
-    """Return the files in the folders of rendered files that belong to no suite or model.
-
-    Files that do belong to one may be older than the records (see `stale_files`).
-    """
-    suites = [*(spec.name for spec in built_in(host.suites.all())), REST]
-    models = {safe_name(model_key(record)[0]) or "model" for record in records}
-    names = {
-        SUITES: rf"({'|'.join(map(re.escape, suites))})\.md",
-        MODELS: rf"({'|'.join(map(re.escape, sorted(models)))})(-[0-9a-f]{{8}})?\.md",
-        FIGURES: rf"({'|'.join(map(re.escape, suites))}|readme-map|map)(-.*)?\.svg",
-    }
-    for folder, pattern in names.items():
-        for path in sorted((repository / folder).rglob("*")):
-            plain = path.is_file() and not path.is_symlink()
-            known = path.parent == repository / folder and re.fullmatch(pattern, path.name)
-            if not (plain and known):
-                yield f"{path}: a file that `formalbench leaderboard render` does not write"
 
 
 def _below(repository: Path, line: str) -> str:
