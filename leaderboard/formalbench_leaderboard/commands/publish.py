@@ -185,8 +185,7 @@ def publish(
 
     If a record is refused, nothing is written, and the exit code is 1.
 
-    A published run is not replaced, except by a record that agrees in every count and adds
-    weights where there were none.
+    A published run is not replaced, unless it failed.
 
     --self-reported copies only the records that `formalbench score --results` and `Report.save`
     wrote. These scores cannot be checked, so they are never ranked.
@@ -366,7 +365,6 @@ def _print_published(done: Published) -> None:
 
     for what, pairs, after in (
         ("added", done.added, ""),
-        ("added the weights of", done.completed, ""),
         ("kept", done.differing, " already published with other numbers"),
     ):
         for (model, task), times in pairs.items():
@@ -395,7 +393,7 @@ def _published(done: Published) -> dict[str, Any]:
 
     return {
         "added": counts(done.added),
-        "weights_added": counts(done.completed),
+        "weights_added": [],
         "kept": counts(done.differing),
         "already": done.already,
         "changes": done.changes,

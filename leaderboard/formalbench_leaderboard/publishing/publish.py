@@ -47,7 +47,6 @@ class Published:
 
     Attributes:
         added: new records.
-        completed: records that add the weights of a published run.
         differing: records of published runs with other counts; the published records stay.
         already: number of other records that were published before.
         changes: new rows and changed ranks of the default suite, one line each.
@@ -55,7 +54,6 @@ class Published:
     """
 
     added: Pairs
-    completed: Pairs
     differing: Pairs
     already: int
     changes: list[str]
@@ -82,9 +80,9 @@ def publish(
 ) -> Published:
     """Copy the records of a folder to a repository, and their weights to an archive.
 
-    The record of a finished, published run is kept, unless it names no weights and the new record
-    does, and all counts agree. A record of a failed run is replaced. Every new record must be one
-    that the installed plugins would produce (see `Admission`). No page is rendered.
+    The record of a finished, published run is kept; that of a failed run is replaced. Every new
+    record must be one that the installed plugins would produce (see `Admission`). No page is
+    rendered.
 
     Raises:
         RefusedError: if any record cannot be published; then nothing was written.
@@ -102,7 +100,7 @@ def publish(
     with PluginProcesses(host) as processes:
         admission = Admission(host, processes)
         sorting = _sorted(admitted(results, admission), held)
-        fresh = sorting["added"] | sorting["completed"]
+        fresh = sorting["added"]
         _check_complete(admission, fresh, held.values())
         lines = broken_promises(fresh.values(), host, processes)
         if lines := lines or [*untrue(fresh, WeightLookup(), host, processes)]:
@@ -125,7 +123,6 @@ def publish(
         raise
     return Published(
         added=_counted(sorting["added"]),
-        completed=_counted(sorting["completed"]),
         differing=_counted(sorting["differing"]),
         already=len(sorting["already"]),
         changes=_changes(old, stay | placed, host) if fresh else [],
@@ -146,18 +143,16 @@ def _one_per_run(records: Records) -> Records:
 
 def _sorted(candidates: Records, held: Mapping[str, AnyRecord]) -> dict[str, dict[Path, AnyRecord]]:
     """Group records by what publishing does with them; the keys are field names of `Published`."""
-    names = ("added", "completed", "differing", "already")
+    names = ("added", "differing", "already")
     sorting: dict[str, dict[Path, AnyRecord]] = {name: {} for name in names}
     for file, new in _one_per_run(candidates).items():
         old = held.get(identity(new))
         if old is None or (has_result(new) and not has_result(old)):
             kind = "added"
-        elif counts_of(new) != counts_of(old):
-            both = isinstance(new, Record) and has_result(new)
-            kind = "differing" if both else "already"
+        elif isinstance(new, Record) and has_result(new) and counts_of(new) != counts_of(old):
+            kind = "differing"
         else:
-            weightless = isinstance(old, Record) and old.weights is None
-            kind = "completed" if weightless and keeps_weights(new) else "already"
+            kind = "already"
         sorting[kind][file] = new
     return sorting
 

@@ -24,8 +24,7 @@ def keeps_weights(record: AnyRecord) -> bool:
     """Whether the publisher of a record must provide its weights.
 
     This applies to every run under `standard`, and to seed 0 under any other protocol. It depends
-    on the record only, not on measurements. Records from before weights were kept, and records of
-    networks that are too large, name no weights.
+    on the record only, not on measurements. Records of networks that are too large name no weights.
     """
     return isinstance(record, Record) and record.weights is not None and _is_chosen(record)
 
