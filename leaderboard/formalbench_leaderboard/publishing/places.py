@@ -27,29 +27,26 @@ Contents = bytes | Callable[[], bytes] | None
 
 
 def write_all(repository: Path, contents: Mapping[Path, Contents]) -> None:
-    """Write files, by their paths below a repository; if one cannot be written, restore the others.
+    """Write files, by their paths below a repository: each whole or not at all, one by one.
+
+    Files that agree are not written. After an error, the same call writes those that are left.
 
     Raises:
-        RequestError: one line, also if a link or a device is in the place of a file. Then nothing
-            has changed.
+        RequestError: one line, if a file cannot be written, or a link or a device is in its place.
     """
     for path in contents:
         _check_inside(repository, path)
-    before: dict[Path, bytes | None] = {}
     try:
         for path, wanted in contents.items():
             file = repository / path
             old = read_plain(file, MAX_BYTES) if os.path.lexists(file) else None
             new = wanted() if callable(wanted) else wanted
-            if old != new:
-                before[file] = old
-                _put(file, new)
-    except BaseException as error:
-        for file, old in before.items():
-            _put(file, old)
-        if isinstance(error, OSError):
-            raise RequestError(f"{error.filename}: {error.strerror}") from None
-        raise
+            if new is None:
+                file.unlink(missing_ok=True)
+            elif old != new:
+                write_atomically(file, new)
+    except OSError as error:
+        raise RequestError(f"{error.filename}: {error.strerror}") from None
 
 
 def _check_inside(repository: Path, path: Path) -> None:
@@ -57,13 +54,6 @@ def _check_inside(repository: Path, path: Path) -> None:
     root = repository.resolve()
     if not (root / path).parent.resolve().is_relative_to(root):
         raise RequestError(f"{path}: leads out of the repository")
-
-
-def _put(file: Path, contents: bytes | None) -> None:
-    if contents is None:
-        file.unlink(missing_ok=True)
-    else:
-        write_atomically(file, contents)
 
 
 VERIFIED, REST = "exact", "other"

@@ -1,4 +1,4 @@
-"""Publishing: copy records to ``leaderboard/results``, all or none, and weights to an archive."""
+"""Publishing: copy records to ``leaderboard/results`` if all are valid, and pack their weights."""
 
 from __future__ import annotations
 
@@ -114,13 +114,8 @@ def publish(
     for path in old.keys() - stay.keys():
         for gone in (path, weights_path(path)):
             contents.setdefault(gone, None)
-    packed, is_new = _packed(fresh.values(), results, archive, repository)
-    try:
-        write_all(repository, contents)
-    except BaseException:
-        if packed is not None and is_new:
-            packed.unlink(missing_ok=True)
-        raise
+    packed = _packed(fresh.values(), results, archive, repository)
+    write_all(repository, contents)
     return Published(
         added=_counted(sorting["added"]),
         differing=_counted(sorting["differing"]),
@@ -201,26 +196,26 @@ def archive_path(repository: Path, records: Iterable[Record]) -> Path:
 
 def _packed(
     fresh: Iterable[AnyRecord], results: Path, archive: Path | None, repository: Path
-) -> tuple[Path | None, bool]:
+) -> Path | None:
     """Write the archive of the weights that are named by new records and stored beside them.
 
     An archive that a killed `publish` left is kept if it contains all of these weights. It then
     also contains those of the records that were published before the kill.
 
     Returns:
-        The archive, if there are any weights, and whether it was written now.
+        The archive, if there are any weights.
     """
     runs = [one for one in fresh if isinstance(one, Record) and one.weights]
     at_hand = WeightLookup([results] if runs else [])
     held = [run for run in runs if run in at_hand]
     if not held:
-        return None, False
+        return None
     for kept in [archive] if archive else sorted(repository.glob("weights-*.tar")):
         if _has_all(kept, held):
-            return kept, False
+            return kept
     path = archive or archive_path(repository, held)
     write_weights(path, held, at_hand)
-    return path, True
+    return path
 
 
 def _has_all(path: Path, runs: Iterable[Record]) -> bool:

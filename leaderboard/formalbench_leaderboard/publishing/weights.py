@@ -132,8 +132,8 @@ def unpack(file: Path, into: Path | None) -> Packed:
             beside their weights, so that it becomes a folder of results.
 
     Raises:
-        RequestError: one line, if it is not an archive or does not match its index, or if the
-            folder has other weights of a run. Then nothing was written.
+        RequestError: one line, if it is not an archive, a file does not match its hash, or the
+            folder has other weights of a run. In the last case nothing was written.
     """
     archive, runs = Archive(file), published_runs()
     repository = repository_above(Path.cwd())
