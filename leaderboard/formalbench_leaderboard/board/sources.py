@@ -1,4 +1,4 @@
-"""Where records and code come from, where published ones are stored, which are published together.
+"""Where records are found and published, which are published together, and what is built in.
 
 The snapshot is a file of records that `publish` renders, like every page.
 """

@@ -56,7 +56,7 @@ TICK = "8l2.5 2.8 4.5-5.6"
 FEW = 1500
 """Maps with more cells have no tooltips."""
 
-Theme = Literal["file", "dark", "page"]
+Theme = Literal["file", "page"]
 """A file follows its reader's theme, and an SVG in the web page follows the page's theme."""
 
 Shown = MapCell | TheoryClaim | int | None

@@ -29,10 +29,7 @@ from formalbench.statistics.records import title_of
 from formalbench.store import PUBLISHED_RESULTS, Store, weights_path
 from formalbench.store.archive import WeightLookup
 
-from formalbench_leaderboard.board.sources import (
-    is_built_in,
-    parted,
-)
+from formalbench_leaderboard.board.sources import is_built_in, parted
 from formalbench_leaderboard.publishing.audit import Auditor
 from formalbench_leaderboard.publishing.places import (
     home_suite,
