@@ -11,9 +11,9 @@ from formalbench.statistics.board import ExactModel, ExactModels
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.length_profile import Step
 from formalbench.statistics.result import Prediction
+from formalbench_leaderboard.board.plugin_info import Known
 from formalbench_leaderboard.charts.language_map import (
     FamilyRows,
-    Known,
     LanguageMap,
     MapCell,
     MapColumn,

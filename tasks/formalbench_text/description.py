@@ -277,23 +277,6 @@ class CorpusDescription(Described):
         return pieces_of(self.places(cast("Split", part)), self.contents.documents)
 
 
-def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
-    """Turn the contents of a YAML file into a task; the texts are read when it is built.
-
-    Raises:
-        RequestError: one line, if anything in it cannot be used, or a file is not there.
-    """
-    described = CorpusDescription.of(path, data)
-
-    def build() -> Any:
-        from formalbench_text.corpus import TextCorpus  # lazy: imports numpy
-
-        return TextCorpus(described)
-
-    splits = splits_of(described.contents.lengths)
-    return described.spec("texts from files", build, splits, objectives=("causal-lm", "masked-lm"))
-
-
 def checked(path: Path, data: Mapping[str, Any], kind: type[P]) -> P:
     """Validate the contents of a YAML file with a class.
 

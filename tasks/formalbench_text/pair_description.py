@@ -30,12 +30,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
-from formalbench import Config, Splits, TaskSpec, option
+from formalbench import Config, option
 from formalbench.contracts.protocol import Part
 from formalbench.contracts.source import Split
 from pydantic import Field, field_validator
@@ -128,26 +126,3 @@ class PairDescription(Described):
     def words(self, text: str) -> int:
         """Return how many words and marks a text has."""
         return len(text.split() if self.contents.tokenised else _WORD.findall(text))
-
-
-def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
-    """Turn the contents of a YAML file into a task; the texts are read when it is built.
-
-    Raises:
-        RequestError: one line, if anything in it cannot be used, or a file is not there.
-    """
-    described = PairDescription.of(path, data)
-
-    def build(options: PairOptions) -> Any:
-        from formalbench_text.parallel_texts import TextPairs  # lazy: imports numpy
-
-        return TextPairs(described, options)
-
-    return described.spec(
-        "texts and translations",
-        build,
-        Splits((1, 1000), (1, 1000)),
-        objectives=("translate",),
-        config=PairOptions,
-        keywords=("translation",),
-    )

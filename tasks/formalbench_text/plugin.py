@@ -121,16 +121,12 @@ def formalbench_read_file(path: Path) -> TaskSpec | None:
         return None
     from formalbench import read_yaml
 
+    from formalbench_text.yaml_tasks import read_corpus, read_pairs
+
     data = read_yaml(path)
     if "corpus" in data:
-        from formalbench_text.description import read
-
-        return read(path, data)
-    if "pairs" in data:
-        from formalbench_text.pair_description import read as read_pairs
-
-        return read_pairs(path, data)
-    return None
+        return read_corpus(path, data)
+    return read_pairs(path, data) if "pairs" in data else None
 
 
 @hookimpl

@@ -329,7 +329,7 @@ def board() -> Section:
         found: Section = {}
         for words in ("", "--all", "--model gru,rnn --task parity", "predictions", "papers"):
             found[words or "table"] = digest(command("leaderboard", *words.split()))
-        for kind in ("markdown", "latex", "csv", "json", "map", "map-dark"):
+        for kind in ("markdown", "latex", "csv", "json", "map"):
             found[kind] = digest(command("leaderboard", "--format", kind))
         found["compare"] = digest(command("compare", "gru", "rnn", "--json"))
         command("leaderboard", "--format", "html", "--output", "html")

@@ -22,9 +22,9 @@ from formalbench.documents.text import ranks
 from formalbench.host import PluginHost
 from formalbench.statistics.board import Page
 from formalbench.store import Store
-from formalbench_leaderboard.board.plugin_info import map_here
 from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.charts.board_charts import drawings
+from formalbench_leaderboard.charts.language_map import map_here
 from formalbench_leaderboard.charts.map_chart import map_files
 from formalbench_leaderboard.charts.map_chart import render as draw_map
 from formalbench_leaderboard.page.descriptions import definitions

@@ -238,7 +238,7 @@ def test_a_network_that_breaks_the_contract_is_not_published(
 
 def test_a_package_called_formalbench_is_not_built_in(host, repository, plugin):
     from formalbench.contracts.record import Origin
-    from formalbench_leaderboard.publishing.places import is_built_in
+    from formalbench_leaderboard.board.sources import is_built_in
 
     assert is_built_in(Origin(distribution="formalbench", version="9"))
     assert not is_built_in(Origin(distribution="formalbench", sha256="a" * 64))

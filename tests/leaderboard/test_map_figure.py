@@ -103,12 +103,11 @@ def test_a_run_that_diverged_makes_its_cell_weak_evidence(make_record):
 
 def test_each_theme_has_its_colours_and_the_same_shapes(many_records):
     shown = mapped(many_records, "parity", "first", "tomita-3")
-    texts = {theme: render(shown, theme) for theme in ("file", "dark", "page")}
+    texts = {theme: render(shown, theme) for theme in ("file", "page")}
     paths = [re.findall(r' d="([^"]*)"', text) for text in texts.values()]
-    assert paths[0] == paths[1] == paths[2]
+    assert paths[0] == paths[1]
     assert "@media (prefers-color-scheme:dark)" in texts["file"]
     assert all(paper in texts["file"] for paper in ("#ffffff", "#0d1117"))
-    assert "#ffffff" not in texts["dark"]
     assert "light-dark(#ffffff,#0d1117)" in texts["page"]
     assert "@media" not in texts["page"]
 
@@ -192,9 +191,8 @@ def test_the_command_writes_one_file(invoke, repository, make_runs, tmp_path):
     root = ElementTree.fromstring(invoke(*told, "map").stdout)
     assert told_by(root, "model") == ["lstm", "rnn"]
     file = tmp_path / "m.svg"
-    assert invoke(*told, "map-dark", "--model", "rnn", "--output", file).exit_code == 0
+    assert invoke(*told, "map", "--model", "rnn", "--output", file).exit_code == 0
     text = file.read_text(encoding="utf-8")
-    assert "#0d1117" in text
     assert told_by(ElementTree.fromstring(text), "model") == ["rnn"]
     root = ElementTree.fromstring(invoke(*told, "map", "--task", "first").stdout)
     assert told_by(root, "task") == ["first"]

@@ -200,7 +200,7 @@ def test_an_archive_that_is_cut_off_or_changed_is_refused(invoke, packed, publis
     changed.write_bytes(whole.replace(b"weights of", b"Weights of"))
     error = invoke("weights", "unpack", changed).exception
     assert "has SHA-256" in str(error)
-    assert not weights_below(published.path)  # not even those before the first that is wrong
+    assert not weights_below(published.path)
 
 
 def test_nothing_is_written_through_a_link(invoke, packed, published, runs, tmp_path):

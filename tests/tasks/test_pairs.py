@@ -11,7 +11,8 @@ from formalbench.host import PluginHost
 from formalbench.host.plugin import data_files
 from formalbench_text import tokens
 from formalbench_text.checksums import as_yaml, completed
-from formalbench_text.pair_description import PairOptions, read
+from formalbench_text.pair_description import PairOptions
+from formalbench_text.yaml_tasks import read_pairs
 
 LINES = {
     "train.en": "A dog.\nThe cat sat.\nA dog.\n\nNo dream at all, no dream.\n",
@@ -50,7 +51,7 @@ def make(tmp_path):
 
 
 def built(path, **options):
-    return read(path, read_yaml(path)).factory(PairOptions(**options))
+    return read_pairs(path, read_yaml(path)).factory(PairOptions(**options))
 
 
 def pairs_of(part):

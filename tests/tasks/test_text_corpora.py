@@ -16,7 +16,8 @@ from formalbench.host.plugin import data_files, data_hash
 from formalbench_leaderboard.publishing.plugin_sources import plugin_contents
 from formalbench_text import tokens
 from formalbench_text.checksums import as_yaml, completed
-from formalbench_text.description import CorpusDescription, read
+from formalbench_text.description import CorpusDescription
+from formalbench_text.yaml_tasks import read_corpus
 
 TEXTS = {
     "train": "Do dogs dream? Dogs do.\n\nThe cat sat.\nThe dog too.\n",
@@ -52,7 +53,7 @@ def make(tmp_path):
 
 
 def built(path):
-    return read(path, read_yaml(path)).factory()
+    return read_corpus(path, read_yaml(path)).factory()
 
 
 def texts_of(corpus, split):

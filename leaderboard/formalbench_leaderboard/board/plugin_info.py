@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,29 +11,42 @@ from formalbench.contracts.config import Value
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.network import Stateful
 from formalbench.contracts.protocol import Window
-from formalbench.contracts.record import Record
 from formalbench.host.options import OptionFacts, option_facts
 from formalbench.host.registry import Entry
 from formalbench.statistics.result import Prediction
 from formalbench.theory.lookup import modulus_of_task
 
-from formalbench_leaderboard.board.sources import CORE_SUITE, DEFAULT_SUITE, read_published
-from formalbench_leaderboard.board.views import Predictions, suite_view, theory_here
-from formalbench_leaderboard.charts.board_charts import STATE_LENGTH
-from formalbench_leaderboard.charts.language_map import (
-    Known,
-    LanguageMap,
-    complete_part,
-    language_map,
-)
-from formalbench_leaderboard.publishing.places import is_built_in
+from formalbench_leaderboard.board.sources import is_built_in
+from formalbench_leaderboard.board.views import Predictions, theory_here
 
 if TYPE_CHECKING:
     from formalbench import Theory
     from formalbench.contracts.specs import ModelSpec, TaskSpec
-    from formalbench.contracts.verification import AnyRecord
     from formalbench.host import PluginHost
-    from formalbench.statistics.board import Page, Row
+    from formalbench.statistics.board import Row
+
+
+STATE_LENGTH = 40
+"""String length in symbols after which the size of a model's state is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Properties of models and tasks that are not in their records; all are functions of a name.
+
+    Attributes:
+        family: the family of a model, by its name with options.
+        theory: the theoretical properties of a task, by its full name.
+        modulus: the number modulo which a task's language counts.
+        trained_to: the longest training length of a task.
+        predicted: the prediction of theorems for a model on a task.
+    """
+
+    family: Callable[[str], str] = lambda model: model.partition("[")[0]
+    theory: Callable[[str], Theory | None] = lambda task: None
+    modulus: Callable[[str], int | None] = lambda task: None
+    trained_to: Callable[[str], int | None] = lambda task: None
+    predicted: Callable[[str, str], Prediction | None] = lambda model, task: None
 
 
 def known_here(
@@ -73,19 +87,6 @@ def known_here(
         return predictions.of(model, task) if entry and counts(entry) else None
 
     return Known(cache(family), known, cache(modulus), cache(trained_to), predicted)
-
-
-def map_here(page: Page, host: PluginHost, suite: str, records: Sequence[AnyRecord]) -> LanguageMap:
-    """Return the map of a suite's page, with the properties that the plugins know.
-
-    The public page, which has the default suite and only published records, shows the complete part
-    of the core board, as in the README. A page with the user's own records shows all of them.
-    """
-    if suite == DEFAULT_SUITE:
-        published = {record.test_id for record in read_published().records}
-        if all(run.test_id in published for run in records if isinstance(run, Record)):
-            page = complete_part(page, suite_view(host, CORE_SUITE).tasks)
-    return language_map(page, known_here(host))
 
 
 def model_here(host: PluginHost, model: str) -> Entry[ModelSpec] | None:

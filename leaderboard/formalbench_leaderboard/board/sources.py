@@ -1,4 +1,4 @@
-"""Where records are found, where published ones are stored, and which runs are published together.
+"""Where records are found and published, which are published together, and what is built in.
 
 The snapshot is a file of records that `publish` renders, like every page.
 """
@@ -11,9 +11,11 @@ from typing import NamedTuple
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.protocol import Protocol
-from formalbench.contracts.record import Record
+from formalbench.contracts.record import Origin, Record
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.documents.text import plural, rate
+from formalbench.host.loader import PROJECT
+from formalbench.host.registry import Entry, S
 from formalbench.running.estimate import rates_wanted
 from formalbench.statistics.records import identity, model_key, protocol_key, title_of
 from formalbench.store import PUBLISHED_RESULTS, Store, default_results, repository_above
@@ -38,6 +40,9 @@ def read_snapshot(file: Path | None = None) -> list[AnyRecord]:
 
 
 PAGE = Path("leaderboard", "README.md")
+
+SUITES, MODELS, FIGURES = (PAGE.with_name(name) for name in ("suites", "models", "figures"))
+"""Folders of rendered files."""
 
 
 DEFAULT_SUITE = "default"
@@ -130,6 +135,20 @@ def among_published(own: Held, published: Held) -> Held:
         record for record in published.records if (protocol_key(record), title_of(record)) in asked
     ]
     return own._replace(records=[*own.records, *beside])
+
+
+def built_in(entries: Iterable[Entry[S]]) -> list[S]:
+    """Return the specs that come with formalbench.
+
+    Other installed plugins, and those named with --plugin, must not change a page: it would be
+    stale wherever they are not installed.
+    """
+    return [entry.spec for entry in entries if is_built_in(entry.plugin.source)]
+
+
+def is_built_in(source: Origin) -> bool:
+    """Whether code comes with formalbench itself; a local file may have the same name."""
+    return source.distribution == PROJECT and not source.sha256
 
 
 EVERY_RUN = "standard"

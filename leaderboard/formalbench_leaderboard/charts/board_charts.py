@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +14,7 @@ from formalbench.documents.figures import Figure, Kind, Panel, Series, picture
 from formalbench.statistics.board import Board, Page, Row
 from formalbench.store import safe_name
 
+from formalbench_leaderboard.board.plugin_info import STATE_LENGTH
 from formalbench_leaderboard.board.tables import TRAINING_COST, training_seconds
 from formalbench_leaderboard.charts.length_charts import MOST_LINES, label
 
@@ -118,10 +118,6 @@ COST_CAPTION = (
 )
 
 
-STATE_LENGTH = 40
-"""String length in symbols after which the size of a model's state is measured."""
-
-
 SIZE_CAPTION = (
     "Score, number of parameters (the greatest over the tasks) and size of "
     f"the state: the numbers that a model keeps of a string of {STATE_LENGTH} symbols in order to "
@@ -200,43 +196,23 @@ def _capital(title: str) -> str:
     return title[:1].upper() + title[1:]
 
 
-_MADE_BY = re.compile(rb"<!-- vl-convert ([\w.]+) -->")
-
-
 def rendered(drawing: Drawing, kind: Kind) -> bytes:
     """Draw a figure; the same version of the library always gives the same bytes.
 
-    An SVG contains the version, see `drawn_by`.
+    An SVG ends with a comment that names the version.
 
     Raises:
         RequestError: if the library is not installed.
     """
-    version = installed_version()
-    if version is None:
-        raise RequestError("figures need altair and vl-convert: pip install 'formalbench[figures]'")
+    try:
+        metadata.version("altair")
+        version = metadata.version("vl-convert-python")
+    except metadata.PackageNotFoundError:
+        needed = "figures need altair and vl-convert: pip install 'formalbench[figures]'"
+        raise RequestError(needed) from None
     found = picture(drawing.draw(), kind)
     made_by = f"<!-- vl-convert {version} --></svg>".encode()
     return found.replace(b"</svg>", made_by) if kind == "svg" else found
-
-
-def shows_the_same(one: bytes, other: bytes) -> bool:
-    """Whether two figures differ in nothing but the version of the library that drew them."""
-    return _MADE_BY.sub(b"", one) == _MADE_BY.sub(b"", other)
-
-
-def installed_version() -> str | None:
-    """Return the version of the drawing library; None if it is not installed."""
-    try:
-        metadata.version("altair")
-        return metadata.version("vl-convert-python")
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def drawn_by(svg: bytes) -> str | None:
-    """Return the version of the library that drew a figure; None if the file does not name it."""
-    found = _MADE_BY.search(svg)
-    return None if found is None else found[1].decode()
 
 
 def write_figures(

@@ -8,17 +8,25 @@ and its hand-written constructions. Every output format of the map is a function
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from formalbench.contracts.theory import Theory
+from formalbench.contracts.record import Record
 from formalbench.documents.table import CAPPED, DOUBTFUL, FAILED, SOME
 from formalbench.documents.text import grouped, percent, plural
 from formalbench.statistics.board import Board, ExactModel, Page, Row
 from formalbench.statistics.length_profile import Strip, strip_of
 from formalbench.statistics.records import LEARNED
 from formalbench.statistics.result import Prediction
+
+from formalbench_leaderboard.board.plugin_info import Known, known_here
+from formalbench_leaderboard.board.sources import CORE_SUITE, DEFAULT_SUITE, read_published
+from formalbench_leaderboard.board.views import suite_view
+
+if TYPE_CHECKING:
+    from formalbench.contracts.verification import AnyRecord
+    from formalbench.host import PluginHost
 
 State = Literal["learned", "unlearned", "failed", "not run"]
 
@@ -27,25 +35,6 @@ TheoryClaim = str
 differs within the family or is unknown; followed by `BY_EXPERIMENTS` unless it is proved."""
 
 BY_EXPERIMENTS = " (experiments)"
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """Properties of models and tasks that are not in their records; all are functions of a name.
-
-    Attributes:
-        family: the family of a model, by its name with options.
-        theory: the theoretical properties of a task, by its full name.
-        modulus: the number modulo which a task's language counts.
-        trained_to: the longest training length of a task.
-        predicted: the prediction of theorems for a model on a task.
-    """
-
-    family: Callable[[str], str] = lambda model: model.partition("[")[0]
-    theory: Callable[[str], Theory | None] = lambda task: None
-    modulus: Callable[[str], int | None] = lambda task: None
-    trained_to: Callable[[str], int | None] = lambda task: None
-    predicted: Callable[[str, str], Prediction | None] = lambda model, task: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +181,19 @@ def language_map(page: Page, known: Known) -> LanguageMap:
         columns=columns,
         families=_families(board, page.exact.rows, columns, known),
     )
+
+
+def map_here(page: Page, host: PluginHost, suite: str, records: Sequence[AnyRecord]) -> LanguageMap:
+    """Return the map of a suite's page, with the properties that the plugins know.
+
+    The public page, which has the default suite and only published records, shows the complete part
+    of the core board, as in the README. A page with the user's own records shows all of them.
+    """
+    if suite == DEFAULT_SUITE:
+        published = {record.test_id for record in read_published().records}
+        if all(run.test_id in published for run in records if isinstance(run, Record)):
+            page = complete_part(page, suite_view(host, CORE_SUITE).tasks)
+    return language_map(page, known_here(host))
 
 
 def complete_part(page: Page, tasks: Sequence[str]) -> Page:

@@ -19,6 +19,7 @@ from formalbench.documents.table import CAPPED
 from formalbench.documents.text import harmless, percent
 from formalbench.statistics.length_profile import Step
 
+from formalbench_leaderboard.board.sources import FIGURES
 from formalbench_leaderboard.charts.language_map import (
     BY_EXPERIMENTS,
     NOTHING,
@@ -29,7 +30,6 @@ from formalbench_leaderboard.charts.language_map import (
     sentences,
     told,
 )
-from formalbench_leaderboard.renderers.links import FIGURES
 from formalbench_leaderboard.templating import render as from_template
 
 TITLE = "What each family of models can express, learns and extrapolates on"
@@ -56,7 +56,7 @@ TICK = "8l2.5 2.8 4.5-5.6"
 FEW = 1500
 """Maps with more cells have no tooltips."""
 
-Theme = Literal["file", "dark", "page"]
+Theme = Literal["file", "page"]
 """A file follows its reader's theme, and an SVG in the web page follows the page's theme."""
 
 Shown = MapCell | TheoryClaim | int | None

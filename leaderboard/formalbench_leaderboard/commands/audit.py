@@ -41,17 +41,12 @@ def audit(
         ),
     ] = None,
     retrain: Annotated[
-        str | None,
+        str,
         typer.Option(
             metavar="N|all",
-            help="Train N randomly chosen runs again (slow). Default: 0, but 1 if no run has "
-            "weights and it takes at most ten minutes.",
+            help="Train N randomly chosen runs again (slow).",
         ),
-    ] = None,
-    yes: Annotated[
-        bool,
-        typer.Option("--yes", help="Train the run chosen by default, however long it takes."),
-    ] = False,
+    ] = "0",
     verify: Annotated[
         str,
         typer.Option(
@@ -103,7 +98,7 @@ def audit(
 
     from formalbench_leaderboard.publishing import audit as auditing
 
-    runs = auditing.parse_count(retrain or "0", "--retrain")
+    runs = auditing.parse_count(retrain, "--retrain")
     verifications = auditing.parse_count(verify, "--verify")
     at_hand = WeightLookup(weights or ())
     chosen = choose_device(device)
@@ -114,13 +109,6 @@ def audit(
     typer.echo(f"fresh strings of seed {used} (--seed {used} repeats the audit)", err=True)
     found = []
     with auditing.Auditor(host_of(ctx), used, chosen, at_hand) as auditor:
-        if retrain is None and not weights:
-            one = auditing.default_sample(held, used, auditor)
-            cost = auditing.seconds_of(held, one)
-            if yes or cost[1] <= auditing.LONGEST:
-                again |= one
-            else:
-                typer.echo(f"skipped without --yes: {auditing.sentence(*cost)}", err=True)
         cost = auditing.seconds_of(held, again)
         if cost[0]:
             typer.echo(auditing.sentence(*cost), err=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -184,8 +185,7 @@ def publish(
 
     If a record is refused, nothing is written, and the exit code is 1.
 
-    A published run is not replaced, except by a record that agrees in every count and adds
-    weights where there were none.
+    A published run is not replaced, unless it failed.
 
     --self-reported copies only the records that `formalbench score --results` and `Report.save`
     wrote. These scores cannot be checked, so they are never ranked.
@@ -266,16 +266,17 @@ def check(
 
     from formalbench_leaderboard.publishing.check import check_published
     from formalbench_leaderboard.publishing.publish import find_repository
+    from formalbench_leaderboard.renderers.render import stale_files
 
     repository = find_repository()
-    found = check_published(
-        repository, host_of(ctx), WeightLookup(weights or ()), rendered=rendered
-    )
+    host = host_of(ctx)
+    stale = partial(stale_files, repository, host) if rendered else list
+    found = check_published(repository, host, WeightLookup(weights or ()), stale=stale)
     if as_json:
         print_json(asdict(found))
     else:
-        _print_problems(found, repository)
-    if found.problems or found.stale_files or found.uncompared_figures:
+        _print_problems(found)
+    if found.problems or found.stale_files:
         raise typer.Exit(1)
     if not as_json:
         _print_in_order(found, rendered)
@@ -304,30 +305,27 @@ def render(
     repository = find_repository()
     if check:
         stale = renderers_render.stale_files(repository, host_of(ctx))
-        uncompared = renderers_render.uncompared_figures(repository)
     else:
-        stale, uncompared = renderers_render.render(repository, host_of(ctx)), []
+        stale = renderers_render.render(repository, host_of(ctx))
     if as_json:
         names = [path.as_posix() for path in stale]
         print_json({"stale_files" if check else "written": names})
     elif check:
-        _print_stale(repository, stale)
-        if uncompared:
-            _print_uncompared(uncompared)
+        _print_stale(stale)
     else:
         for path in stale:
             typer.echo(path.as_posix())
-    if check and (stale or uncompared):
+    if check and stale:
         raise typer.Exit(1)
     if not as_json:
         typer.echo("every rendered file is up to date")
 
 
-def _print_problems(found: Checked, repository: Path) -> None:
+def _print_problems(found: Checked) -> None:
     """Print the problems of the published files, and what could not be compared."""
     for line in found.problems:
         typer.echo(line, err=True)
-    _print_stale(repository, found.stale_files)
+    _print_stale(found.stale_files)
     if found.unchecked_records:
         records = plural(found.unchecked_records, "record")
         typer.echo(
@@ -336,8 +334,6 @@ def _print_problems(found: Checked, repository: Path) -> None:
             "in leaderboard/plugins, then name each with --plugin.",
             err=True,
         )
-    if found.uncompared_figures:
-        _print_uncompared(found.uncompared_figures)
 
 
 def _print_in_order(found: Checked, rendered: bool) -> None:
@@ -355,33 +351,12 @@ def _print_in_order(found: Checked, rendered: bool) -> None:
     typer.echo(f"all records are valid{pages}")
 
 
-def _print_stale(repository: Path, stale: Sequence[Path]) -> None:
+def _print_stale(stale: Sequence[Path]) -> None:
     """Print the rendered files that do not match the records, and the command that renders them."""
     for path in stale:
         typer.echo(f"{path.as_posix()} does not match leaderboard/results", err=True)
     if stale:
         typer.echo("run `formalbench leaderboard render` to render it", err=True)
-        _print_versions(repository, stale)
-
-
-def _print_uncompared(figures: Sequence[Path]) -> None:
-    """Print that figures could not be compared, and what to install."""
-    typer.echo(
-        f"{plural(len(figures), 'figure')} not compared: Altair is not installed "
-        "(pip install 'formalbench[figures]')",
-        err=True,
-    )
-
-
-def _print_versions(repository: Path, stale: Sequence[Path]) -> None:
-    """Print the library versions that drew stale figures, if they are not the installed one."""
-    from formalbench_leaderboard.charts.board_charts import installed_version
-    from formalbench_leaderboard.renderers.render import others_draw
-
-    if others := sorted(others_draw(repository, stale)):
-        line = f"some figures were made with vl-convert {', '.join(others)}; installed is "
-        line += f"{installed_version()}; the right version is in locks/test.txt"
-        typer.echo(harmless(line), err=True)
 
 
 def _print_published(done: Published) -> None:
@@ -390,7 +365,6 @@ def _print_published(done: Published) -> None:
 
     for what, pairs, after in (
         ("added", done.added, ""),
-        ("added the weights of", done.completed, ""),
         ("kept", done.differing, " already published with other numbers"),
     ):
         for (model, task), times in pairs.items():
@@ -419,7 +393,7 @@ def _published(done: Published) -> dict[str, Any]:
 
     return {
         "added": counts(done.added),
-        "weights_added": counts(done.completed),
+        "weights_added": [],
         "kept": counts(done.differing),
         "already": done.already,
         "changes": done.changes,

@@ -163,7 +163,7 @@ def _csv(shown: Sheet[Any]) -> str:
     return as_csv(shown.data(), [name for column in shown.columns for name in column.data])
 
 
-Format = Literal["table", "markdown", "latex", "csv", "json", "html", "figures", "map", "map-dark"]
+Format = Literal["table", "markdown", "latex", "csv", "json", "html", "figures", "map"]
 
 
 CLASS_NAMES = ", ".join(CLASSES)
@@ -171,9 +171,6 @@ CLASS_NAMES = ", ".join(CLASSES)
 
 _FOLDERS = ("html", "figures")
 """The formats that consist of several files."""
-
-
-_MAPS: dict[str, Literal["file", "dark"]] = {"map": "file", "map-dark": "dark"}
 
 
 leaderboard = typer.Typer(
@@ -248,7 +245,7 @@ def show(
             "paper. csv, json: for programs, with accuracies from 0 to 1. html: a folder with a "
             "web page to open from disk. figures: a folder of SVG and PNG files. map: one SVG of "
             "what each family of models can express, learned and extrapolates on, by class of "
-            "language. map-dark: the same on a dark background."
+            "language; it has light and dark colours."
         ),
     ] = "table",
     output: Annotated[
@@ -426,11 +423,11 @@ def _show(
         task = host.suite(suite).tasks[0]
         for path in write_figures(page, suite, output, lambda row: state_here(host, row, task)):
             typer.echo(path)
-    elif format in _MAPS:
-        from formalbench_leaderboard.board.plugin_info import map_here
+    elif format == "map":
         from formalbench_leaderboard.charts import map_chart
+        from formalbench_leaderboard.charts.language_map import map_here
 
-        put(map_chart.render(map_here(page, host, suite, records), _MAPS[format]), output)
+        put(map_chart.render(map_here(page, host, suite, records)), output)
     else:
         from formalbench_leaderboard.renderers import renderer
 
@@ -456,7 +453,7 @@ def _write_web_page(
     """Write the files of the web page, and print which one to open."""
     from formalbench.files import write_atomically
 
-    from formalbench_leaderboard.board.plugin_info import map_here
+    from formalbench_leaderboard.charts.language_map import map_here
     from formalbench_leaderboard.page.descriptions import definitions, details
     from formalbench_leaderboard.page.page import map_section, render_page
 

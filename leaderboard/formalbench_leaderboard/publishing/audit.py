@@ -167,11 +167,6 @@ class Auditor:
             weights_path(path).exists() or record in self._weights
         )
 
-    def can_be_trained(self, record: AnyRecord) -> bool:
-        """Whether the record's run was trained, and would be trained in the same way here."""
-        learned = isinstance(record, Record) and record.model.kind == "learned"
-        return learned and self._processes.standing(record) == "current"
-
     def _passed_over(self, record: AnyRecord, path: Path, asked: bool, again: bool) -> str | None:
         if self._processes.standing(record) == "stale":
             return STALE
@@ -185,20 +180,6 @@ class Auditor:
             return None
         demanded = bool(self._weights.places) and keeps_weights(record)
         return None if demanded else NO_WEIGHTS
-
-
-LONGEST = 600.0
-"""Maximum seconds of a run that is retrained although the user did not request it."""
-
-
-def default_sample(
-    records: Mapping[Path, AnyRecord], seed: int, auditor: Auditor
-) -> frozenset[Path]:
-    """Choose a run to train again if no run has weights; otherwise nothing would be tested."""
-    runs = {file: one for file, one in records.items() if auditor.can_be_trained(one)}
-    if any(auditor.has_weights(file, one) for file, one in runs.items()):
-        return frozenset()
-    return draw_sample(runs, seed, 1, 0)
 
 
 def seconds_of(records: Mapping[Path, AnyRecord], again: Collection[Path]) -> tuple[int, float]:

@@ -6,9 +6,8 @@ strings of a batch affect each other, mean nothing.
 
 from __future__ import annotations
 
-import re
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -26,17 +25,14 @@ from formalbench.documents.text import harmless
 from formalbench.files import UNFINISHED, sweep
 from formalbench.running.sandbox import Report, Sandbox
 from formalbench.running.worker import load_host
-from formalbench.statistics.records import model_key, title_of
-from formalbench.store import PUBLISHED_RESULTS, Store, safe_name, weights_path
+from formalbench.statistics.records import title_of
+from formalbench.store import PUBLISHED_RESULTS, Store, weights_path
 from formalbench.store.archive import WeightLookup
 
-from formalbench_leaderboard.board.sources import parted
+from formalbench_leaderboard.board.sources import is_built_in, parted
 from formalbench_leaderboard.publishing.audit import Auditor
 from formalbench_leaderboard.publishing.places import (
-    REST,
-    built_in,
     home_suite,
-    is_built_in,
     path_among,
 )
 from formalbench_leaderboard.publishing.plugin_sources import kept_problems
@@ -53,8 +49,6 @@ from formalbench_leaderboard.publishing.weights import (
     contradictions,
     keeps_weights,
 )
-from formalbench_leaderboard.renderers.links import FIGURES, MODELS, SUITES
-from formalbench_leaderboard.renderers.render import stale_files, uncompared_figures
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task
@@ -152,7 +146,7 @@ class Checked:
         stale_records: number of records of another version of a task, a model or a protocol. They
             stay and do not count.
         unchecked_records: records whose plugins are not installed; `problems` has a line for each.
-        uncompared_figures: the figures, if the drawing library is not installed.
+        uncompared_figures: always empty; drawing them needs the drawing library.
         weightless_records: runs whose weights are required but were not found.
     """
 
@@ -169,7 +163,7 @@ def check_published(
     host: PluginHost,
     weights: WeightLookup | None = None,
     *,
-    rendered: bool = False,
+    stale: Callable[[], list[Path]] = list,
 ) -> Checked:
     """Check the published files of a repository against the rules of publishing; change none.
 
@@ -181,8 +175,8 @@ def check_published(
             pages are then not compared, because their correct content is unknown.
         weights: where to look for weights, apart from the records' own folders. If any place is
             given, required weights must be there.
-        rendered: whether to compare the rendered files. They are up to date on the main branch
-            only.
+        stale: returns the rendered files that do not match the records, which are up to date on the
+            main branch only. By default they are not compared.
     """
     given = weights or WeightLookup()
     results = repository / PUBLISHED_RESULTS
@@ -212,7 +206,6 @@ def check_published(
         problems += copied(runs)
         problems += _weights_problems(results, records, given)
         problems += _strays(repository)
-        problems += _stray_pages(repository, records.values(), host)
         problems += kept_problems(repository, records)
         known = {file: record for file, record in here.items() if standing[file] == "current"}
         problems += broken_promises(known.values(), host, processes)
@@ -223,11 +216,10 @@ def check_published(
     unchecked = list(standing.values()).count("unknown")
     return Checked(
         [_below(repository, line) for line in problems],
-        stale_files(repository, host) if rendered and not unchecked else [],
+        [] if unchecked else stale(),
         list(standing.values()).count("stale"),
         unchecked,
-        uncompared_figures(repository) if rendered else [],
-        _not_at_hand(records, given),
+        weightless_records=_not_at_hand(records, given),
     )
 
 
@@ -303,26 +295,6 @@ def _strays(repository: Path) -> Iterator[str]:
             yield f"{path}: neither a record nor the weights of one"
     for path in sorted((repository / PUBLISHED_RESULTS.parent).rglob(f"{UNFINISHED}*")):
         yield f"{path}: left by a writer that was interrupted: delete it"
-
-
-def _stray_pages(repository: Path, records: Iterable[AnyRecord], host: PluginHost) -> Iterator[str]:
-    """Return the files in the folders of rendered files that belong to no suite or model.
-
-    Files that do belong to one may be older than the records (see `stale_files`).
-    """
-    suites = [*(spec.name for spec in built_in(host.suites.all())), REST]
-    models = {safe_name(model_key(record)[0]) or "model" for record in records}
-    names = {
-        SUITES: rf"({'|'.join(map(re.escape, suites))})\.md",
-        MODELS: rf"({'|'.join(map(re.escape, sorted(models)))})(-[0-9a-f]{{8}})?\.md",
-        FIGURES: rf"({'|'.join(map(re.escape, suites))}|readme-map|map)(-.*)?\.svg",
-    }
-    for folder, pattern in names.items():
-        for path in sorted((repository / folder).rglob("*")):
-            plain = path.is_file() and not path.is_symlink()
-            known = path.parent == repository / folder and re.fullmatch(pattern, path.name)
-            if not (plain and known):
-                yield f"{path}: a file that `formalbench leaderboard render` does not write"
 
 
 def _below(repository: Path, line: str) -> str:

@@ -205,9 +205,10 @@ class AuditJudge:
         check_precision(record.protocol, self._device)
         learned = record.model.kind == "learned"  # a construction needs no weights
         if learned and packed is None:
-            kept = "its weights were not found (--weights names their archive or folder, {})"
-            why = kept if record.weights else "it kept no weights ({})"
-            raise RequestError(f"not audited: {why.format('--retrain N trains N runs again')}")
+            raise RequestError(
+                "not audited: its weights were not found (--weights names their archive or folder, "
+                "--retrain N trains N runs again)"
+            )
         foreign = self._processes.foreign(record)
         if "objective" in foreign:
             found.not_judged(OWN_WORD)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.record import Origin
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.files import read_plain, write_atomically
-from formalbench.host.loader import PROJECT
-from formalbench.host.registry import Entry, S
 from formalbench.store import PUBLISHED_RESULTS, Store
 
-from formalbench_leaderboard.board.sources import DEFAULT_SUITE
+from formalbench_leaderboard.board.sources import DEFAULT_SUITE, built_in
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -30,29 +27,26 @@ Contents = bytes | Callable[[], bytes] | None
 
 
 def write_all(repository: Path, contents: Mapping[Path, Contents]) -> None:
-    """Write files, by their paths below a repository; if one cannot be written, restore the others.
+    """Write files, by their paths below a repository: each whole or not at all, one by one.
+
+    Files that agree are not written. After an error, the same call writes those that are left.
 
     Raises:
-        RequestError: one line, also if a link or a device is in the place of a file. Then nothing
-            has changed.
+        RequestError: one line, if a file cannot be written, or a link or a device is in its place.
     """
     for path in contents:
         _check_inside(repository, path)
-    before: dict[Path, bytes | None] = {}
     try:
         for path, wanted in contents.items():
             file = repository / path
             old = read_plain(file, MAX_BYTES) if os.path.lexists(file) else None
             new = wanted() if callable(wanted) else wanted
-            if old != new:
-                before[file] = old
-                _put(file, new)
-    except BaseException as error:
-        for file, old in before.items():
-            _put(file, old)
-        if isinstance(error, OSError):
-            raise RequestError(f"{error.filename}: {error.strerror}") from None
-        raise
+            if new is None:
+                file.unlink(missing_ok=True)
+            elif old != new:
+                write_atomically(file, new)
+    except OSError as error:
+        raise RequestError(f"{error.filename}: {error.strerror}") from None
 
 
 def _check_inside(repository: Path, path: Path) -> None:
@@ -60,13 +54,6 @@ def _check_inside(repository: Path, path: Path) -> None:
     root = repository.resolve()
     if not (root / path).parent.resolve().is_relative_to(root):
         raise RequestError(f"{path}: leads out of the repository")
-
-
-def _put(file: Path, contents: bytes | None) -> None:
-    if contents is None:
-        file.unlink(missing_ok=True)
-    else:
-        write_atomically(file, contents)
 
 
 VERIFIED, REST = "exact", "other"
@@ -87,20 +74,6 @@ def path_among(record: AnyRecord, home: Callable[[str], str]) -> Path:
     verified = isinstance(record, VerificationRecord)
     folder = VERIFIED if verified else home(record.task.name)
     return Store(PUBLISHED_RESULTS / folder).path_of(record)
-
-
-def built_in(entries: Iterable[Entry[S]]) -> list[S]:
-    """Return the specs that come with formalbench.
-
-    Other installed plugins, and those named with --plugin, must not change a page: it would be
-    stale wherever they are not installed.
-    """
-    return [entry.spec for entry in entries if is_built_in(entry.plugin.source)]
-
-
-def is_built_in(source: Origin) -> bool:
-    """Whether code comes with formalbench itself; a local file may have the same name."""
-    return source.distribution == PROJECT and not source.sha256
 
 
 def home_suite(task: str, host: PluginHost) -> str:

@@ -1,4 +1,4 @@
-"""Publishing: copy records to ``leaderboard/results``, all or none, and weights to an archive."""
+"""Publishing: copy records to ``leaderboard/results`` if all are valid, and pack their weights."""
 
 from __future__ import annotations
 
@@ -47,7 +47,6 @@ class Published:
 
     Attributes:
         added: new records.
-        completed: records that add the weights of a published run.
         differing: records of published runs with other counts; the published records stay.
         already: number of other records that were published before.
         changes: new rows and changed ranks of the default suite, one line each.
@@ -55,7 +54,6 @@ class Published:
     """
 
     added: Pairs
-    completed: Pairs
     differing: Pairs
     already: int
     changes: list[str]
@@ -82,9 +80,9 @@ def publish(
 ) -> Published:
     """Copy the records of a folder to a repository, and their weights to an archive.
 
-    The record of a finished, published run is kept, unless it names no weights and the new record
-    does, and all counts agree. A record of a failed run is replaced. Every new record must be one
-    that the installed plugins would produce (see `Admission`). No page is rendered.
+    The record of a finished, published run is kept; that of a failed run is replaced. Every new
+    record must be one that the installed plugins would produce (see `Admission`). No page is
+    rendered.
 
     Raises:
         RefusedError: if any record cannot be published; then nothing was written.
@@ -102,7 +100,7 @@ def publish(
     with PluginProcesses(host) as processes:
         admission = Admission(host, processes)
         sorting = _sorted(admitted(results, admission), held)
-        fresh = sorting["added"] | sorting["completed"]
+        fresh = sorting["added"]
         _check_complete(admission, fresh, held.values())
         lines = broken_promises(fresh.values(), host, processes)
         if lines := lines or [*untrue(fresh, WeightLookup(), host, processes)]:
@@ -116,16 +114,10 @@ def publish(
     for path in old.keys() - stay.keys():
         for gone in (path, weights_path(path)):
             contents.setdefault(gone, None)
-    packed, is_new = _packed(fresh.values(), results, archive, repository)
-    try:
-        write_all(repository, contents)
-    except BaseException:
-        if packed is not None and is_new:
-            packed.unlink(missing_ok=True)
-        raise
+    packed = _packed(fresh.values(), results, archive, repository)
+    write_all(repository, contents)
     return Published(
         added=_counted(sorting["added"]),
-        completed=_counted(sorting["completed"]),
         differing=_counted(sorting["differing"]),
         already=len(sorting["already"]),
         changes=_changes(old, stay | placed, host) if fresh else [],
@@ -146,18 +138,16 @@ def _one_per_run(records: Records) -> Records:
 
 def _sorted(candidates: Records, held: Mapping[str, AnyRecord]) -> dict[str, dict[Path, AnyRecord]]:
     """Group records by what publishing does with them; the keys are field names of `Published`."""
-    names = ("added", "completed", "differing", "already")
+    names = ("added", "differing", "already")
     sorting: dict[str, dict[Path, AnyRecord]] = {name: {} for name in names}
     for file, new in _one_per_run(candidates).items():
         old = held.get(identity(new))
         if old is None or (has_result(new) and not has_result(old)):
             kind = "added"
-        elif counts_of(new) != counts_of(old):
-            both = isinstance(new, Record) and has_result(new)
-            kind = "differing" if both else "already"
+        elif isinstance(new, Record) and has_result(new) and counts_of(new) != counts_of(old):
+            kind = "differing"
         else:
-            weightless = isinstance(old, Record) and old.weights is None
-            kind = "completed" if weightless and keeps_weights(new) else "already"
+            kind = "already"
         sorting[kind][file] = new
     return sorting
 
@@ -206,26 +196,26 @@ def archive_path(repository: Path, records: Iterable[Record]) -> Path:
 
 def _packed(
     fresh: Iterable[AnyRecord], results: Path, archive: Path | None, repository: Path
-) -> tuple[Path | None, bool]:
+) -> Path | None:
     """Write the archive of the weights that are named by new records and stored beside them.
 
     An archive that a killed `publish` left is kept if it contains all of these weights. It then
     also contains those of the records that were published before the kill.
 
     Returns:
-        The archive, if there are any weights, and whether it was written now.
+        The archive, if there are any weights.
     """
     runs = [one for one in fresh if isinstance(one, Record) and one.weights]
     at_hand = WeightLookup([results] if runs else [])
     held = [run for run in runs if run in at_hand]
     if not held:
-        return None, False
+        return None
     for kept in [archive] if archive else sorted(repository.glob("weights-*.tar")):
         if _has_all(kept, held):
-            return kept, False
+            return kept
     path = archive or archive_path(repository, held)
     write_weights(path, held, at_hand)
-    return path, True
+    return path
 
 
 def _has_all(path: Path, runs: Iterable[Record]) -> bool:

@@ -22,7 +22,8 @@ from formalbench.store import Store
 from formalbench.task_handle import TaskHandle
 from tabulate import tabulate
 
-from formalbench_leaderboard.publishing.places import Contents, is_built_in, write_all
+from formalbench_leaderboard.board.sources import is_built_in
+from formalbench_leaderboard.publishing.places import Contents, write_all
 from formalbench_leaderboard.publishing.untrusted_records import RefusedError, check_fields
 
 if TYPE_CHECKING:

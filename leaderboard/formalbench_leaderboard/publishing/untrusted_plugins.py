@@ -24,7 +24,7 @@ from formalbench.running.sandbox import NoAnswerError, Report, Sandbox
 from formalbench.running.worker import load_host
 from formalbench.statistics.selection import Current, Standing, current_of, registered_protocol
 
-from formalbench_leaderboard.publishing.places import is_built_in
+from formalbench_leaderboard.board.sources import is_built_in
 from formalbench_leaderboard.publishing.plugin_sources import named_by
 
 if TYPE_CHECKING:

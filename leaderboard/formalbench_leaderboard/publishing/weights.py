@@ -24,8 +24,7 @@ def keeps_weights(record: AnyRecord) -> bool:
     """Whether the publisher of a record must provide its weights.
 
     This applies to every run under `standard`, and to seed 0 under any other protocol. It depends
-    on the record only, not on measurements. Records from before weights were kept, and records of
-    networks that are too large, name no weights.
+    on the record only, not on measurements. Records of networks that are too large name no weights.
     """
     return isinstance(record, Record) and record.weights is not None and _is_chosen(record)
 
@@ -133,8 +132,8 @@ def unpack(file: Path, into: Path | None) -> Packed:
             beside their weights, so that it becomes a folder of results.
 
     Raises:
-        RequestError: one line, if it is not an archive or does not match its index, or if the
-            folder has other weights of a run. Then nothing was written.
+        RequestError: one line, if it is not an archive, a file does not match its hash, or the
+            folder has other weights of a run. In the last case nothing was written.
     """
     archive, runs = Archive(file), published_runs()
     repository = repository_above(Path.cwd())

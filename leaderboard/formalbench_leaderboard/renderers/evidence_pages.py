@@ -44,9 +44,9 @@ from formalbench_leaderboard.board.predictions import (
     expected,
     learned_table,
 )
+from formalbench_leaderboard.board.sources import is_built_in
 from formalbench_leaderboard.board.tables import tried
 from formalbench_leaderboard.board.views import Predictions
-from formalbench_leaderboard.publishing.places import is_built_in
 from formalbench_leaderboard.renderers.formats import made
 from formalbench_leaderboard.renderers.links import FRONT, Links
 

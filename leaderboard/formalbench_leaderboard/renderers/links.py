@@ -17,7 +17,6 @@ from formalbench_leaderboard.board.sources import PAGE
 from formalbench_leaderboard.board.tables import Outcome
 
 FRONT = PAGE
-SUITES, MODELS, FIGURES = (PAGE.with_name(name) for name in ("suites", "models", "figures"))
 
 
 @dataclass(frozen=True, slots=True)

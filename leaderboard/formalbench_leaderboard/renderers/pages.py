@@ -14,6 +14,7 @@ from formalbench.statistics.build import LACKS
 
 from formalbench_leaderboard.board.missing_runs import lacking_table
 from formalbench_leaderboard.board.predictions import Agreement, agreement_table
+from formalbench_leaderboard.board.sources import FIGURES
 from formalbench_leaderboard.board.summary import verdict_of, verdict_of_verified
 from formalbench_leaderboard.board.tables import STANDING, Outcome, of_row
 from formalbench_leaderboard.charts.language_map import sentences
@@ -21,7 +22,7 @@ from formalbench_leaderboard.charts.map_chart import TITLE
 from formalbench_leaderboard.publishing.self_reported import PAGE as REPORTS
 from formalbench_leaderboard.renderers.evidence_pages import PAPERS, PREDICTIONS
 from formalbench_leaderboard.renderers.formats import exact_tables, made
-from formalbench_leaderboard.renderers.links import FIGURES, FRONT, Links
+from formalbench_leaderboard.renderers.links import FRONT, Links
 from formalbench_leaderboard.renderers.site import (
     ModelPage,
     ReproductionPage,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -17,19 +17,14 @@ from formalbench.store import PUBLISHED_RESULTS, REPRODUCTIONS, Store
 from formalbench.store.record_file import written
 
 from formalbench_leaderboard.board import sources
-from formalbench_leaderboard.board.sources import parted
-from formalbench_leaderboard.charts.board_charts import (
-    drawn_by,
-    installed_version,
-    rendered,
-    shows_the_same,
-)
+from formalbench_leaderboard.board.sources import FIGURES, MODELS, SUITES, parted
+from formalbench_leaderboard.charts.board_charts import rendered
 from formalbench_leaderboard.charts.map_chart import map_files
 from formalbench_leaderboard.publishing.places import MAX_BYTES, Contents, write_all
 from formalbench_leaderboard.publishing.self_reported import PAGE, published_reports, reports_page
 from formalbench_leaderboard.renderers import evidence_pages
 from formalbench_leaderboard.renderers.evidence_pages import kept_records
-from formalbench_leaderboard.renderers.links import FIGURES, FRONT, MODELS, SUITES
+from formalbench_leaderboard.renderers.links import FRONT
 from formalbench_leaderboard.renderers.pages import front_page, model_page, suite_page
 from formalbench_leaderboard.renderers.site import lay_out
 
@@ -49,7 +44,6 @@ def render_files(
     kept: Collection[Record] = (),
     *,
     reports: Collection[EvaluatedRecord] = (),
-    draw: bool = True,
 ) -> dict[Path, bytes]:
     """Return every file that is rendered from the published records.
 
@@ -60,13 +54,12 @@ def render_files(
         documents: results of reproductions (see `reproduced`).
         kept: records of reproductions (see `kept_records`).
         reports: self-reported scores (see `self_reported`).
-        draw: whether to include figures.
 
     Returns:
         The contents of each file, by its path below the repository's root.
 
     Raises:
-        RequestError: if figures are needed and the drawing library is not installed.
+        RequestError: if there are figures and the drawing library is not installed.
     """
     site = lay_out(records, host, files, documents, kept)
     pages = {FRONT: front_page(site, reported=bool(reports))}
@@ -78,27 +71,24 @@ def render_files(
     pages[sources.FILE] = written(records[path] for path in sorted(records))
     contents = {path: text.encode() for path, text in pages.items()}
     contents |= {path: svg.encode() for path, svg in map_files(site.map).items()}
-    if draw:
-        for one in site.suites:
-            for board in one.board.boards:
-                contents |= {path: rendered(it, "svg") for it, path in one.figures(board)}
+    for one in site.suites:
+        for board in one.board.boards:
+            contents |= {path: rendered(it, "svg") for it, path in one.figures(board)}
     return contents
 
 
 def render(repository: Path, host: PluginHost) -> list[Path]:
     """Write the rendered files of the published records, and delete files that are not rendered.
 
-    A figure that shows the same stays as it is.
-
     Returns:
         The files that were written or deleted, by their paths below the root.
 
     Raises:
-        RequestError: if a record is invalid, a file cannot be written, or figures are needed and
-            the drawing library is not installed.
+        RequestError: if a record is invalid, a file cannot be written, or there are figures and the
+            drawing library is not installed.
     """
     sweep((repository / PUBLISHED_RESULTS).parent)
-    expected = _expected(repository, host, draw=True)
+    expected = _expected(repository, host)
     contents: dict[Path, Contents] = dict.fromkeys(_left_over(repository, expected))
     contents |= {path: expected[path] for path in _differing(repository, expected)}
     write_all(repository, contents)
@@ -106,50 +96,28 @@ def render(repository: Path, host: PluginHost) -> list[Path]:
 
 
 def stale_files(repository: Path, host: PluginHost) -> list[Path]:
-    """Return the files of a repository that do not match its records.
+    """Return the files of a repository that do not match its records, byte for byte.
 
-    Pages must agree byte for byte; figures must show the same (`shows_the_same`). Without the
-    drawing library, figures are not compared (`uncompared_figures`).
+    Raises:
+        RequestError: if a record is invalid, or there are figures and the drawing library is not
+            installed.
     """
-    expected = _expected(repository, host, draw=installed_version() is not None)
-    kept = [*expected, *uncompared_figures(repository)]
-    return _differing(repository, expected) + _left_over(repository, kept)
+    expected = _expected(repository, host)
+    return _differing(repository, expected) + _left_over(repository, expected)
 
 
-def _expected(repository: Path, host: PluginHost, *, draw: bool) -> dict[Path, bytes]:
+def _expected(repository: Path, host: PluginHost) -> dict[Path, bytes]:
     """Return every file that is rendered from a repository's records."""
     held = Store(repository / PUBLISHED_RESULTS).files()
     records = {file.relative_to(repository): record for file, record in held.items()}
     beside = linked_files(repository), reproduced(repository), kept_records(repository)
     reports = published_reports(repository)
-    return render_files(records, host, *beside, reports=reports, draw=draw)
+    return render_files(records, host, *beside, reports=reports)
 
 
 def _differing(repository: Path, expected: Mapping[Path, bytes]) -> list[Path]:
     """Return the files of a repository that differ from the rendered ones."""
-
-    def shown(path: Path, contents: bytes) -> bool:
-        held = _read(repository / path)
-        if path.suffix == ".svg" and held is not None:
-            return shows_the_same(held, contents)
-        return held == contents
-
-    return [path for path, contents in expected.items() if not shown(path, contents)]
-
-
-def uncompared_figures(repository: Path) -> list[Path]:
-    """Return the committed figures, if the library that drew them is not installed."""
-    if installed_version() is not None:
-        return []
-    figures = sorted((repository / FIGURES).glob("*.svg"))
-    return [one.relative_to(repository) for one in figures if drawn_by(_read(one) or b"")]
-
-
-def others_draw(repository: Path, paths: Iterable[Path]) -> set[str]:
-    """Return the other versions of the library that drew some of the committed figures."""
-    held = (_read(repository / path) for path in paths if path.suffix == ".svg")
-    versions = {drawn_by(svg) for svg in held if svg is not None}
-    return {version for version in versions if version} - {installed_version() or ""}
+    return [path for path, contents in expected.items() if _read(repository / path) != contents]
 
 
 def _left_over(repository: Path, expected: Collection[Path]) -> list[Path]:

@@ -26,13 +26,22 @@ from formalbench_leaderboard.board.plugin_info import (
     state_here,
     task_here,
 )
-from formalbench_leaderboard.board.sources import CORE_SUITE, DEFAULT_SUITE, parted
+from formalbench_leaderboard.board.sources import (
+    CORE_SUITE,
+    DEFAULT_SUITE,
+    FIGURES,
+    MODELS,
+    SUITES,
+    built_in,
+    is_built_in,
+    parted,
+)
 from formalbench_leaderboard.board.views import suite_view, theory_here
 from formalbench_leaderboard.charts.board_charts import Drawing, drawings
 from formalbench_leaderboard.charts.language_map import LanguageMap, complete_part, language_map
-from formalbench_leaderboard.publishing.places import REST, built_in, home_suite, is_built_in
+from formalbench_leaderboard.publishing.places import REST, home_suite
 from formalbench_leaderboard.renderers.evidence_pages import Evidence, evidence_of
-from formalbench_leaderboard.renderers.links import FIGURES, MODELS, SUITES, Links
+from formalbench_leaderboard.renderers.links import Links
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost

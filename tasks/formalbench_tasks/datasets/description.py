@@ -23,30 +23,21 @@ if symbols are single characters that stand without spaces, ``theory``, the smal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from formalbench.cache import cached
 from formalbench.contracts.protocol import Part
-from formalbench.contracts.specs import Splits, TaskSpec
 from formalbench.contracts.theory import CLASSES, Theory
-from formalbench.host.plugin import data_hash
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from formalbench_tasks.task_file import (
-    MOST_VERSIONS,
     Alphabet,
     Distinct,
     Label,
     TaskFile,
-    read_file,
     show,
 )
-
-if TYPE_CHECKING:
-    from formalbench_tasks.datasets.source import DataSet, FunctionSet
 
 READER = 1
 """Version of the sampling; raise it whenever strings or answers of the same files could change."""
@@ -198,44 +189,3 @@ class Description:
     def parts(self) -> tuple[FilePart, ...]:
         """All parts, the training strings first."""
         return self.file.data.parts
-
-
-def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
-    """Turn the contents of a YAML file into a task; the data itself is looked through once.
-
-    Args:
-        path: the file.
-        data: what it holds, as read by a safe YAML loader.
-
-    Raises:
-        RequestError: one line, if anything in it, or in a file that it names, cannot be used.
-    """
-    file = read_file(path, data, DataFile, path.parent)
-    described = Description(path, data_hash(path), file)
-
-    def look() -> dict[str, Any]:
-        from formalbench_tasks.datasets.reading import facts_of  # lazy: imports numpy
-
-        return facts_of(described)
-
-    facts = cached(["data set", READER, described.digest], look)
-    return TaskSpec(
-        name=file.name,
-        version=MOST_VERSIONS * READER + file.version,
-        summary=file.summary or facts["summary"],
-        factory=lambda: _build(described),
-        objectives=("transduce", "decode") if file.function else ("classify",),
-        splits=Splits(tuple(facts["train"]), tuple(facts["test"])),
-        reference=file.reference,
-        theory=file.known_theory,
-    )
-
-
-def _build(described: Description) -> DataSet | FunctionSet:
-    from formalbench_tasks.datasets.source import (
-        FunctionSet,  # lazy: imports numpy
-        data_set,
-    )
-
-    data = data_set(described)
-    return FunctionSet(data) if described.file.function else data

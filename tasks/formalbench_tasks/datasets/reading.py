@@ -24,13 +24,12 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.cache import place_of, write_sealed
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.source import Labels, Mask, Symbols
 from formalbench.files import read_plain
 from formalbench.host.plugin import MAX_BYTES, data_hash
 
-from formalbench_tasks.datasets.description import READER, Description, FilePart
+from formalbench_tasks.datasets.description import Description, FilePart
 from formalbench_tasks.limits import LONGEST_SPLIT
 
 Ints = npt.NDArray[Any]
@@ -178,19 +177,6 @@ class _Read:
         if length > LONGEST_SPLIT:
             _refuse(place, f"a string of more than {LONGEST_SPLIT} symbols")
         self.lengths.append(length)
-
-
-def facts_of(described: Description) -> dict[str, Any]:
-    """Read a data set once, cache it, and return a summary."""
-    from formalbench_tasks.datasets.source import DataSet
-
-    table = read_table(described)
-    key = f"data set {READER} {described.digest}"
-    write_sealed(place_of("data-sets", key), key, table.pack())
-    splits = DataSet(described, table).splits("classify")
-    trained, tested = int((table.parts == 0).sum()), int((table.parts > 1).sum())
-    summary = f"{trained:,} strings from files to train on, {tested:,} to be tested on"
-    return {"summary": summary, "train": splits.train, "test": splits.test}
 
 
 def read_table(described: Description) -> StringTable:

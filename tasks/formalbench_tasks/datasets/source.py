@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from formalbench.cache import place_of, read_sealed, write_sealed
@@ -197,6 +198,17 @@ def data_set(described: Description) -> DataSet:
         table = read_table(described)
         write_sealed(path, key, table.pack())
     return DataSet(described, table)
+
+
+def facts_of(described: Description) -> dict[str, Any]:
+    """Read a data set once, cache it, and return a summary."""
+    table = read_table(described)
+    key = f"data set {READER} {described.digest}"
+    write_sealed(place_of("data-sets", key), key, table.pack())
+    splits = DataSet(described, table).splits("classify")
+    trained, tested = int((table.parts == 0).sum()), int((table.parts > 1).sum())
+    summary = f"{trained:,} strings from files to train on, {tested:,} to be tested on"
+    return {"summary": summary, "train": splits.train, "test": splits.test}
 
 
 class Answers:

@@ -11,7 +11,6 @@ import pytest
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.store import Store, weights_path
 from formalbench.store.archive import WeightLookup
-from formalbench_leaderboard.publishing import audit
 from formalbench_leaderboard.publishing.audit import NO_WEIGHTS, Auditor
 from formalbench_leaderboard.publishing.weights import write_weights
 
@@ -114,8 +113,8 @@ def test_the_command_takes_an_archive(command, apart, results):
     assert len(err.splitlines()) == 1
 
 
-def test_without_weights_one_run_is_trained_again(command, apart, results):
-    code, out, err = command(results, "--seed", 3)
+def test_without_weights_a_run_is_trained_again_when_asked_for(command, apart, results):
+    code, out, err = command(results, "--retrain", 1, "--seed", 3)
     assert code == 0, out
     verdicts = [line.split()[0] for line in out.splitlines()]
     assert verdicts == ["ok", "ok", "skipped", "6"]  # the exact model, the run drawn, the rest
@@ -123,20 +122,10 @@ def test_without_weights_one_run_is_trained_again(command, apart, results):
     assert f"skipped   6 records: {NO_WEIGHTS}" in out
     assert "6 of 8 records not audited: their numbers are unchecked" in out
     assert "1 run to train again: about" in err
-    assert command(results, "--seed", 3)[1] == out
+    assert command(results, "--retrain", 1, "--seed", 3)[1] == out
 
-    code, out, err = command(results, "--retrain", 0, "--json")
+    code, out, err = command(results, "--json")
     assert code == 0
     verdicts = [one["verdict"] for one in json.loads(out)["records"]]
     assert (verdicts.count("skipped"), verdicts.count("ok")) == (7, 1)
     assert "to train again" not in err
-
-
-def test_what_takes_long_is_not_done_unasked(command, apart, results, monkeypatch):
-    monkeypatch.setattr(audit, "LONGEST", -1.0)
-    code, out, err = command(results, "--seed", 3)
-    assert code == 0
-    assert "skipped without --yes: 1 run to train again: about" in err
-    assert "7 of 8 records not audited" in out
-    code, out, _ = command(results, "--seed", 3, "--yes")
-    assert "trained again" in out
