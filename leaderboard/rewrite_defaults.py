@@ -38,7 +38,7 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.files import write_atomically
 from formalbench.host import PluginHost
-from formalbench.statistics.records import repeating
+from formalbench.statistics.records import reproduce_command
 from formalbench.store import Store, read_record, weights_path
 from formalbench.store.record_file import read_packed, written
 
@@ -221,7 +221,7 @@ def rewritten(
     trained, tested = ids_of(record)
     record = record.model_copy(update={"train_id": trained, "test_id": tested})
     done |= {f"{name} {trace_of(record)}" for name in left_out}
-    return record.model_copy(update={"command": repeating(record)})
+    return record.model_copy(update={"command": reproduce_command(record)})
 
 
 def _keep(done: set[str]) -> None:

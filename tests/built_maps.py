@@ -13,11 +13,11 @@ from formalbench.statistics.length_profile import Step
 from formalbench.statistics.result import Prediction
 from formalbench_leaderboard.charts.language_map import (
     FamilyRows,
-    Known,
     LanguageMap,
     MapCell,
     MapColumn,
     MapRow,
+    PluginFacts,
     language_map,
 )
 from formalbench_leaderboard.charts.map_chart import render
@@ -32,7 +32,7 @@ THEORIES = {
     "group-a5:classify": Theory.least("regular"),
     "anbn:classify": Theory.least("counter"),
 }
-KNOWN = Known(
+KNOWN = PluginFacts(
     family=lambda model: "recurrent" if model in ("rnn", "lstm", "by-hand") else model,
     theory=THEORIES.get,
     modulus=lambda task: {"parity:classify": 2}.get(task),

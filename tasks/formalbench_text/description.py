@@ -304,7 +304,7 @@ def checked(path: Path, data: Mapping[str, Any], kind: type[P]) -> P:
         return kind.model_validate(data)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False)
-        told = "; ".join(dict.fromkeys(_told(kind, problem) for problem in problems))
+        told = "; ".join(dict.fromkeys(_problem_text(kind, problem) for problem in problems))
         raise RequestError(f"{path}: {told}") from None
 
 
@@ -329,7 +329,7 @@ def fitted(lengths: WindowLengths, longest: Mapping[Split, int]) -> WindowLength
     return WindowLengths(train=train, test=lengths.test or tuple(fits))
 
 
-def _told(kind: type[Part], problem: Mapping[str, Any]) -> str:
+def _problem_text(kind: type[Part], problem: Mapping[str, Any]) -> str:
     """Return what is wrong with one key."""
     *outer, last = problem["loc"] or ("",)
     key = ".".join(map(str, problem["loc"]))

@@ -10,7 +10,7 @@ import pytest
 from built_records import forged, renamed, with_sums
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import counts_of
-from formalbench.statistics.selection import Current, checkable, counted, distinct
+from formalbench.statistics.selection import Current, checkable, distinct, select_records
 from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.renderers import FORMATS, renderer
 
@@ -139,7 +139,7 @@ OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 
 def kept(records, current=None):
     """Return the records that count and the notes, of all boards."""
-    parts = counted(records, current or Current())
+    parts = select_records(records, current or Current())
     return [r for part in parts for r in part.records], [n for part in parts for n in part.notes]
 
 
@@ -173,7 +173,7 @@ def test_a_task_is_the_same_on_every_board(make_record, protocol):
     file = {"task_file": "mine.yaml", "task": "mine:classify"}
     old = make_record(task_sha256="b" * 64, date=OLD, **file)
     new = make_record(task_sha256="a" * 64, date=NEW, protocol=protocol | {"name": "other"}, **file)
-    first, second = counted([old, new], Current())
+    first, second = select_records([old, new], Current())
     assert (first.key, first.records) == (("other", 1), [new])
     assert (second.key, second.records) == (("quick", 1), [])
     assert second.notes == [OTHER_TASK.format("mine:classify")]

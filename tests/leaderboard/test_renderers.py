@@ -15,7 +15,7 @@ from formalbench.contracts.published import PublishedTable
 from formalbench.documents.templates import Latex, Markdown, Templates
 from formalbench.documents.text import count, grouped, harmless, percent
 from formalbench.statistics.build import View, build_page
-from formalbench.statistics.records import repeating
+from formalbench.statistics.records import reproduce_command
 from formalbench.statistics.selection import Current
 from formalbench_leaderboard.page.automaton import MOST_STATES, DrawnAutomaton, drawing
 from formalbench_leaderboard.renderers import FORMATS, renderer
@@ -165,9 +165,9 @@ def test_a_board_of_which_nothing_counts_says_so(make_record):
 def test_a_command_is_made_of_the_parts_of_its_record(make_record, stored, more):
     command = "formalbench run --model rnn --task parity:classify --protocol quick --seeds"
     record = make_record("rnn", seed=1, command=stored)
-    assert repeating(record) == f"{command} 2{more}"
+    assert reproduce_command(record) == f"{command} 2{more}"
     alone = make_record("rnn", seed=1, command=f"{stored} --seeds 1,")
-    assert repeating(alone) == (f"{command} 2" if stored == "'" else f"{command} 1,{more}")
+    assert reproduce_command(alone) == (f"{command} 2" if stored == "'" else f"{command} 1,{more}")
     for name in ("markdown", "csv", "json"):
         assert "curl" not in renderer(name)(build_page([record], View("test", ("parity",))))
 

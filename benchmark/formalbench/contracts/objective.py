@@ -64,7 +64,7 @@ class Metric(ABC):
     teacher_forced: bool = False
     signature: str = ""
 
-    def know(self, source: Source, strings_BN: Symbols) -> npt.NDArray[Any] | None:
+    def precompute(self, source: Source, strings_BN: Symbols) -> npt.NDArray[Any] | None:
         """Return additional data about strings of one length, (B, …).
 
         Computed once and stored as ``example.known[name]``. None (the default) for no data.
@@ -326,22 +326,22 @@ class Objective(ABC):
         """Return the correct answer for one string (N,) as `formalbench label` prints it."""
 
     @abstractmethod
-    def plain(self, source: Any, example: Example) -> list[Any]:
+    def to_json(self, source: Any, example: Example) -> list[Any]:
         """Return each string's correct answer as `formalbench sample` writes it in JSON."""
 
     # Answers of external systems.
 
     def labels(self, source: Any, strings_BN: Symbols) -> list[Any]:
-        """Return the correct answers of strings of one length, in the format of `plain`."""
-        return self.plain(source, self.examples(source, strings_BN, Stream("label")))
+        """Return the correct answers of strings of one length, in the format of `to_json`."""
+        return self.to_json(source, self.examples(source, strings_BN, Stream("label")))
 
     def read_answer(self, source: Any, answer: Any, example: Example) -> npt.NDArray[Any]:
         """Convert one string's external answer to an array with the format of its targets.
 
         Args:
             source: source of the string.
-            answer: in the format of `plain` or `show`: one class or several, each as its number or
-                its name in `answers`, as a list or as text with spaces.
+            answer: in the format of `to_json` or `show`: one class or several, each as its number
+                or its name in `answers`, as a list or as text with spaces.
             example: the string with its correct answer; B is 1.
 
         Raises:
@@ -383,7 +383,7 @@ class Objective(ABC):
         """
         raise NotImplementedError
 
-    def telling(self, logits: Tensor, example: Example, primary: Metric) -> float:
+    def decisive_logit(self, logits: Tensor, example: Example, primary: Metric) -> float:
         """Return the logit that decided a wrong answer; B is 1.
 
         By default minus its margin.
@@ -428,7 +428,7 @@ def process_of(source: Source, objective: Objective) -> Any:
     return source
 
 
-def as_plain(targets: npt.NDArray[Any]) -> list[Any]:
+def as_lists(targets: npt.NDArray[Any]) -> list[Any]:
     """Return integer targets as nested lists."""
     plain: list[Any] = np.asarray(targets).astype(np.int64).tolist()
     return plain

@@ -319,18 +319,18 @@ class ExecutorSpec:
     Attributes:
         name: lower case with hyphens.
         summary: one line for listings.
-        factory: called with a `formalbench.Workplace` and its config, if it has one; returns a
+        factory: called with a `formalbench.Resources` and its config, if it has one; returns a
             `concurrent.futures.Executor`.
         config: the class of its options, which `--set executor.key=value` changes.
-        workplace: for executors on other machines: called with the config, returns the default
-            `formalbench.Workplace` of units.
+        resources: for executors on other machines: called with the config, returns the default
+            `formalbench.Resources` of units.
     """
 
     name: str
     summary: str
     factory: Factory
     config: Options = None
-    workplace: Factory | None = None
+    resources: Factory | None = None
 
 
 @dataclass(frozen=True, slots=True)

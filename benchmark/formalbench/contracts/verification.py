@@ -93,7 +93,7 @@ def written_lengths(lengths: Sequence[int]) -> str:
     return ",".join(map(str, lengths))
 
 
-def verifying(model: ModelUsed, task: TaskUsed, asked: Asked, dtype: str) -> list[str]:
+def verify_command(model: ModelUsed, task: TaskUsed, asked: Asked, dtype: str) -> list[str]:
     """Return the words of the command, but for its plugins."""
     words = ["formalbench", "verify", model.name, "--task", task.name]
     words += ["--exhaustive", str(asked.exhaustive or 0)]

@@ -67,7 +67,7 @@ class Answered(ClassAnswers):
         answers_1M, (length,) = source.transduce(string[None, :])
         return " ".join(source.outputs[symbol] for symbol in answers_1M[0, :length].tolist())
 
-    def plain(self, source: Transduction, example: Example) -> list[Any]:
+    def to_json(self, source: Transduction, example: Example) -> list[Any]:
         """Return the ids of the answers' symbols, END left out."""
         end = len(source.outputs)
         return [
@@ -94,7 +94,7 @@ class Answered(ClassAnswers):
     def contradicts(self, source: Transduction, example: Example) -> int | None:
         """Compare answers with the oracle's."""
         size = len(source.alphabet)
-        both = zip(self.plain(source, example), strings_of(example), strict=True)
+        both = zip(self.to_json(source, example), strings_of(example), strict=True)
         for index, (told, string) in enumerate(both):
             if told != source.oracle([symbol for symbol in string if symbol < size]):
                 return index

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError, unknown
-from formalbench.contracts.hooks import Session, Workplace
+from formalbench.contracts.hooks import Resources, Session
 from formalbench.contracts.specs import display
 from formalbench.device import check_precision, choose_devices, usable_cores
 from formalbench.host import PluginHost
@@ -186,7 +186,7 @@ def _carry_out(
     for run in {id(run.protocol): run for run in todo}.values():
         check_precision(run.protocol, options.devices[0])
     cohorts = cohorts_of(todo)
-    with Preflight(host, Workplace(options.devices, options.jobs or 1)) as preflight:
+    with Preflight(host, Resources(options.devices, options.jobs or 1)) as preflight:
         _look_at_tasks(preflight, todo)
         first = preflight.least_of(todo[0])
         store.check_writable()
@@ -213,7 +213,7 @@ def estimate_session(
 ) -> Estimate:
     """Estimate the number of runs and the duration of a request from the records in a store."""
     asked = _look_at(host, request, store, options)
-    with Preflight(host, Workplace(asked.options.devices)) as preflight:
+    with Preflight(host, Resources(asked.options.devices)) as preflight:
         _look_at_tasks(preflight, asked.plan.runs)
     return estimate(asked.plan, asked.options.devices[0], asked.done, store.records())
 
@@ -258,11 +258,11 @@ def with_config(host: PluginHost, options: RunOptions, settings: Settings) -> Ru
 def on_devices(host: PluginHost, options: RunOptions) -> RunOptions:
     """Return options with the devices that units compute on; an executor may choose its own."""
     entry, _ = host.executors.get(options.executor or "local")
-    if entry.spec.workplace is None:
+    if entry.spec.resources is None:
         return replace(options, devices=choose_devices(options.device))
     config = make_config(entry.spec, options.config)
     with host.blaming(entry.plugin):
-        there = load(entry.spec.workplace)(*([] if config is None else [config]))
+        there = load(entry.spec.resources)(*([] if config is None else [config]))
     if options.device not in ("auto", "cpu", *there.devices):
         raise RequestError(
             f"--device {options.device}: executor {entry.spec.name} computes on other machines, "

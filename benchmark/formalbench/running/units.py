@@ -74,7 +74,7 @@ def name_of(run: Run) -> str:
 
 def home_of(run: Run, plugins: Sequence[LocalPlugin]) -> object:
     """Return the code, except formalbench's own, that a run's process loads."""
-    return run.strangers, tuple(one for one in plugins if one.is_code)
+    return run.foreign_code, tuple(one for one in plugins if one.is_code)
 
 
 def plugins_of(host: PluginHost, run: Run) -> tuple[LocalPlugin, ...]:

@@ -18,7 +18,7 @@ from formalbench.statistics.records import (
     grouped_by,
     model_contents,
     model_key,
-    repeating,
+    reproduce_command,
     task_contents,
     title_of,
 )
@@ -194,7 +194,7 @@ def _row(records: Sequence[VerificationRecord]) -> ExactModel:
         depth=latest.depth,
         width=latest.width,
         parameters=latest.model.parameters,
-        commands=tuple(sorted({repeating(record) for record in records})),
+        commands=tuple(sorted({reproduce_command(record) for record in records})),
         records=tuple(sorted(record.verification_id for record in records)),
     )
 

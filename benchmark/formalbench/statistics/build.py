@@ -33,7 +33,7 @@ from formalbench.statistics.records import (
     title_of,
 )
 from formalbench.statistics.result import Prediction, TaskFacts
-from formalbench.statistics.selection import Counted, Current, checkable, counted
+from formalbench.statistics.selection import Current, RecordSelection, checkable, select_records
 from formalbench.store import without_collection
 
 FEW_NAMES = 3
@@ -51,7 +51,7 @@ class View:
         only_tasks: whether to leave out other tasks.
         new: the `test_id` of each run whose row is marked as new.
         published: the tables of papers to show.
-        current: the current versions of tasks, protocols and models (see `counted`).
+        current: the current versions of tasks, protocols and models (see `select_records`).
         ranks_unchecked: whether to rank a model with a record of a plugin that is not installed,
             so that the record cannot be checked; if False, a note is shown instead.
         theory: returns the theory of a task by its full name; None if unknown.
@@ -90,7 +90,7 @@ def build_page(
         records = [record for record in records if title_of(record) in view.tasks]
     parts = [
         part
-        for part in counted(records, view.current)
+        for part in select_records(records, view.current)
         if view.protocols is None or part.key[0] in view.protocols
     ]
     boards = [_board(part, view) for part in parts]
@@ -112,7 +112,7 @@ def build_page(
     )
 
 
-def _board(part: Counted, view: View) -> Board:
+def _board(part: RecordSelection, view: View) -> Board:
     by_task = grouped_by(title_of, part.records)
     facts = {title: _facts(runs, view) for title, runs in by_task.items()}
     others = tuple(sorted(set(by_task) - set(view.tasks)))

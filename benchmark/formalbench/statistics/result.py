@@ -414,12 +414,12 @@ class TaskFacts:
         return tuple(known.get(length, self.chance_length) for length in cells.length)
 
     @property
-    def last_telling(self) -> int | None:
+    def last_informative_length(self) -> int | None:
         """The longest test length at which chance is not always right."""
-        return max((length for length, _ in self.telling), default=None)
+        return max((length for length, _ in self.informative_lengths), default=None)
 
     @property
-    def telling(self) -> list[tuple[int, float]]:
+    def informative_lengths(self) -> list[tuple[int, float]]:
         """The lengths at which chance is not always right, and the chance level at each."""
         pairs = zip(self.lengths, self.chance_by_cell, strict=True)
         return [(length, chance) for length, chance in pairs if chance < 1.0]
@@ -445,7 +445,7 @@ class TaskFacts:
         return self.chance_length < 1.0 and self.measure.accuracy
 
 
-def telling_cells(result: Result, facts: TaskFacts | None) -> list[CellResults]:
+def informative_cells(result: Result, facts: TaskFacts | None) -> list[CellResults]:
     """Return the cells of each run, without the lengths at which chance is always right.
 
     A run that did not finish is at chance at every length.

@@ -156,7 +156,7 @@ R = TypeVar("R", Record, VerificationRecord)
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class RecordSelection:
     """The records of one board that count.
 
     Attributes:
@@ -170,7 +170,7 @@ class Counted:
     notes: list[str]
 
 
-def counted(records: Iterable[Record], current: Current) -> list[Counted]:
+def select_records(records: Iterable[Record], current: Current) -> list[RecordSelection]:
     """Group records by board, and keep those that count.
 
     A run counts if its protocol, task and model have the current contents according to `current`.
@@ -198,7 +198,7 @@ def checkable(records: Sequence[Record], current: Current) -> list[Record]:
 
 def _board(
     key: ProtocolKey, held: list[Record], tasks: dict[str, Contents], current: Current
-) -> Counted:
+) -> RecordSelection:
     known = current.protocol(held[0].protocol)  # they share its name and changes
     protocols = wanted(held, protocol_key, _protocol, lambda _: known)
     under = [record for record in held if _protocol(record) == protocols[key]]
@@ -210,7 +210,7 @@ def _board(
     if other := len(held) - len(under):
         runs = plural(other, "run")
         notes.insert(0, f"{runs} not counted, because this protocol has other contents now.")
-    return Counted(key, kept, notes)
+    return RecordSelection(key, kept, notes)
 
 
 def _protocol(record: Record) -> Contents:

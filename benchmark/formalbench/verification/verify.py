@@ -26,7 +26,7 @@ from formalbench.contracts.verification import (
     Failure,
     Judged,
     VerificationRecord,
-    verifying,
+    verify_command,
 )
 from formalbench.device import describe_environment, is_out_of_memory, own_numerics
 from formalbench.verification.judge import (
@@ -184,7 +184,7 @@ def record_of(found: Verification, device: str, plugins: Sequence[str] = ()) -> 
 def command_of(found: Verification, plugins: Sequence[str] = ()) -> str:
     """Return the command that repeats a verification."""
     dtype = found.dtype if found.break_length is None else "all"
-    words = verifying(found.model, found.task, found.plan.asked, dtype)
+    words = verify_command(found.model, found.task, found.plan.asked, dtype)
     for plugin in plugins:
         words += ["--plugin", plugin]
     return shlex.join(words)

@@ -20,8 +20,8 @@ from formalbench_leaderboard.board.sources import CORE_SUITE, DEFAULT_SUITE, rea
 from formalbench_leaderboard.board.views import Predictions, suite_view, theory_here
 from formalbench_leaderboard.charts.board_charts import STATE_LENGTH
 from formalbench_leaderboard.charts.language_map import (
-    Known,
     LanguageMap,
+    PluginFacts,
     complete_part,
     language_map,
 )
@@ -40,7 +40,7 @@ def known_here(
     theory: Callable[[str], Theory | None] | None = None,
     *,
     counts: Callable[[Entry[Any]], bool] = lambda entry: True,
-) -> Known:
+) -> PluginFacts:
     """Return functions that look up properties of models and tasks in the plugins.
 
     Args:
@@ -72,7 +72,7 @@ def known_here(
         entry = model_here(host, model)
         return predictions.of(model, task) if entry and counts(entry) else None
 
-    return Known(cache(family), known, cache(modulus), cache(trained_to), predicted)
+    return PluginFacts(cache(family), known, cache(modulus), cache(trained_to), predicted)
 
 
 def map_here(page: Page, host: PluginHost, suite: str, records: Sequence[AnyRecord]) -> LanguageMap:

@@ -66,7 +66,7 @@ class Held(NamedTuple):
             verifications=[record for record in self.verifications if wanted(record)],
         )
 
-    def beside(self, others: Held) -> Held:
+    def merged_with(self, others: Held) -> Held:
         """Return the union with other records."""
         return Held(
             [*self.records, *others.records],
@@ -89,7 +89,7 @@ def read_published(*besides: Path) -> Held:
     repository = repository_above(Path.cwd())
     if repository is not None:
         return read_all([*besides, repository / PUBLISHED_RESULTS])
-    return read_all(besides).beside(Held(*parted(read_snapshot()), []))
+    return read_all(besides).merged_with(Held(*parted(read_snapshot()), []))
 
 
 def read_all(folders: Iterable[Path]) -> Held:

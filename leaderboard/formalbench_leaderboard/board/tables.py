@@ -267,7 +267,7 @@ def _metric_column(name: str) -> Column[Outcome]:
         "a plugin's metric: the mean over seeds and test lengths; one that is no mean is computed "
         "once over all lengths"
     )
-    return number(name, meaning, lambda on: on.result.metrics.get(name), told="{:.4g}".format)
+    return number(name, meaning, lambda on: on.result.metrics.get(name), text="{:.4g}".format)
 
 
 PROFILE: tuple[Column[Profile], ...] = (
@@ -503,17 +503,17 @@ EXACT: tuple[Column[ExactModel], ...] = (
         grouped,
         {"strings": lambda row: row.strings},
     ),
-    number("errors", "number of strings answered wrong", lambda row: row.errors, told=grouped),
+    number("errors", "number of strings answered wrong", lambda row: row.errors, text=grouped),
     number(
         "margin",
         "the smallest |logit| of the random strings",
         lambda row: row.margin,
-        told=_DIGITS,
+        text=_DIGITS,
     ),
     *map(_bits, range(len(SHOWN_LENGTHS))),
     *map(_break, DTYPES),
-    number("depth", "in layers", lambda row: row.depth, told=grouped),
-    number("width", "in numbers per position", lambda row: row.width, told=grouped),
+    number("depth", "in layers", lambda row: row.depth, text=grouped),
+    number("width", "in numbers per position", lambda row: row.width, text=grouped),
 )
 """Columns of a verification of an exact model."""
 

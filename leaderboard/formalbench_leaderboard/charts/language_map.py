@@ -30,7 +30,7 @@ BY_EXPERIMENTS = " (experiments)"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class PluginFacts:
     """Properties of models and tasks that are not in their records; all are functions of a name.
 
     Attributes:
@@ -179,7 +179,7 @@ _CLASSES = {
 """The headings of the classes, from the smallest class to the largest."""
 
 
-def language_map(page: Page, known: Known) -> LanguageMap:
+def language_map(page: Page, known: PluginFacts) -> LanguageMap:
     """Return the map of a page, for the protocol under which the most results were learned.
 
     Text tasks are not languages and have no column. Tasks on which chance is always right, or which
@@ -230,7 +230,7 @@ def full_name(title: str) -> str:
 
 
 def _columns(
-    board: Board | None, exact: Sequence[ExactModel], known: Known
+    board: Board | None, exact: Sequence[ExactModel], known: PluginFacts
 ) -> tuple[MapColumn, ...]:
     titles = (*board.tasks, *board.other_tasks) if board else ()
     facts = {title: board.facts_of(title) for title in titles} if board else {}
@@ -251,7 +251,7 @@ def _columns(
     return tuple(column for *_, column in sorted(placed, key=lambda entry: entry[:2]))
 
 
-def _class_of(title: str, known: Known) -> tuple[str, int]:
+def _class_of(title: str, known: PluginFacts) -> tuple[str, int]:
     """Return the class under which a task is shown, and its modulus; 0 if it has none."""
     theory = known.theory(full_name(title))
     if theory is None:
@@ -265,7 +265,10 @@ def _class_of(title: str, known: Known) -> tuple[str, int]:
 
 
 def _families(
-    board: Board | None, exact: Sequence[ExactModel], columns: Sequence[MapColumn], known: Known
+    board: Board | None,
+    exact: Sequence[ExactModel],
+    columns: Sequence[MapColumn],
+    known: PluginFacts,
 ) -> tuple[FamilyRows, ...]:
     found: dict[str, list[MapRow]] = {}
     if board is not None:
@@ -300,13 +303,13 @@ def _said(cells: Sequence[MapCell]) -> TheoryClaim | None:
     return (known[0].verdict if agreed else "some") + ("" if proved else BY_EXPERIMENTS)
 
 
-def _row(row: Row, board: Board, columns: Sequence[MapColumn], known: Known) -> MapRow:
+def _row(row: Row, board: Board, columns: Sequence[MapColumn], known: PluginFacts) -> MapRow:
     cells = tuple(_cell(row, board, column.task, known) for column in columns)
     missing = ",".join(cell.task for cell in cells if cell.state == "not run")
     return MapRow(row.model, cells, filling(row, missing) if missing else "")
 
 
-def _cell(row: Row, board: Board, task: str, known: Known) -> MapCell:
+def _cell(row: Row, board: Board, task: str, known: PluginFacts) -> MapCell:
     result, prediction = row.on(task), known.predicted(row.key[0], full_name(task))
     if result is None:
         return MapCell(task, "not run", filling(row, task), prediction=prediction)
@@ -454,7 +457,7 @@ def _were(times: int) -> str:
     return "was" if times == 1 else "were"
 
 
-def told(cell: MapCell) -> str:
+def cell_text(cell: MapCell) -> str:
     """Return the content of a cell in words; if it was not run, the command that runs it."""
     if cell.state == "not run":
         return f"not run: {cell.command}"

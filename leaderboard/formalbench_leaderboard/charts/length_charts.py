@@ -18,7 +18,7 @@ from formalbench.documents.text import harmless, percent, ranks
 from formalbench.statistics.board import Board, Row
 from formalbench.statistics.intervals import Draws
 from formalbench.statistics.length_profile import TextLine, curve_of, text_line
-from formalbench.statistics.result import Result, ShownBy, TaskFacts, telling_cells
+from formalbench.statistics.result import Result, ShownBy, TaskFacts, informative_cells
 
 MOST_LINES = 8
 """Maximum number of models in a panel; those with the best rank are shown."""
@@ -81,7 +81,7 @@ def line(result: Result, facts: TaskFacts) -> MeanLine | None:
     A run that did not finish counts as chance level at every length, as in the score. Lengths at
     which chance is always right are left out.
     """
-    tested = telling_cells(result, facts) if result.reaches else []
+    tested = informative_cells(result, facts) if result.reaches else []
     if not tested:
         return None
     starts = np.unique(np.linspace(0, len(tested[0].length), _POINTS + 1).astype(int)[:-1])
@@ -170,7 +170,7 @@ def _series(found: Mapping[str, MeanLine], rows: Sequence[Row]) -> list[Series]:
 
 def _chance(facts: TaskFacts) -> list[Series]:
     """Return the chance level at each length where it is below 1; if none, 1 at all lengths."""
-    known = facts.telling or [(length, 1.0) for length in facts.lengths]
+    known = facts.informative_lengths or [(length, 1.0) for length in facts.lengths]
     x, y = zip(*known, strict=True)
     return [Series(x, [100 * chance for chance in y], GREY, style="--", width=1.0)]
 

@@ -26,8 +26,8 @@ from formalbench_leaderboard.charts.language_map import (
     LanguageMap,
     MapCell,
     TheoryClaim,
+    cell_text,
     sentences,
-    told,
 )
 from formalbench_leaderboard.renderers.links import FIGURES
 from formalbench_leaderboard.templating import render as from_template
@@ -331,7 +331,7 @@ class MapLayout:
             self._sign(cell, x, self._cell)
             if isinstance(cell, MapCell) and self._few:
                 names = f"{shortened(model)} on {shortened(cell.task)}"
-                title = shortened(f"{names}: {told(cell)}", LONGEST_TITLE)
+                title = shortened(f"{names}: {cell_text(cell)}", LONGEST_TITLE)
                 self.tooltips.append((x, self.y, self._cell, title))
         self.y += ROW
 

@@ -83,7 +83,7 @@ def predictions(
     from formalbench_leaderboard.renderers.evidence_pages import predictions_page
 
     evidence = _evidence(ctx, results)
-    cells, taught = evidence.predictions, learned_table(evidence.expected)
+    cells, taught = evidence.predictions, learned_table(evidence.expected_learning)
     shown, agreement = predicted_table(cells), agreement_table(cells)
     texts = {
         "markdown": lambda: predictions_page(evidence),
@@ -104,11 +104,11 @@ def papers(
     formalbench leaderboard papers
     formalbench leaderboard papers --results my-results --format json
     """
-    from formalbench_leaderboard.board.paper_comparison import beside_table
+    from formalbench_leaderboard.board.paper_comparison import paper_table
     from formalbench_leaderboard.renderers.evidence_pages import papers_page
 
     found = _evidence(ctx, results).papers
-    shown = beside_table(found)
+    shown = paper_table(found)
     texts = {
         "markdown": lambda: papers_page(found),
         "csv": lambda: _csv(shown),
@@ -390,7 +390,7 @@ def _held(
     published = read_published()
     if not results:
         own = read_all([default_results()])
-        return own.beside(published), views.marked(view, own, published)
+        return own.merged_with(published), views.marked(view, own, published)
     own = read_all(results)
     if not among:
         return own, view

@@ -26,7 +26,7 @@ from formalbench.statistics.records import title_of
 from formalbench.store import REPRODUCTIONS, Store, default_results, repository_above
 
 from formalbench_leaderboard.board.comparison import settings_of
-from formalbench_leaderboard.board.paper_comparison import Premises, beside
+from formalbench_leaderboard.board.paper_comparison import Premises, paper_comparisons
 from formalbench_leaderboard.board.plugin_info import options_here
 from formalbench_leaderboard.board.summary import verdict_of_verified
 from formalbench_leaderboard.board.views import theory_here
@@ -316,7 +316,7 @@ def _examples(task: Task) -> tuple[tuple[str, str], ...]:
     gap = "" if all(len(symbol) == 1 for symbol in task.alphabet) else " "
     return tuple(
         (gap.join(task.alphabet[symbol] for symbol in string), _answer(target))
-        for string, target in zip(example.inputs, task.plain(example), strict=True)
+        for string, target in zip(example.inputs, task.to_json(example), strict=True)
     )
 
 
@@ -501,7 +501,7 @@ def _theorems(theories: Mapping[str, Theory]) -> dict[str, Any]:
 def _beside(page: Page, known: Premises) -> dict[str, list[list[Any]]]:
     """Return, for each task, our results compared with published numbers."""
     found: dict[str, list[list[Any]]] = defaultdict(list)
-    for one in beside(page, known):
+    for one in paper_comparisons(page, known):
         numbers = [one.published.max, one.published.mean, one.max, one.mean, one.difference]
         names = [one.paper.source, one.theirs.model, one.row.model, one.board.name]
         found[one.result.task].append([*names, *numbers, "; ".join(one.differs)])

@@ -172,7 +172,7 @@ class Views:
 
     def solved(self, found: Sequence[Shown]) -> list[Shown]:
         """Return the results with at least 99 % at every test length."""
-        last = found[0].facts and found[0].facts.last_telling
+        last = found[0].facts and found[0].facts.last_informative_length
         return [one for one in found if last is not None and one.result.longest_99 == last]
 
     def theory(self, title: str) -> list[dict[str, Any]]:

@@ -239,10 +239,10 @@ def verify_again(
         subject = subject_of(record, host, processes, device)
         found = prepared(record, subject)
         carry_out(subject, found, device, lambda *_: None)
-    return compared(record, record_of(found, device))
+    return compare_verifications(record, record_of(found, device))
 
 
-def compared(recorded: VerificationRecord, now: VerificationRecord) -> Reverified:
+def compare_verifications(recorded: VerificationRecord, now: VerificationRecord) -> Reverified:
     """Compare a verification that was repeated with its record."""
 
     def machine(record: VerificationRecord) -> tuple[object, ...]:

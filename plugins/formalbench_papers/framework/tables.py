@@ -81,7 +81,7 @@ class AccuracyTable:
         published: its numbers; its tasks go by our names.
         models: one for each published row that is measured.
         protocols: how the models are trained and tested at either scale.
-        quick: the tasks of the scale ``quick``, the most telling first; empty for all.
+        quick: the tasks of the scale ``quick``, the most informative first; empty for all.
         quick_models: of such a task the titles of its models; without an entry, all.
     """
 

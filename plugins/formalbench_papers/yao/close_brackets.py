@@ -124,7 +124,7 @@ class Trials(Got):
         key = (split, self.wanted.model, self.wanted.row, self.wanted.column)
         return score_of(runs, str(len(runs)), None, key, failing=0.0, missing=self.missing)
 
-    def told(self, split: str) -> str:
+    def score_text(self, split: str) -> str:
         """Return the mean of the trials in percent, its interval, and each of them.
 
         Example: ``95.7 % (95.1–96.2; trials 96.0, 95.4)``.
