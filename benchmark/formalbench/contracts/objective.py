@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,16 @@ class Measure(NamedTuple):
 Measures = Mapping[str, Measure]
 """Sums by metric name."""
 
+
+def accept_old_names(kind: type, names: Mapping[str, str]) -> None:
+    """Give methods that a class defines by an old name their new one, with a warning."""
+    for old, new in names.items():
+        if old in vars(kind) and new not in vars(kind):
+            text = f"{kind.__name__}.{old} is now {new}; version 0.5 will ignore the old name"
+            warnings.warn(text, DeprecationWarning, stacklevel=3)
+            setattr(kind, new, vars(kind)[old])
+
+
 State = npt.NDArray[np.float64]
 """The sum of a metric's measurements so far; see `Metric.measure`."""
 
@@ -63,6 +74,10 @@ class Metric(ABC):
     name: str
     teacher_forced: bool = False
     signature: str = ""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        accept_old_names(cls, {"know": "precompute"})
 
     def precompute(self, source: Source, strings_BN: Symbols) -> npt.NDArray[Any] | None:
         """Return additional data about strings of one length, (B, …).
@@ -212,6 +227,10 @@ class Objective(ABC):
     needs: ClassVar[tuple[type, ...]]
     sees_all: ClassVar[bool] = False
     only_viable: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        accept_old_names(cls, {"telling": "decisive_logit", "plain": "to_json"})
 
     # Examples.
 

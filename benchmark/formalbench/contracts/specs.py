@@ -6,8 +6,9 @@ callable or a lazy ``"package.module:Name"``.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -324,6 +325,7 @@ class ExecutorSpec:
         config: the class of its options, which `--set executor.key=value` changes.
         resources: for executors on other machines: called with the config, returns the default
             `formalbench.Resources` of units.
+        workplace: old name of `resources`, until version 0.5.
     """
 
     name: str
@@ -331,6 +333,13 @@ class ExecutorSpec:
     factory: Factory
     config: Options = None
     resources: Factory | None = None
+    workplace: InitVar[Factory | None] = None
+
+    def __post_init__(self, workplace: Factory | None) -> None:
+        if workplace is not None:
+            text = "ExecutorSpec.workplace is now resources; version 0.5 will refuse the old name"
+            warnings.warn(text, DeprecationWarning, stacklevel=3)
+            object.__setattr__(self, "resources", workplace)
 
 
 @dataclass(frozen=True, slots=True)

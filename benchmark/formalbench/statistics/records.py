@@ -16,7 +16,7 @@ from formalbench.contracts.identity import ids_of, test_id
 from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Origin, Record
-from formalbench.contracts.specs import display, show_value
+from formalbench.contracts.specs import display
 from formalbench.contracts.verification import AnyRecord, VerificationRecord, verify_command
 from formalbench.documents.text import plural
 from formalbench.running.plan import Run
@@ -62,11 +62,6 @@ def model_contents(record: AnyRecord) -> Contents:
 def protocol_key(record: Record) -> ProtocolKey:
     """Return the board that a record belongs to."""
     return record.protocol.title, record.protocol.version
-
-
-def changed_texts(protocol: Protocol) -> dict[str, str]:
-    """Return the changed settings of a protocol, in the form that `--set` takes."""
-    return {key: show_value(value) for key, value in (protocol.changed or {}).items()}
 
 
 @lru_cache(maxsize=64)

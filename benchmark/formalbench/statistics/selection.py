@@ -20,7 +20,6 @@ from formalbench.statistics.records import (
     Contents,
     ModelKey,
     ProtocolKey,
-    changed_texts,
     contents,
     grouped_by,
     has_result,
@@ -135,7 +134,7 @@ def registered_protocol(host: PluginHost, protocol: Protocol) -> Protocol:
     Raises:
         RequestError: if there is none, or it does not support the changes.
     """
-    found: Protocol = host.protocol(protocol.name, changed_texts(protocol), protocol.version)
+    found: Protocol = host.protocol(protocol.name, protocol.changed, protocol.version)
     return found
 
 

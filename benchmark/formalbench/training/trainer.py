@@ -102,6 +102,7 @@ class Cohort:
 
     Attributes:
         build: returns a network with fresh weights from torch's global generator.
+        ready: networks that were built before, with fresh weights, by seed; each is used once.
         program: chooses how gradients are computed.
         checkpointer: saves the cohort regularly, to resume after a kill; None to save nothing.
     """
@@ -112,6 +113,7 @@ class Cohort:
     members: Sequence[Member]
     device: torch.device
     resolved: ResolvedProtocol
+    ready: dict[int, nn.Module] = field(default_factory=dict)
     program: Callable[..., Program] = choose_program
     checkpointer: Checkpointer | None = None
 
@@ -162,6 +164,13 @@ def train_cohort(cohort: Cohort) -> list[Trained]:
             training.data.close()
 
 
+def build_seeded(build: Callable[[], nn.Module], seed: int) -> nn.Module:
+    """Build a network with the weights of a seed."""
+    # On the CPU for every device, so that a seed gives the same weights everywhere.
+    torch.manual_seed(seed)
+    return build()
+
+
 class _CohortTraining:
     """The training of a cohort.
 
@@ -194,9 +203,7 @@ class _CohortTraining:
         self.watcher = make_watcher(task, protocol, device, cohort.resolved.probes)
 
     def _fresh(self, seed: int) -> nn.Module:
-        # On the CPU for every device, so that a seed gives the same weights everywhere.
-        torch.manual_seed(seed)
-        network = self.cohort.build()
+        network = self.cohort.ready.pop(seed, None) or build_seeded(self.cohort.build, seed)
         return network.to(self.cohort.device).train()
 
     def _start(self, network: nn.Module) -> RunState:

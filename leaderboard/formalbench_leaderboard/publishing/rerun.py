@@ -19,7 +19,7 @@ from formalbench.store import Store
 from formalbench.ui.live import execute_live
 
 from formalbench_leaderboard.publishing.agreement import ALARM, CellCounts, changed, p_value
-from formalbench_leaderboard.publishing.test_check import prepared, subject_of
+from formalbench_leaderboard.publishing.evaluation_check import prepared, subject_of
 from formalbench_leaderboard.publishing.untrusted_plugins import plugins_needed
 
 if TYPE_CHECKING:
