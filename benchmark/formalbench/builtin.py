@@ -161,14 +161,16 @@ def formalbench_samplers() -> Iterable[SamplerSpec]:
         "all training lengths equally often",
         "formalbench.contracts.training:Sampler",
     )
-    yield SamplerSpec("staged", "short strings first, longer ones later", f"{_SAMPLERS}Staged")
+    yield SamplerSpec(
+        "staged", "short strings first, longer ones later", f"{_SAMPLERS}StagedSampler"
+    )
     yield SamplerSpec(
         "interleaved",
         "alternates between staged and uniform at each evaluation",
-        f"{_SAMPLERS}InterleavedStages",
+        f"{_SAMPLERS}InterleavedSampler",
     )
     yield SamplerSpec(
-        "generated", "lengths from the task's own string process", f"{_SAMPLERS}Generated"
+        "generated", "lengths from the task's own string process", f"{_SAMPLERS}ProcessSampler"
     )
 
 

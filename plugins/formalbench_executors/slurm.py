@@ -138,7 +138,7 @@ class JobLostError(RuntimeError):
 
 
 @dataclass
-class _Followed:
+class _FollowedJob:
     """A job, the futures that wait for it, and the time when it was first missing in the queue."""
 
     job: Job
@@ -160,7 +160,7 @@ class SlurmExecutor(DetachedExecutor):
         self._cluster, self._folder, self._config = cluster, folder, config
         self._ledger = Ledger(folder)
         self._waiting: list[_PendingUnit] = []
-        self._followed: dict[str, _Followed] = {}
+        self._followed: dict[str, _FollowedJob] = {}
         self._lock = threading.RLock()
         self._closed = threading.Event()
         self._detached = False
@@ -320,7 +320,7 @@ class SlurmExecutor(DetachedExecutor):
         if future.cancelled():  # during the submission
             future.end()
             return
-        self._followed.setdefault(job.job_id, _Followed(job, [])).futures.append(future)
+        self._followed.setdefault(job.job_id, _FollowedJob(job, [])).futures.append(future)
 
     def _look(self) -> None:
         """Collect the available results; from time to time poll the queue for missing jobs."""

@@ -141,7 +141,7 @@ class CorpusContents(Contents):
 
 
 @dataclass(frozen=True)
-class Described(ABC):
+class TextDescription(ABC):
     """Texts, as their YAML file has them.
 
     Attributes:
@@ -251,7 +251,7 @@ class Described(ABC):
 
 
 @dataclass(frozen=True)
-class CorpusDescription(Described):
+class CorpusDescription(TextDescription):
     """A corpus, as its YAML file has it."""
 
     contents: CorpusContents

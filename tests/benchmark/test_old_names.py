@@ -25,7 +25,7 @@ def test_a_metric_with_the_old_name_of_precompute():
 
 
 def test_an_objective_with_old_names():
-    with pytest.warns(DeprecationWarning) as warned:
+    with pytest.warns(DeprecationWarning, match="is now") as warned:
 
         class Old(Classify):
             def plain(self, source, example):

@@ -58,13 +58,16 @@ def test_more_seeds_train_the_new_ones(run, trained, results):
 
 def test_a_model_is_resolved_and_built_for_planning_and_for_training(run, monkeypatch):
     calls = []
-    for name in ("select_model", "build_network"):
 
-        def counted(self, *rest, real=getattr(PluginHost, name), name=name):
+    def count(name, real):
+        def counted(self, *rest):
             calls.append(name)
             return real(self, *rest)
 
         monkeypatch.setattr(PluginHost, name, counted)
+
+    count("select_model", PluginHost.select_model)
+    count("build_network", PluginHost.build_network)
     done = run("--executor", "serial")
     assert len(done) == 2
     assert Counter(calls) == {"select_model": 2, "build_network": 1 + len(done)}

@@ -351,7 +351,7 @@ def faces() -> Section:
     from built_records import PROTOCOL, TO_ITS_END, build_record, with_sums, with_test
     from formalbench import Theory
     from formalbench.statistics.build import View, build_page
-    from formalbench.statistics.comparison import Standing, compare
+    from formalbench.statistics.comparison import BoardRow, compare
     from formalbench.statistics.result import Prediction
     from formalbench.store import Store
     from formalbench_leaderboard.board.comparison import print_comparison
@@ -419,7 +419,7 @@ def faces() -> Section:
     found["verdicts"] = "\n".join(f"{row.model}: {verdict_of(board, row)}" for row in board.rows)
     found["predictions"] = predictions_page(Evidence(prediction_outcomes(page)))
     target = io.StringIO()
-    one, other = (Standing(board, row) for row in board.rows if row.model in ("gru", "lstm"))
+    one, other = (BoardRow(board, row) for row in board.rows if row.model in ("gru", "lstm"))
     print_comparison(compare(one, other), [], Console(file=target, width=80, color_system=None))
     return found | {"comparison": target.getvalue()}
 

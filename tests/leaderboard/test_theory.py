@@ -20,7 +20,7 @@ from formalbench_leaderboard.board.predictions import (
     predicted_table,
     prediction_outcomes,
 )
-from formalbench_leaderboard.board.sources import Held
+from formalbench_leaderboard.board.sources import FolderContents
 from formalbench_leaderboard.board.views import Predictions, in_class, suite_view, theory_here
 from formalbench_leaderboard.renderers import renderer
 from formalbench_leaderboard.renderers.evidence_pages import MOST_LISTED, Evidence, predictions_page
@@ -53,17 +53,17 @@ def test_a_class_is_escaped(records, monkeypatch):
 
 
 def test_only_tasks_of_a_class(records, view):
-    held, seen = in_class(Held(records, [], []), view, "star-free")
+    held, seen = in_class(FolderContents(records, [], []), view, "star-free")
     assert [record.task.name for record in held.records] == ["first:classify"]
     assert seen.tasks == ("first",)
     assert seen.title == "test, star-free tasks"
-    assert in_class(Held(records, [], []), view, "context-free")[0].records == []
-    assert len(in_class(Held(records, [], []), view, "regular")[0].records) == 2
+    assert in_class(FolderContents(records, [], []), view, "context-free")[0].records == []
+    assert len(in_class(FolderContents(records, [], []), view, "regular")[0].records) == 2
 
 
 def test_published_numbers_are_parted_likewise(real):
     view = suite_view(real, "chi-table1")
-    _, seen = in_class(Held([], [], []), view, "c-rasp")
+    _, seen = in_class(FolderContents([], [], []), view, "c-rasp")
     shown = {table.column(name).task for table in seen.published for name in table.tasks}
     assert {"d2", "majority"} <= shown
     assert all(theory_here(real, task).within("c-rasp") for task in shown)

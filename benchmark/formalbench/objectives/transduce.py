@@ -29,7 +29,7 @@ TRIED = 64
 """Lengths at which a function's answer lengths are queried."""
 
 
-class Answered(ClassAnswers):
+class TransductionObjective(ClassAnswers):
     """Base of objectives about functions from strings to strings.
 
     Outputs are the function's own, then END. The primary metric is the share of correct symbols.
@@ -101,7 +101,7 @@ class Answered(ClassAnswers):
         return None
 
 
-class Transduce(Answered):
+class Transduce(TransductionObjective):
     """A symbol for every blank; behind the string stand as many as its answer can be long.
 
     For functions that know how long that is (`Transduction.answer_length`). A network is given
@@ -153,7 +153,7 @@ class Transduce(Answered):
         return None
 
 
-class Decode(Answered):
+class Decode(TransductionObjective):
     """A symbol after every prefix of the answer, END last, by encoder-decoders.
 
     For functions whose answers may be of any length. Logits are (B, M+1, K), targets (B, M+1);

@@ -177,7 +177,7 @@ def _parts(cohort: trainer.Cohort, key: str) -> Iterator[Checkpointer]:
             yield Checkpointer(key, rest[start : start + size])
 
 
-def _note(result: RunResult, trained: trainer.Trained) -> None:
+def _note(result: RunResult, trained: trainer.TrainingResult) -> None:
     result.trained, result.network, result.status = trained, trained.network, trained.status
     if trained.status == "diverged":
         result.message = f"{trained.message}, step {trained.steps}"

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from formalbench.host import Plugin
 
 
-class AskedTracker(NamedTuple):
+class TrackerChoice(NamedTuple):
     """A requested tracker and its options."""
 
     spec: TrackerSpec
@@ -53,7 +53,7 @@ class AskedTracker(NamedTuple):
 
 def asked_trackers(
     host: PluginHost, names: Sequence[str], settings: Settings
-) -> list[AskedTracker]:
+) -> list[TrackerChoice]:
     """Return the requested trackers, without importing them yet."""
     own: dict[str, dict[str, str]] = {}
     for text in dict.fromkeys(names):
@@ -69,7 +69,7 @@ def asked_trackers(
             if owner == "tracker" and key in texts:
                 where = f"as well in {display(spec.name, texts)}"
                 raise RequestError(f"--set tracker.{key}={text}: {key} is set twice, {where}")
-        asked.append(AskedTracker(spec, make_config(spec, {**common, **texts})))
+        asked.append(TrackerChoice(spec, make_config(spec, {**common, **texts})))
     return asked
 
 
@@ -92,7 +92,7 @@ def chosen_of(
 
 
 @contextlib.contextmanager
-def tracked(host: PluginHost, asked: Sequence[AskedTracker]) -> Iterator[None]:
+def tracked(host: PluginHost, asked: Sequence[TrackerChoice]) -> Iterator[None]:
     """Notify trackers of events inside this context; a failing tracker is dropped with one line.
 
     Raises:
@@ -199,11 +199,11 @@ def _look_at_tasks(preflight: Preflight, runs: Sequence[Run]) -> None:
         preflight.look_at_task(run)
 
 
-class _Asked(NamedTuple):
+class _ResolvedRequest(NamedTuple):
     """A resolved request, and the options to carry it out."""
 
     plan: RunPlan
-    trackers: list[AskedTracker]
+    trackers: list[TrackerChoice]
     options: RunOptions
     done: dict[RunKey, Record]
 
@@ -242,11 +242,13 @@ def run_session(
     return records
 
 
-def _look_at(host: PluginHost, request: RunRequest, store: Store, options: RunOptions) -> _Asked:
+def _look_at(
+    host: PluginHost, request: RunRequest, store: Store, options: RunOptions
+) -> _ResolvedRequest:
     plan = make_plan(host, request)  # before importing torch: report typing errors at once
     options = with_config(host, options, request.settings)
     trackers = asked_trackers(host, options.trackers, request.settings)
-    return _Asked(plan, trackers, on_devices(host, options), finished(plan, store))
+    return _ResolvedRequest(plan, trackers, on_devices(host, options), finished(plan, store))
 
 
 def with_config(host: PluginHost, options: RunOptions, settings: Settings) -> RunOptions:

@@ -40,7 +40,7 @@ def _nothing(key: object) -> Contents | None:
     return None
 
 
-Standing = Literal["current", "stale", "unknown"]
+VersionStatus = Literal["current", "stale", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Current:
     protocol: Callable[[Protocol], Contents | None] = _nothing
     model: Callable[[ModelKey], Contents | None] = _nothing
 
-    def standing(self, record: AnyRecord) -> Standing:
+    def standing(self, record: AnyRecord) -> VersionStatus:
         """Return whether a record was made with the current task, model and protocol.
 
         Returns:

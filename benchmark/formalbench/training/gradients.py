@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import Batch, Example, Traceable, traits_of
 from formalbench.contracts.task import Task
-from formalbench.contracts.training import Penalty, Weighted
+from formalbench.contracts.training import Penalty, WeightedPenalty
 from formalbench.device import forward_in
 from formalbench.training.parameters import Layout, fixed, trained
 
@@ -52,7 +52,7 @@ class Program(ABC):
     """
 
     precision = "fp32"
-    penalties: Sequence[Weighted] = ()
+    penalties: Sequence[WeightedPenalty] = ()
 
     def __init__(self, networks: Sequence[nn.Module], task: Task) -> None:
         self.networks = networks
@@ -277,7 +277,7 @@ class L1(Penalty):
         return torch.stack([parameter.abs().sum() for parameter in parameters.values()]).sum()
 
 
-def check_penalties(network: nn.Module, model: str, penalties: Sequence[Weighted]) -> None:
+def check_penalties(network: nn.Module, model: str, penalties: Sequence[WeightedPenalty]) -> None:
     """Refuse penalties that need a trace if the network has none."""
     for one in penalties:
         if one.penalty.traced and not isinstance(network, Traceable):

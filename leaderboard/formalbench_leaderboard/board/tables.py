@@ -29,7 +29,7 @@ from formalbench.statistics.board import (
     Profile,
     Row,
 )
-from formalbench.statistics.result import ACCURACY, Result, ShownBy, TaskFacts
+from formalbench.statistics.result import ACCURACY, Result, TaskFacts, TaskMeasure
 
 TRAINING_COST = "seconds of training of one run"
 """The label of this column in every output."""
@@ -68,7 +68,7 @@ class Outcome:
     facts: TaskFacts | None
 
     @property
-    def measure(self) -> ShownBy:
+    def measure(self) -> TaskMeasure:
         """The measure by which the task is shown."""
         return self.facts.measure if self.facts else ACCURACY
 
@@ -546,7 +546,7 @@ def by_place(board: Board, title: str) -> Sheet[Outcome]:
     return Sheet(columns, found)
 
 
-def _at(place: str, measure: ShownBy) -> Column[Outcome]:
+def _at(place: str, measure: TaskMeasure) -> Column[Outcome]:
     def reached(outcome: Outcome) -> float | None:
         return dict(outcome.result.places).get(place)
 

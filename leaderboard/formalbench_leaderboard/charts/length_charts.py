@@ -18,7 +18,7 @@ from formalbench.documents.text import harmless, percent, ranks
 from formalbench.statistics.board import Board, Row
 from formalbench.statistics.intervals import Draws
 from formalbench.statistics.length_profile import TextLine, curve_of, text_line
-from formalbench.statistics.result import Result, ShownBy, TaskFacts, informative_cells
+from formalbench.statistics.result import Result, TaskFacts, TaskMeasure, informative_cells
 
 MOST_LINES = 8
 """Maximum number of models in a panel; those with the best rank are shown."""
@@ -187,13 +187,13 @@ _MOST_PARTS = 8
 Lines = dict[str, TextLine]
 
 
-def measures(board: Board) -> list[ShownBy]:
+def measures(board: Board) -> list[TaskMeasure]:
     """Return the measures of texts that have a figure."""
     found = dict.fromkeys(facts.measure for facts in board.facts if not facts.measure.accuracy)
     return [measure for measure in found if text_panels(board, measure)]
 
 
-def text_panels(board: Board, measure: ShownBy) -> list[tuple[TaskFacts, Lines]]:
+def text_panels(board: Board, measure: TaskMeasure) -> list[tuple[TaskFacts, Lines]]:
     """Return the tasks that are shown by a measure, each with the lines of models.
 
     A task whose test has only one length or part has none.
@@ -209,7 +209,7 @@ def text_panels(board: Board, measure: ShownBy) -> list[tuple[TaskFacts, Lines]]
     return found
 
 
-def text_chart(board: Board, measure: ShownBy) -> Figure:
+def text_chart(board: Board, measure: TaskMeasure) -> Figure:
     """Draw a measure of texts against length, or for each part; there is a panel for each task."""
     tasks = text_panels(board, measure)
     rows = [row for row in board.rows if any(row.model in lines for _, lines in tasks)]
@@ -222,7 +222,7 @@ def text_chart(board: Board, measure: ShownBy) -> Figure:
     return Figure(_grid(drawn), share=False, size=_PANEL, legend="model")
 
 
-def axis_label(measure: ShownBy) -> str:
+def axis_label(measure: TaskMeasure) -> str:
     """Return the title of an axis of values: the measure, its unit and its direction."""
     unit = "%" if measure.share else "log scale"
     return f"{measure.heading} ({unit}), {'less' if measure.less else 'more'} is better"

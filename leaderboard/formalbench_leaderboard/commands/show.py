@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from formalbench.statistics.board import Page
     from formalbench.statistics.build import View
 
-    from formalbench_leaderboard.board.sources import Held
+    from formalbench_leaderboard.board.sources import FolderContents
     from formalbench_leaderboard.renderers.evidence_pages import Evidence
 
 
@@ -46,7 +46,7 @@ Folders = Annotated[
 ]
 
 
-Shown = Annotated[
+FormatOption = Annotated[
     EvidenceFormat,
     typer.Option(
         "--format",
@@ -63,7 +63,7 @@ Into = Annotated[
 
 
 def predictions(
-    ctx: typer.Context, results: Folders = None, format: Shown = "table", output: Into = None
+    ctx: typer.Context, results: Folders = None, format: FormatOption = "table", output: Into = None
 ) -> None:
     """Compare the predictions of theory with the measurements.
 
@@ -96,7 +96,7 @@ def predictions(
 
 
 def papers(
-    ctx: typer.Context, results: Folders = None, format: Shown = "table", output: Into = None
+    ctx: typer.Context, results: Folders = None, format: FormatOption = "table", output: Into = None
 ) -> None:
     """Compare numbers from papers with ours.
 
@@ -372,7 +372,7 @@ def _others(
 
 def _held(
     results: Sequence[Path] | None, view: View, *, among: bool, narrowed: bool
-) -> tuple[Held, View]:
+) -> tuple[FolderContents, View]:
     """Read records and return them with their view.
 
     Args:

@@ -13,7 +13,7 @@ from formalbench.statistics.result import TaskFacts
 
 from formalbench_leaderboard.board.tables import TRAINING_COST, training_seconds
 from formalbench_leaderboard.charts.length_charts import grows_by_factors
-from formalbench_leaderboard.page.page_data import DIGITS, Shown, colours, duration
+from formalbench_leaderboard.page.page_data import DIGITS, PageResult, colours, duration
 
 LEFT, RIGHT, TOP, BOTTOM = 34, 14, 12, 34
 """The margins of a chart, in pixels."""
@@ -86,13 +86,13 @@ class Frame:
 class Curves:
     """The curves of a page."""
 
-    def __init__(self, page: Page, shown: Sequence[Shown]) -> None:
+    def __init__(self, page: Page, shown: Sequence[PageResult]) -> None:
         self.boards = page.boards
         self.facts = [
             (place, one) for place, board in enumerate(page.boards) for one in board.facts
         ]
         self.numbers = {(place, one.title): at for at, (place, one) in enumerate(self.facts)}
-        self.drawn: dict[int, list[Shown]] = {}
+        self.drawn: dict[int, list[PageResult]] = {}
         for one in shown:
             if one.curve and (at := self.numbers.get((one.place, one.result.task))) is not None:
                 self.drawn.setdefault(at, []).append(one)
@@ -137,7 +137,7 @@ class Curves:
             for size in SIZES:
                 yield self._frame(at, size, self.facts[at][1], found)
 
-    def _frame(self, at: int, size: str, facts: TaskFacts, found: Sequence[Shown]) -> Frame:
+    def _frame(self, at: int, size: str, facts: TaskFacts, found: Sequence[PageResult]) -> Frame:
         width, height = SIZES[size]
         curves = [one.curve for one in found if one.curve]
         names = list(dict.fromkeys(name for curve in curves for name in curve.get("names", ())))

@@ -133,7 +133,7 @@ def _whole(numbers: Draws) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PageResult:
     """A result on the page.
 
     Attributes:
@@ -156,9 +156,9 @@ class Shown:
         return self.facts is not None and not self.facts.measure.accuracy
 
 
-def curve_points(page: Page, detail: Detail) -> list[Shown]:
+def curve_points(page: Page, detail: Detail) -> list[PageResult]:
     """Return all results of a page with the points of their curves."""
-    found: list[Shown] = []
+    found: list[PageResult] = []
     for place, board in enumerate(page.boards):
         known = {facts.title: facts for facts in board.facts}
         for row in board.rows:
@@ -166,11 +166,11 @@ def curve_points(page: Page, detail: Detail) -> list[Shown]:
                 facts = known.get(result.task)
                 accuracy = facts is None or facts.measure.accuracy
                 points = curve(result, facts, detail) if accuracy else places_curve(result)
-                found.append(Shown(len(found), place, row, result, facts, points))
+                found.append(PageResult(len(found), place, row, result, facts, points))
     return found
 
 
-def contents(page: Page, known: Definitions, shown: Sequence[Shown]) -> dict[str, Any]:
+def contents(page: Page, known: Definitions, shown: Sequence[PageResult]) -> dict[str, Any]:
     """Return the data of a page's script as JSON values; points of curves are out of `digits`."""
     detail = detail_of(page)
     numbers: dict[tuple[int, str], dict[str, int]] = {}

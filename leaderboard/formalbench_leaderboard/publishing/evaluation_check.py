@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION, Measure
-from formalbench.contracts.record import Selected, TestResult
+from formalbench.contracts.record import SelectedCheckpoint, TestResult
 from formalbench.contracts.verification import Judged, VerificationRecord
 from formalbench.metrics.answers import Accuracy, StringAccuracy
 
@@ -156,7 +156,7 @@ def check_test(test: TestResult, expected: ExpectedTest) -> None:
         _check_sums("test", Measure(right, asked), sums, most / 1000, expected)
 
 
-def check_selected(selected: Selected, expected: ExpectedTest) -> None:
+def check_selected(selected: SelectedCheckpoint, expected: ExpectedTest) -> None:
     """Refuse a validation with another number of strings or answers, or with other metrics.
 
     Raises:

@@ -22,7 +22,7 @@ from formalbench.host.plugin import Plugin
 from formalbench.running.plan import local_plugins
 from formalbench.running.sandbox import NoAnswerError, Report, Sandbox
 from formalbench.running.worker import load_host
-from formalbench.statistics.selection import Current, Standing, current_of, registered_protocol
+from formalbench.statistics.selection import Current, VersionStatus, current_of, registered_protocol
 
 from formalbench_leaderboard.publishing.places import is_built_in
 from formalbench_leaderboard.publishing.plugin_sources import named_by
@@ -198,7 +198,7 @@ class PluginProcesses:
         names = {*(_names(self._host, record) if own else self._facts(record)["plugins"])}
         return [one for one in self._host.locals() if one in named or one.named.name in names]
 
-    def standing(self, record: AnyRecord) -> Standing:
+    def standing(self, record: AnyRecord) -> VersionStatus:
         """Whether a record was made with the versions that are installed here; see `Current`."""
         if self.is_own_run(record):
             return self._here.standing(record)
