@@ -16,7 +16,7 @@ from formalbench.documents.templates import Latex, Markdown, Templates
 from formalbench.documents.text import count, grouped, harmless, percent
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import reproduce_command
-from formalbench.statistics.selection import Current
+from formalbench.statistics.selection import CurrentContents
 from formalbench_leaderboard.page.automaton import MOST_STATES, DrawnAutomaton, drawing
 from formalbench_leaderboard.renderers import FORMATS, renderer
 from formalbench_leaderboard.renderers.terminal import print_page
@@ -144,7 +144,7 @@ def test_enormous_counts_overflow_nothing(make_record):
 
 
 def test_a_board_of_which_nothing_counts_says_so(make_record):
-    view = View("test", ("parity",), current=Current(task=lambda task: (2, "formalbench")))
+    view = View("test", ("parity",), current=CurrentContents(task=lambda task: (2, "formalbench")))
     page = build_page([make_record()], view)
     for name in FORMATS:
         text = renderer(name)(page)

@@ -23,7 +23,7 @@ from formalbench.statistics.records import (
     title_of,
 )
 from formalbench.statistics.result import SOLVED, Result, SeedResult, TaskFacts
-from formalbench.statistics.selection import Current, wanted
+from formalbench.statistics.selection import CurrentContents, wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class ExactModels:
     notes: tuple[str, ...] = ()
 
 
-def exact_models(records: Iterable[VerificationRecord], current: Current) -> ExactModels:
+def exact_models(records: Iterable[VerificationRecord], current: CurrentContents) -> ExactModels:
     """Combine verifications into one row per model and task; their order does not matter.
 
     A verification counts if it used the current task and model according to `current`. If these are

@@ -33,7 +33,12 @@ from formalbench.statistics.records import (
     title_of,
 )
 from formalbench.statistics.result import Prediction, TaskFacts
-from formalbench.statistics.selection import Current, RecordSelection, checkable, select_records
+from formalbench.statistics.selection import (
+    CurrentContents,
+    RecordSelection,
+    checkable,
+    select_records,
+)
 from formalbench.store import without_collection
 
 FEW_NAMES = 3
@@ -68,7 +73,7 @@ class View:
     only_tasks: bool = False
     new: Collection[str] = ()
     published: tuple[PublishedTable, ...] = ()
-    current: Current = field(default_factory=Current)
+    current: CurrentContents = field(default_factory=CurrentContents)
     ranks_unchecked: bool = True
     theory: Callable[[str], Theory | None] = lambda task: None
     shortcut: Callable[[str], float | None] = lambda task: None
@@ -215,7 +220,7 @@ def _aggregated(
     return replace(found, result=result)
 
 
-def _unchecked(row: Row, runs: Sequence[Record], current: Current) -> str:
+def _unchecked(row: Row, runs: Sequence[Record], current: CurrentContents) -> str:
     """Return a note that a row has no rank because of plugins that are not installed."""
     missing = [] if current.model(row.key) else [f"its model is of {row.key[1]}"]
     missing += [

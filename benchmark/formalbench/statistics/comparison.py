@@ -31,7 +31,7 @@ from formalbench.statistics.intervals import LEVEL, Draws, Sample, mean_draws, p
 from formalbench.statistics.ranks import p_values
 from formalbench.statistics.records import ModelKey, model_key, row_names, title_of
 from formalbench.statistics.result import CellResults, Result, TaskFacts
-from formalbench.statistics.selection import Current
+from formalbench.statistics.selection import CurrentContents
 
 Better = Literal["a", "b"] | None
 """Which of two models is significantly better, if either is."""
@@ -180,7 +180,7 @@ def comparisons(
     names: tuple[str, str],
     tasks: Sequence[str] | None,
     protocols: Sequence[str] | None,
-    current: Current,
+    current: CurrentContents,
     shortcut: Callable[[str], float | None] = lambda task: None,
 ) -> list[Comparison]:
     """Compare two models under each protocol that both have, or under the given protocols.

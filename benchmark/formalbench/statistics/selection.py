@@ -44,7 +44,7 @@ VersionStatus = Literal["current", "stale", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Current:
+class CurrentContents:
     """The current contents of tasks, protocols and models; None if unknown.
 
     Attributes:
@@ -86,7 +86,7 @@ class Current:
         ]
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> Current:
+    def of(cls, records: Iterable[Record]) -> CurrentContents:
         """Return the contents at the time of these records."""
         held = list(records)
         protocols = {protocol_key(record): protocol_contents(record.protocol) for record in held}
@@ -97,9 +97,9 @@ class Current:
         )
 
 
-def current_of(host: PluginHost) -> Current:
+def current_of(host: PluginHost) -> CurrentContents:
     """Return the contents of the installed tasks, protocols and models."""
-    return Current(
+    return CurrentContents(
         task=cache(partial(current_task, host)),
         protocol=cache(partial(current_protocol, host)),
         model=cache(partial(current_model, host)),
@@ -169,7 +169,7 @@ class RecordSelection:
     notes: list[str]
 
 
-def select_records(records: Iterable[Record], current: Current) -> list[RecordSelection]:
+def select_records(records: Iterable[Record], current: CurrentContents) -> list[RecordSelection]:
     """Group records by board, and keep those that count.
 
     A run counts if its protocol, task and model have the current contents according to `current`.
@@ -182,7 +182,7 @@ def select_records(records: Iterable[Record], current: Current) -> list[RecordSe
     return [_board(key, held, tasks, current) for key, held in boards]
 
 
-def checkable(records: Sequence[Record], current: Current) -> list[Record]:
+def checkable(records: Sequence[Record], current: CurrentContents) -> list[Record]:
     """Return the records that can be checked with the installed code; all if there are none.
 
     Records that did not finish are left out, unless none finished.
@@ -196,7 +196,7 @@ def checkable(records: Sequence[Record], current: Current) -> list[Record]:
 
 
 def _board(
-    key: ProtocolKey, held: list[Record], tasks: dict[str, Contents], current: Current
+    key: ProtocolKey, held: list[Record], tasks: dict[str, Contents], current: CurrentContents
 ) -> RecordSelection:
     known = current.protocol(held[0].protocol)  # they share its name and changes
     protocols = wanted(held, protocol_key, _protocol, lambda _: known)

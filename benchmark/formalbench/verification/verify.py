@@ -24,7 +24,7 @@ from formalbench.contracts.verification import (
     ByLength,
     Dtype,
     Failure,
-    Judged,
+    StringCounts,
     VerificationRecord,
     verify_command,
 )
@@ -169,8 +169,8 @@ def record_of(found: Verification, device: str, plugins: Sequence[str] = ()) -> 
         dtype=found.dtype,
         exhaustive=None
         if found.plan.asked.exhaustive is None
-        else Judged(strings=exhaustive.strings, errors=exhaustive.errors),
-        adversarial=Judged(strings=adversarial.strings, errors=adversarial.errors),
+        else StringCounts(strings=exhaustive.strings, errors=exhaustive.errors),
+        adversarial=StringCounts(strings=adversarial.strings, errors=adversarial.errors),
         by_length=_by_length([tally for _, tally in found.lengths().items()]),
         first_failure=_failure(found),
         break_length=found.break_length,
