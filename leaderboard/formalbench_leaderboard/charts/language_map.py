@@ -285,7 +285,9 @@ def _families(
     return tuple(
         FamilyRows(
             name=name,
-            theory=tuple(_said([row.cells[at] for row in rows]) for at in range(len(columns))),
+            theory=tuple(
+                _theory_claim([row.cells[at] for row in rows]) for at in range(len(columns))
+            ),
             built=tuple(built.get((name, title)) for title in titles),
             rows=tuple(rows),
         )
@@ -293,7 +295,7 @@ def _families(
     )
 
 
-def _said(cells: Sequence[MapCell]) -> TheoryClaim | None:
+def _theory_claim(cells: Sequence[MapCell]) -> TheoryClaim | None:
     """Combine the predictions for the models of a family on a language."""
     known = [cell.prediction for cell in cells if cell.prediction is not None]
     if not known:
