@@ -94,7 +94,7 @@ class MaskedSymbol(Objective):
         """Return the string itself, because any of its symbols may be hidden."""
         return " ".join(source.alphabet[symbol] for symbol in string)
 
-    def plain(self, source: Any, example: Example) -> list[Any]:
+    def to_json(self, source: Any, example: Example) -> list[Any]:
         """Return the hidden symbols of each string, by position."""
         return [
             {str(place): int(symbols[place]) for place in np.flatnonzero(scored)}

@@ -10,7 +10,7 @@ import multiprocessing
 from collections.abc import Iterable
 from concurrent.futures import Executor, ProcessPoolExecutor
 
-from formalbench import Config, ExecutorSpec, Workplace, hookimpl, option
+from formalbench import Config, ExecutorSpec, Resources, hookimpl, option
 
 
 class PoolConfig(Config):
@@ -19,10 +19,10 @@ class PoolConfig(Config):
     processes: int = option(0, "how many; 0 for as many as work at once", minimum=0, maximum=512)
 
 
-def make_pool(workplace: Workplace, config: PoolConfig) -> Executor:
+def make_pool(resources: Resources, config: PoolConfig) -> Executor:
     """Return a pool of fresh interpreters: torch must not be forked."""
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(config.processes or workplace.jobs, context)
+    return ProcessPoolExecutor(config.processes or resources.jobs, context)
 
 
 @hookimpl

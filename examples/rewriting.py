@@ -94,7 +94,7 @@ class Rewrite(Objective):
         answers_BN, _ = source.transduce(string[None])
         return " ".join(source.outputs[symbol] for symbol in answers_BN[0])
 
-    def plain(self, source: Any, example: Example) -> list[Any]:
+    def to_json(self, source: Any, example: Example) -> list[Any]:
         """Return the ids of the answers."""
         answers: list[Any] = example.targets.tolist()
         return answers

@@ -15,7 +15,7 @@ import argparse
 from collections.abc import Sequence
 
 import numpy as np
-from formalbench.statistics.intervals import Measured, Sample, mean_draws, percentile_interval
+from formalbench.statistics.intervals import RunAccuracy, Sample, mean_draws, percentile_interval
 from intervals import CELLS, CHANCE, STRINGS, SUITES, Generator, Seeds, Values, lottery, normal
 
 Pair = tuple[Seeds, Seeds]
@@ -74,7 +74,7 @@ def _tables(
 
 def _sample(rng: Generator, title: str, true: Values) -> Sample:
     strings = CELLS * STRINGS
-    runs = [Measured(float(right) / strings, strings) for right in rng.binomial(strings, true)]
+    runs = [RunAccuracy(float(right) / strings, strings) for right in rng.binomial(strings, true)]
     return Sample.of(title, runs, CHANCE).in_units_of(CHANCE)
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from formalbench.statistics.intervals import Measured, Sample, mean_draws, percentile_interval
+from formalbench.statistics.intervals import RunAccuracy, Sample, mean_draws, percentile_interval
 from formalbench.statistics.ranks import significantly_better
 
 CHANCE, CELLS, STRINGS = 0.5, 16, 256
@@ -96,7 +96,7 @@ def covered(suite: Sequence[Seeds], seeds: int, tables: int) -> tuple[float, flo
 def _sample(rng: Generator, title: str, task: Seeds, seeds: int) -> Sample:
     strings = CELLS * STRINGS
     right = rng.binomial(strings, task.draw(rng, seeds))
-    runs = [Measured(float(count) / strings, strings) for count in right]
+    runs = [RunAccuracy(float(count) / strings, strings) for count in right]
     return Sample.of(title, runs, CHANCE).in_units_of(CHANCE)
 
 

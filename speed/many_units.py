@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from formalbench.contracts.hooks import Workplace
+from formalbench.contracts.hooks import Resources
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.dispatch import Dispatcher, Preflight
@@ -121,7 +121,7 @@ def simulate(units: int, workers: int, losses: float, place: Path) -> Simulated:
     config = SlurmConfig(poll=0.5, grace=0.0)
     options = RunOptions(jobs=workers, executor="slurm")
     cohorts = [(run,) for run in plan.runs]
-    with Preflight(host, Workplace()) as preflight:
+    with Preflight(host, Resources()) as preflight:
         dispatcher = Dispatcher(host, store, options, cohorts, None, preflight)
         entry, _ = host.executors.get("slurm")
         executor = SlurmExecutor(cluster, jobs, config)

@@ -11,7 +11,7 @@ from formalbench.statistics.board import ExactModel, ExactModels
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.length_profile import Step
 from formalbench.statistics.result import Prediction
-from formalbench_leaderboard.board.plugin_info import Known
+from formalbench_leaderboard.board.plugin_info import PluginFacts
 from formalbench_leaderboard.charts.language_map import (
     FamilyRows,
     LanguageMap,
@@ -32,7 +32,7 @@ THEORIES = {
     "group-a5:classify": Theory.least("regular"),
     "anbn:classify": Theory.least("counter"),
 }
-KNOWN = Known(
+KNOWN = PluginFacts(
     family=lambda model: "recurrent" if model in ("rnn", "lstm", "by-hand") else model,
     theory=THEORIES.get,
     modulus=lambda task: {"parity:classify": 2}.get(task),

@@ -140,7 +140,7 @@ def all_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         from formalbench.running.plan import Run
 
         monkeypatch.setattr(PluginHost, "runs_local_code", lambda host: False)
-        monkeypatch.setattr(Run, "strangers", ())
+        monkeypatch.setattr(Run, "foreign_code", ())
         monkeypatch.setattr(check, "is_foreign", lambda *a, **k: False)
         monkeypatch.setattr(import_module("formalbench.cli.main"), "APART", ())
 

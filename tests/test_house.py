@@ -27,7 +27,7 @@ HOUSE = {"formalbench": ROOT / "benchmark", **WINGS}
 HEAVY = {"torch", "numpy", "pandas", "automata"}
 HEAVY |= {"distributed", "tensorboard", "wandb", "mlflow"}
 
-LAZY = ("factory", "config", "workplace")
+LAZY = ("factory", "config", "resources")
 """Fields of specs that may hold the name of an object, as "package.module:Name"."""
 
 

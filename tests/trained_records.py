@@ -27,7 +27,7 @@ validation: {every: 20, lengths: 4, strings: 32}
 test: {lengths: 4, strings: 128}
 """
 
-Asked = tuple[str, str, str, tuple[str, ...], int]
+VerifiedStrings = tuple[str, str, str, tuple[str, ...], int]
 """A protocol, a model, a task, settings, and how many jobs: one, and the seeds are a cohort."""
 
 
@@ -38,7 +38,7 @@ def write_protocols(folder: Path, **protocols: str) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-def train(host: PluginHost, folder: Path, runs: Iterable[Asked]) -> None:
+def train(host: PluginHost, folder: Path, runs: Iterable[VerifiedStrings]) -> None:
     """Train every seed of each, into a folder of results."""
     for protocol, model, task, settings, jobs in runs:
         request = RunRequest(

@@ -8,6 +8,7 @@ imported on first use, so importing formalbench is fast.
 from __future__ import annotations
 
 import ast
+import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,9 @@ __all__ = sorted([*_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
+    if name == "Workplace":
+        warnings.warn("formalbench.Workplace is now Resources", DeprecationWarning, stacklevel=2)
+        name = "Resources"
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_MODULES[name]), name)

@@ -11,9 +11,9 @@ from formalbench.contracts.config import option as option
 from formalbench.contracts.errors import RequestError as RequestError
 from formalbench.contracts.hooks import DetachedExecutor as DetachedExecutor
 from formalbench.contracts.hooks import Progress as Progress
+from formalbench.contracts.hooks import Resources as Resources
 from formalbench.contracts.hooks import RunInfo as RunInfo
 from formalbench.contracts.hooks import Session as Session
-from formalbench.contracts.hooks import Workplace as Workplace
 from formalbench.contracts.hooks import hookimpl as hookimpl
 from formalbench.contracts.network import Batch as Batch
 from formalbench.contracts.network import Example as Example

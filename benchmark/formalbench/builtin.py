@@ -22,10 +22,8 @@ _FOLDER = Path(__file__).with_name("protocols")
 _OBJECTIVES = "formalbench.objectives."
 _METRICS = "formalbench.metrics."
 _PROBES = "formalbench.probes:"
-_OPTIMISERS = "formalbench.training.optimisers:"
 _PROCESSES = "formalbench.running.processes:"
 _SAMPLERS = "formalbench.training.curriculum:"
-_CONFIGS = "formalbench.training.configs:"
 
 
 @hookimpl
@@ -142,72 +140,17 @@ def formalbench_probes() -> Iterable[ProbeSpec]:
 @hookimpl
 def formalbench_optimisers() -> Iterable[OptimiserSpec]:
     """Announce the optimisers of this package."""
-    yield OptimiserSpec(
-        "adam",
-        "adaptive moments; weight decay is part of the gradient",
-        f"{_OPTIMISERS}Adam",
-        f"{_CONFIGS}AdamConfig",
-        "Kingma & Ba 2015",
-    )
-    yield OptimiserSpec(
-        "adamw",
-        "adaptive moments with decoupled weight decay",
-        f"{_OPTIMISERS}AdamW",
-        f"{_CONFIGS}AdamWConfig",
-        "Loshchilov & Hutter 2019",
-    )
-    yield OptimiserSpec(
-        "sgd",
-        "gradient descent with optional momentum",
-        f"{_OPTIMISERS}Sgd",
-        f"{_CONFIGS}SgdConfig",
-    )
-    yield OptimiserSpec(
-        "lion",
-        "sign of the momentum with decoupled weight decay",
-        f"{_OPTIMISERS}Lion",
-        f"{_CONFIGS}LionConfig",
-        "Chen et al. 2023",
-    )
-    yield OptimiserSpec(
-        "muon",
-        "orthogonalised momentum for hidden matrices, AdamW for the rest",
-        f"{_OPTIMISERS}Muon",
-        f"{_CONFIGS}MuonConfig",
-        "Jordan et al. 2024; Liu et al. 2025",
-    )
+    from formalbench.training.configs import OPTIMISERS
+
+    return OPTIMISERS
 
 
 @hookimpl
 def formalbench_schedules() -> Iterable[ScheduleSpec]:
-    """Announce the schedules of this package."""
-    yield ScheduleSpec(
-        "constant", "the rate itself", f"{_OPTIMISERS}ConstantSchedule", f"{_CONFIGS}ConstantConfig"
-    )
-    yield ScheduleSpec(
-        "linear",
-        "linear warm-up, then linear decay",
-        f"{_OPTIMISERS}LinearSchedule",
-        f"{_CONFIGS}LinearConfig",
-    )
-    yield ScheduleSpec(
-        "cosine",
-        "linear warm-up, then cosine decay",
-        f"{_OPTIMISERS}CosineSchedule",
-        f"{_CONFIGS}CosineConfig",
-    )
-    yield ScheduleSpec(
-        "inverse-sqrt",
-        "linear warm-up, then decay with the inverse square root of the steps",
-        f"{_OPTIMISERS}InverseSqrtSchedule",
-        f"{_CONFIGS}InverseSqrtConfig",
-    )
-    yield ScheduleSpec(
-        "plateau",
-        "reduced whenever validation stops improving",
-        f"{_OPTIMISERS}PlateauSchedule",
-        f"{_CONFIGS}PlateauConfig",
-    )
+    """Announce the learning rate schedules of this package."""
+    from formalbench.training.configs import SCHEDULES
+
+    return SCHEDULES
 
 
 @hookimpl
@@ -218,14 +161,16 @@ def formalbench_samplers() -> Iterable[SamplerSpec]:
         "all training lengths equally often",
         "formalbench.contracts.training:Sampler",
     )
-    yield SamplerSpec("staged", "short strings first, longer ones later", f"{_SAMPLERS}Staged")
+    yield SamplerSpec(
+        "staged", "short strings first, longer ones later", f"{_SAMPLERS}StagedSampler"
+    )
     yield SamplerSpec(
         "interleaved",
         "alternates between staged and uniform at each evaluation",
-        f"{_SAMPLERS}InterleavedStages",
+        f"{_SAMPLERS}InterleavedSampler",
     )
     yield SamplerSpec(
-        "generated", "lengths from the task's own string process", f"{_SAMPLERS}Generated"
+        "generated", "lengths from the task's own string process", f"{_SAMPLERS}ProcessSampler"
     )
 
 

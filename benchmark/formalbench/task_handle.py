@@ -450,7 +450,7 @@ def draw(task: Task, length: int, count: int, seed: int) -> list[dict[str, Any]]
         raise RequestError(f"task {task.name} has no string of length {length}{hint}")
     stream = task.stream("sample", seed, length)
     strings = task.strings(stream, length, count)
-    answers = task.plain(task.examples(strings, stream))
+    answers = task.to_json(task.examples(strings, stream))
     return [
         {"string": [source.alphabet[symbol] for symbol in string], "target": answer}
         for string, answer in zip(strings, answers, strict=True)

@@ -84,7 +84,7 @@ def results_of(runs: Sequence[Run], records: Sequence[Record]) -> dict[RunKey, R
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingEntry:
     """The missing part of an entry of a plan.
 
     Attributes:
@@ -103,7 +103,7 @@ class Missing:
 
 def missing(
     host: PluginHost, plan: Plan, place: ResultFolders, device: str = "cpu"
-) -> list[Missing]:
+) -> list[MissingEntry]:
     """Return the missing part of each entry of a plan, in order.
 
     Raises:
@@ -123,7 +123,7 @@ def missing(
         # A protocol without any record gives no estimate; any other gives one for every run.
         seconds = _at_most(left, device, records) if told.sources["nothing"] else told.seconds
         hours = None if seconds is None else seconds / HOUR
-        found.append(Missing(entry, len(left), hours))
+        found.append(MissingEntry(entry, len(left), hours))
     return found
 
 
@@ -151,19 +151,19 @@ def _at_most(runs: Sequence[Run], device: str, records: Sequence[Record]) -> flo
     )
 
 
-def _missing_page(host: PluginHost, entry: PlanEntry, pages: Path) -> Missing:
+def _missing_page(host: PluginHost, entry: PlanEntry, pages: Path) -> MissingEntry:
     """Return whether the page of a reproduction is missing, and how long the reproduction takes."""
     assert entry.reproduction is not None
     file = pages / f"{entry.reproduction.name}.json"
     hours = entry.reproduction.core_hours[entry.scale == "paper"]
     if not file.exists():
-        return Missing(entry, 1, hours)
+        return MissingEntry(entry, 1, hours)
     page = read_document(file)
     if page.scale == "quick" and entry.scale == "paper":
-        return Missing(entry, 1, hours)
+        return MissingEntry(entry, 1, hours)
     if _is_complete(page, entry) and not _is_stale(host, page, file):
-        return Missing(entry, 0, 0.0)
-    return Missing(entry, 1, page.seconds / HOUR if hours is None else hours)
+        return MissingEntry(entry, 0, 0.0)
+    return MissingEntry(entry, 1, page.seconds / HOUR if hours is None else hours)
 
 
 def _is_complete(page: Document, entry: PlanEntry) -> bool:
@@ -197,7 +197,7 @@ def _is_stale(host: PluginHost, page: Document, file: Path) -> bool:
 
 def fill(
     host: PluginHost,
-    lacking: Sequence[Missing],
+    lacking: Sequence[MissingEntry],
     place: ResultFolders,
     options: RunOptions,
     hours: float | None = None,

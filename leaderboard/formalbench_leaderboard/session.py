@@ -14,7 +14,7 @@ from formalbench.documents.text import harmless, printable
 from formalbench.host.plugin import SESSION, data_files
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import grouped_by, title_of
-from formalbench.statistics.selection import Current
+from formalbench.statistics.selection import CurrentContents
 from formalbench.ui.terminal import Screen
 from rich.text import Text
 
@@ -37,7 +37,7 @@ def print_session(session: Session, records: Sequence[Record]) -> None:
         only_tasks=True,
         new={record.test_id for record in records},
         published=session.published,
-        current=Current.of(records),
+        current=CurrentContents.of(records),
     )
     held = read_with_published(session.results)
     for line in held.invalid:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.errors import RequestError, need_package
-from formalbench.contracts.hooks import Workplace
+from formalbench.contracts.hooks import Resources
 
 if TYPE_CHECKING:
     import distributed
@@ -126,16 +126,16 @@ def _lost_or_own(error: BaseException) -> BaseException:
     return LostWorkerError("the worker process died") if isinstance(error, KilledWorker) else error
 
 
-def make(workplace: Workplace, config: DaskConfig) -> DaskExecutor:
+def make(resources: Resources, config: DaskConfig) -> DaskExecutor:
     """Return the executor, connected to a cluster."""
     need_package("--executor dask", "distributed", "dask")
     from distributed import Client
 
     if config.address:
         client = _connected(config.address)
-        _check_seen(client, workplace.store)
+        _check_seen(client, resources.store)
         return DaskExecutor(client)
-    cluster = _of_this_machine(workplace, config.workers or workplace.jobs)
+    cluster = _of_this_machine(resources, config.workers or resources.jobs)
     return DaskExecutor(Client(cluster, set_as_default=False), cluster)
 
 
@@ -161,10 +161,10 @@ def _unseen(store: Path) -> RequestError:
     return RequestError(f"--executor dask: the cluster's workers cannot see the folder {store}")
 
 
-def _of_this_machine(workplace: Workplace, workers: int) -> Any:
+def _of_this_machine(resources: Resources, workers: int) -> Any:
     from distributed import LocalCluster
 
-    if len(workplace.devices) > 1:
+    if len(resources.devices) > 1:
         raise RequestError(
             "--executor dask: the processes that it starts share a GPU: name one with --device "
             "cuda:0, or give the address of a cluster whose workers have one each"

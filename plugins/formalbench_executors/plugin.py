@@ -15,7 +15,7 @@ def formalbench_executors() -> Iterable[ExecutorSpec]:
         "job arrays on a Slurm cluster",
         "formalbench_executors.slurm:make",
         config="formalbench_executors.slurm:SlurmConfig",
-        workplace="formalbench_executors.slurm:workplace",
+        resources="formalbench_executors.slurm:resources",
     )
     yield ExecutorSpec(
         "dask",

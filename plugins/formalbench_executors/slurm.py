@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.errors import RequestError, need_package
-from formalbench.contracts.hooks import DetachedExecutor, Workplace
+from formalbench.contracts.hooks import DetachedExecutor, Resources
 
 from formalbench_executors.slurm_queue import (
     Answer,
@@ -83,9 +83,9 @@ class SlurmConfig(Config):
         return UNLIMITED if limit is None else math.ceil(limit * len(unit.runs) / 60) + TESTING
 
 
-def workplace(config: SlurmConfig) -> Workplace:
+def resources(config: SlurmConfig) -> Resources:
     """Return the devices of units, and the number of parallel units."""
-    return Workplace(("cuda",) if config.gpus else ("cpu",), MOST_JOBS)
+    return Resources(("cuda",) if config.gpus else ("cpu",), MOST_JOBS)
 
 
 QUIET = 1.0
@@ -117,7 +117,7 @@ class JobFuture(Future[Any]):
 
 
 @dataclass(eq=False)
-class _Handed:
+class _PendingUnit:
     """A unit that is not submitted to Slurm yet."""
 
     future: JobFuture
@@ -138,7 +138,7 @@ class JobLostError(RuntimeError):
 
 
 @dataclass
-class _Followed:
+class _FollowedJob:
     """A job, the futures that wait for it, and the time when it was first missing in the queue."""
 
     job: Job
@@ -159,8 +159,8 @@ class SlurmExecutor(DetachedExecutor):
     def __init__(self, cluster: SlurmCluster, folder: Path, config: SlurmConfig) -> None:
         self._cluster, self._folder, self._config = cluster, folder, config
         self._ledger = Ledger(folder)
-        self._waiting: list[_Handed] = []
-        self._followed: dict[str, _Followed] = {}
+        self._waiting: list[_PendingUnit] = []
+        self._followed: dict[str, _FollowedJob] = {}
         self._lock = threading.RLock()
         self._closed = threading.Event()
         self._detached = False
@@ -187,7 +187,7 @@ class SlurmExecutor(DetachedExecutor):
                 self._follow(job, future)
             else:
                 unit = replace(unit, cores=max(unit.threads, self._config.cpus))
-                self._waiting.append(_Handed(future, fn, unit))
+                self._waiting.append(_PendingUnit(future, fn, unit))
         return future
 
     def holder(self, run: str) -> str | None:
@@ -263,14 +263,14 @@ class SlurmExecutor(DetachedExecutor):
             since = [one.since for one in self._waiting]
         if not since or (now - since[-1] < QUIET and now - since[0] < AT_MOST):
             return
-        groups: dict[int, list[_Handed]] = {}
+        groups: dict[int, list[_PendingUnit]] = {}
         for one in self._waiting[: len(since)]:
             groups.setdefault(self._config.minutes_of(one.unit), []).append(one)
         for minutes, group in groups.items():
             for first in range(0, len(group), self._cluster.array):
                 self._submit_batch(group[first : first + self._cluster.array], minutes)
 
-    def _submit_batch(self, batch: list[_Handed], minutes: int) -> None:
+    def _submit_batch(self, batch: list[_PendingUnit], minutes: int) -> None:
         """Submit units as one array; while Slurm does not answer, they keep waiting."""
         for one in batch:
             if one.unit.progress is not None:  # from an earlier job of the same runs
@@ -305,11 +305,11 @@ class SlurmExecutor(DetachedExecutor):
             for job, one in zip(jobs, batch, strict=True):
                 self._follow(job, one.future)
 
-    def _take_out(self, batch: list[_Handed]) -> None:
+    def _take_out(self, batch: list[_PendingUnit]) -> None:
         gone = set(batch)
         self._waiting = [one for one in self._waiting if one not in gone]
 
-    def _refuse(self, batch: list[_Handed], error: RequestError) -> None:
+    def _refuse(self, batch: list[_PendingUnit], error: RequestError) -> None:
         with self._lock:
             self._take_out(batch)
         for one in batch:
@@ -320,7 +320,7 @@ class SlurmExecutor(DetachedExecutor):
         if future.cancelled():  # during the submission
             future.end()
             return
-        self._followed.setdefault(job.job_id, _Followed(job, [])).futures.append(future)
+        self._followed.setdefault(job.job_id, _FollowedJob(job, [])).futures.append(future)
 
     def _look(self) -> None:
         """Collect the available results; from time to time poll the queue for missing jobs."""
@@ -379,15 +379,15 @@ def _key(unit: Unit) -> str:
     return key_of(unit.names) if unit.progress is None else unit.progress.stem
 
 
-def make(workplace: Workplace, config: SlurmConfig) -> SlurmExecutor:
+def make(resources: Resources, config: SlurmConfig) -> SlurmExecutor:
     """Return the executor; its files are in this user's own folder in the results folder.
 
     Nothing is written before the cluster has answered.
     """
     need_package("--executor slurm", "submitit", "slurm")
-    if workplace.store is None:
+    if resources.store is None:
         raise RequestError("executor slurm needs a results folder that every node can read")
-    folder = private_folder(workplace.store)
+    folder = private_folder(resources.store)
     cluster = SlurmCluster(folder, config)
     make_private(folder)
     return SlurmExecutor(cluster, folder, config)

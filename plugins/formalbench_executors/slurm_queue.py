@@ -106,7 +106,7 @@ class SlurmCluster:
             with no_interrupts():  # an interrupted command would submit jobs without their ids
                 jobs = submitter.map_array(carry_out, functions, units)
         except (FailedJobError, FailedSubmissionError, subprocess.SubprocessError) as error:
-            raise RequestError(f"executor slurm: {_said(str(error))}") from None
+            raise RequestError(f"executor slurm: {_error_text(str(error))}") from None
         except OSError as error:
             said = f"cannot write {self._folder}: {error.strerror}"
             raise RequestError(f"executor slurm: {said}") from None
@@ -172,7 +172,7 @@ def _partition_limit(name: str) -> int | None:
     """Return the time limit of a partition in minutes; None for no limit."""
     done = _slurm("sinfo", "--all", "--noheader", "--format=%P %l")
     if done.returncode:
-        raise RequestError(f"executor slurm: Slurm does not answer: {_said(done.stderr)}")
+        raise RequestError(f"executor slurm: Slurm does not answer: {_error_text(done.stderr)}")
     limits = dict(line.split()[:2] for line in done.stdout.splitlines())
     default = next((key.rstrip("*") for key in limits if key.endswith("*")), "")
     limits = {key.rstrip("*"): limit for key, limit in limits.items()}
@@ -193,7 +193,7 @@ def _minutes(limit: str) -> int | None:
     return days * 1440 + hours * 60 + minutes
 
 
-def _said(error: str) -> str:
+def _error_text(error: str) -> str:
     """Return the error message of a Slurm command as one line."""
     lines = [line for line in error.splitlines() if "error:" in line] or error.splitlines()[-1:]
     return " ".join(line.partition("error:")[2].strip() or line.strip() for line in lines)

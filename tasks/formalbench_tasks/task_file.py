@@ -133,7 +133,7 @@ def read_file(path: Path, data: Mapping[str, Any], kind: type[P], folder: Path |
         problems = error.errors(include_url=False)
         wrong = {problem["loc"][:-1] for problem in problems}  # a list is too short without these
         lines = [
-            _told(kind, problem)
+            _problem_text(kind, problem)
             for problem in problems
             if problem["type"] != "too_short" or problem["loc"] not in wrong
         ]
@@ -142,7 +142,7 @@ def read_file(path: Path, data: Mapping[str, Any], kind: type[P], folder: Path |
         raise RequestError(f"{path}: {'; '.join(lines[:MOST_SHOWN] + others)}") from None
 
 
-def _told(kind: type[Part], problem: Mapping[str, Any]) -> str:
+def _problem_text(kind: type[Part], problem: Mapping[str, Any]) -> str:
     """Return pydantic's error in terms of YAML."""
     parts = [str(part) for part in problem["loc"] if part != "[key]" and not isinstance(part, int)]
     place, value, fault = ": ".join(parts), problem["input"], problem["type"]

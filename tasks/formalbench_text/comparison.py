@@ -17,7 +17,7 @@ from formalbench.evaluation.evaluate import batches
 from formalbench.store import read_record, weights_path
 from formalbench.store.weights import load_network
 
-from formalbench_text.metrics import Bleu, Compared, compared
+from formalbench_text.metrics import Bleu, SystemComparison, compare_systems
 
 if TYPE_CHECKING:
     from formalbench.host import PluginHost
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def compare(
     host: PluginHost, one: Path, other: Path, device: torch.device
-) -> Iterator[tuple[str, int, Compared]]:
+) -> Iterator[tuple[str, int, SystemComparison]]:
     """Translate a test with two models, and compare them part by part by a paired bootstrap.
 
     Translations are not published, because a corpus belongs to its authors.
@@ -62,7 +62,7 @@ def compare(
     right = _right(task, cells)
     tokenised = isinstance(task.source, PairedCorpus) and task.source.tokenised
     for index, cell in enumerate(cells.cells):
-        found = compared(said[0][index], said[1][index], right[index], tokenised=tokenised)
+        found = compare_systems(said[0][index], said[1][index], right[index], tokenised=tokenised)
         yield cell.group, cell.strings, found
 
 

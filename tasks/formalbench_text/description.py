@@ -141,7 +141,7 @@ class CorpusContents(Contents):
 
 
 @dataclass(frozen=True)
-class Described(ABC):
+class TextDescription(ABC):
     """Texts, as their YAML file has them.
 
     Attributes:
@@ -251,7 +251,7 @@ class Described(ABC):
 
 
 @dataclass(frozen=True)
-class CorpusDescription(Described):
+class CorpusDescription(TextDescription):
     """A corpus, as its YAML file has it."""
 
     contents: CorpusContents
@@ -287,7 +287,7 @@ def checked(path: Path, data: Mapping[str, Any], kind: type[P]) -> P:
         return kind.model_validate(data)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False)
-        told = "; ".join(dict.fromkeys(_told(kind, problem) for problem in problems))
+        told = "; ".join(dict.fromkeys(_problem_text(kind, problem) for problem in problems))
         raise RequestError(f"{path}: {told}") from None
 
 
@@ -312,7 +312,7 @@ def fitted(lengths: WindowLengths, longest: Mapping[Split, int]) -> WindowLength
     return WindowLengths(train=train, test=lengths.test or tuple(fits))
 
 
-def _told(kind: type[Part], problem: Mapping[str, Any]) -> str:
+def _problem_text(kind: type[Part], problem: Mapping[str, Any]) -> str:
     """Return what is wrong with one key."""
     *outer, last = problem["loc"] or ("",)
     key = ".".join(map(str, problem["loc"]))

@@ -97,7 +97,7 @@ class AskedTokens(Objective):
         """Return the tokens of a window."""
         return " ".join(source.alphabet[token] for token in string)
 
-    def plain(self, source: Any, example: Example) -> list[Any]:
+    def to_json(self, source: Any, example: Example) -> list[Any]:
         """Return the tokens asked for of each window, by their places."""
         return [
             {str(place): int(tokens[place]) for place in np.flatnonzero(scored)}

@@ -115,7 +115,7 @@ class Bleu(Metric):
             yield self._source.words(row[: row.index(end) if end in row else asked])
 
 
-class Compared(NamedTuple):
+class SystemComparison(NamedTuple):
     """Two systems on the same texts.
 
     Attributes:
@@ -129,9 +129,9 @@ class Compared(NamedTuple):
     signature: str
 
 
-def compared(
+def compare_systems(
     one: Sequence[str], other: Sequence[str], right: Sequence[str], *, tokenised: bool
-) -> Compared:
+) -> SystemComparison:
     """Compare what two systems say by a paired bootstrap over texts (Koehn 2004).
 
     Args:
@@ -164,7 +164,7 @@ def compared(
     signature = next(iter(signatures.values()))
     # The library counts greater differences than theirs, and of none there is none greater.
     p = 1.0 if first.score == second.score else float(second.p_value)
-    return Compared((first.score / 100, second.score / 100), p, str(signature))
+    return SystemComparison((first.score / 100, second.score / 100), p, str(signature))
 
 
 def scorer(*, tokenised: bool, references: list[list[str]] | None = None) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from formalbench.cache import cached
 from formalbench.contracts.source import Split
 
-from formalbench_text.description import SPLITS, Described
+from formalbench_text.description import SPLITS, TextDescription
 
 PAIRS: tuple[tuple[Split, Split], ...] = (
     ("test", "train"),
@@ -20,7 +20,7 @@ PAIRS: tuple[tuple[Split, Split], ...] = (
 NAMES = {"train": "training", "validation": "validation", "test": "test"}
 
 
-def shared_texts(described: Described, parts: Mapping[Split, str]) -> str:
+def shared_texts(described: TextDescription, parts: Mapping[Split, str]) -> str:
     """Return how many texts of the test and the validation stand in another split.
 
     Texts that differ in white space only are the same. They are compared once and the counts
@@ -42,7 +42,7 @@ def shared_texts(described: Described, parts: Mapping[Split, str]) -> str:
     )
 
 
-def _counts(described: Described, parts: Mapping[Split, str]) -> list[tuple[int, int]]:
+def _counts(described: TextDescription, parts: Mapping[Split, str]) -> list[tuple[int, int]]:
     """Return of each of `PAIRS` the texts of the first that are in the second, and all."""
     held_out = {split: [*_digests(described, parts[split])] for split in SPLITS[1:]}
     wanted = {digest for digests in held_out.values() for digest in digests}
@@ -54,7 +54,7 @@ def _counts(described: Described, parts: Mapping[Split, str]) -> list[tuple[int,
     ]
 
 
-def _digests(described: Described, part: str) -> Iterator[bytes]:
+def _digests(described: TextDescription, part: str) -> Iterator[bytes]:
     """Give a digest of the words of each text."""
     digest = hashlib.sha256()
     for piece in described.pieces(part):

@@ -41,7 +41,7 @@ from pydantic import Field, field_validator
 from formalbench_text.description import (
     SPLITS,
     Contents,
-    Described,
+    TextDescription,
     TextFile,
     TokeniserChoice,
 )
@@ -94,7 +94,7 @@ class PairOptions(Config):
 
 
 @dataclass(frozen=True)
-class PairDescription(Described):
+class PairDescription(TextDescription):
     """Parallel texts, as their YAML file has them."""
 
     contents: PairContents

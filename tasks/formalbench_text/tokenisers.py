@@ -16,7 +16,7 @@ import numpy.typing as npt
 from formalbench import RequestError
 from formalbench.cache import place_of, read_sealed, write_sealed
 
-from formalbench_text.description import Described, TokeniserChoice
+from formalbench_text.description import TextDescription, TokeniserChoice
 from formalbench_text.reading import batched
 from formalbench_text.reading import opened as opened_file
 
@@ -54,7 +54,7 @@ class Bytes:
         return [bytes(map(int, line)).decode(errors="replace") for line in lines]
 
 
-class Learned:
+class LibraryTokeniser:
     """A tokeniser of the library."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -75,10 +75,10 @@ class Learned:
         return [str(text) for text in texts]
 
 
-Tokeniser = Bytes | Learned
+Tokeniser = Bytes | LibraryTokeniser
 
 
-def tokeniser_of(described: Described) -> Tokeniser:
+def tokeniser_of(described: TextDescription) -> Tokeniser:
     """Return the tokeniser of a corpus, trained on its training part if it is not from a file.
 
     Raises:
@@ -100,7 +100,7 @@ def tokeniser_of(described: Described) -> Tokeniser:
     return made
 
 
-def keep(described: Described, made: Tokeniser) -> None:
+def keep(described: TextDescription, made: Tokeniser) -> None:
     """Cache a tokeniser for later use with the same texts.
 
     Args:
@@ -110,10 +110,12 @@ def keep(described: Described, made: Tokeniser) -> None:
     write_sealed(place_of(CACHED, described.key), described.key, made.saved.encode())
 
 
-def _kept(described: Described) -> Learned | None:
+def _kept(described: TextDescription) -> LibraryTokeniser | None:
     """Return the tokeniser that was kept for a description; None if none was."""
     contents = read_sealed(place_of(CACHED, described.key), described.key)
-    return None if contents is None else Learned(_library().Tokenizer.from_buffer(contents))
+    return (
+        None if contents is None else LibraryTokeniser(_library().Tokenizer.from_buffer(contents))
+    )
 
 
 def opened(choice: TokeniserChoice, saved: Path) -> Tokeniser:
@@ -125,7 +127,7 @@ def opened(choice: TokeniserChoice, saved: Path) -> Tokeniser:
     """
     if choice.kind == "bytes":
         return Bytes()
-    return Learned(_library().Tokenizer.from_file(str(saved)))
+    return LibraryTokeniser(_library().Tokenizer.from_file(str(saved)))
 
 
 def names_of(choice: TokeniserChoice, size: int) -> tuple[str, ...]:
@@ -143,7 +145,7 @@ def hash_of(tokeniser: Tokeniser) -> str:
     return hashlib.sha256(tokeniser.saved.encode()).hexdigest()
 
 
-def _trained(described: Described) -> Learned:
+def _trained(described: TextDescription) -> LibraryTokeniser:
     library = _library()
     choice = described.tokeniser
     options = {"vocab_size": choice.vocabulary, "show_progress": False}
@@ -159,21 +161,21 @@ def _trained(described: Described) -> Learned:
         tokenizer.pre_tokenizer = library.pre_tokenizers.WhitespaceSplit()
         trainer = library.trainers.WordLevelTrainer(special_tokens=[UNKNOWN], **options)
     tokenizer.train_from_iterator(in_batches(described), trainer)
-    return Learned(tokenizer)
+    return LibraryTokeniser(tokenizer)
 
 
-def in_batches(described: Described) -> Iterator[list[str]]:
+def in_batches(described: TextDescription) -> Iterator[list[str]]:
     """Return the lines of the training part, many at a time."""
     for some in batched(chain.from_iterable(map(described.pieces, described.trained))):
         yield [piece for piece in some if piece is not None]
 
 
-def _from_file(path: Path, sha256: str | None, described: Described) -> Learned:
+def _from_file(path: Path, sha256: str | None, described: TextDescription) -> LibraryTokeniser:
     library = _library()
     with opened_file(path, sha256) as file:
         contents = file.read()
     try:
-        made = Learned(library.Tokenizer.from_buffer(contents))
+        made = LibraryTokeniser(library.Tokenizer.from_buffer(contents))
     except Exception as error:  # noqa: BLE001  # the library raises this and nothing narrower
         line = " ".join(str(error).split())
         raise RequestError(f"{path}: no tokeniser of the library tokenizers: {line}") from None
@@ -181,7 +183,7 @@ def _from_file(path: Path, sha256: str | None, described: Described) -> Learned:
     return made
 
 
-def _check_known(path: Path, made: Learned, described: Described) -> None:
+def _check_known(path: Path, made: LibraryTokeniser, described: TextDescription) -> None:
     """Refuse a tokeniser that does not know the language of the texts."""
     ids = np.concatenate(made.encode(next(in_batches(described))))
     unknown = 0.0 if made.unknown is None else float((ids == made.unknown).mean())

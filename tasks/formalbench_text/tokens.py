@@ -23,7 +23,7 @@ import numpy.typing as npt
 from formalbench import RequestError
 from formalbench.cache import place_of, temporary_folder
 
-from formalbench_text.description import Described
+from formalbench_text.description import TextDescription
 from formalbench_text.reading import Pieces, batched, digest_of
 from formalbench_text.tokenisers import Ids, Tokeniser, tokeniser_of
 
@@ -60,7 +60,7 @@ class Tokens:
 
 
 @lru_cache(maxsize=4)
-def tokens_of(described: Described) -> Tokens:
+def tokens_of(described: TextDescription) -> Tokens:
     """Return the tokens of a corpus: from the cache, or made of its files.
 
     Raises:
@@ -105,7 +105,7 @@ def _moved(made: Path, place: Path, opened: Callable[[], Tokens | None]) -> Path
         return made if opened() is None else place
 
 
-def _make(described: Described, whole: Path, key: str) -> None:
+def _make(described: TextDescription, whole: Path, key: str) -> None:
     whole.mkdir()
     tokeniser = tokeniser_of(described)
     dtype = np.min_scalar_type(tokeniser.size)

@@ -25,7 +25,7 @@ from formalbench import (
     Symbols,
 )
 from formalbench.metrics.answers import mean_scored
-from formalbench.objectives.transduce import Answered, said_in_steps
+from formalbench.objectives.transduce import TransductionObjective, said_in_steps
 
 from formalbench_text.metrics import Bleu, Perplexity
 
@@ -40,7 +40,7 @@ GUESSED_FROM = 4096
 """Number of translations in which the most frequent one is searched."""
 
 
-class Translate(Answered):
+class Translate(TransductionObjective):
     """Says the next token after every prefix of a translation, END last; (B, M+1, K).
 
     Training gives a network the right tokens so far; in a test it is given its own, or a search

@@ -115,4 +115,4 @@ def test_a_strip_of_the_map_leaves_them_out(host, tested):
     (facts,), (row,) = board.facts, board.rows
     strip = strip_of(row.results[0], facts)
     assert [(step.first, step.last, step.share) for step in strip] == [(52, 52, 0.0), (54, 54, 1.0)]
-    assert facts.last_telling == 54
+    assert facts.last_informative_length == 54

@@ -51,7 +51,7 @@ class Middle(Objective):
     def show(self, source, string):
         return str(int(source.classify(string[None, : (len(string) + 1) // 2])[0]))
 
-    def plain(self, source, example):
+    def to_json(self, source, example):
         return example.targets.tolist()
 
 

@@ -94,7 +94,7 @@ def test_the_telling_logit_and_the_oracle(host):
     assert task.objective.contradicts(task.source, wrong) == 7
     logits = torch.tensor([[0.0, 3.0, 1.0, 0.0, 0.0]])
     one = Example(torch.zeros(1, 1), torch.tensor([2]))
-    assert task.objective.telling(logits, one, task.primary) == -2.0
+    assert task.objective.decisive_logit(logits, one, task.primary) == -2.0
     assert task.objective.margin(logits, one, task.primary).item() == 2.0
     assert task.objective.expected(
         task.source, example.inputs[3], example.rows(slice(3, 4))

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from formalbench.contracts.protocol import Curriculum, Protocol
 from formalbench.training.curriculum import (
-    InterleavedStages,
-    Staged,
+    InterleavedSampler,
+    StagedSampler,
     draw_length,
 )
 
 
 def test_the_stages_of_the_default():
-    found = InterleavedStages().stages(Protocol(name="p", version=1), range(1, 41))
+    found = InterleavedSampler().stages(Protocol(name="p", version=1), range(1, 41))
     assert [stage[-1] for stage in found] == [2, 4, 7, 11, 17, 26, 40]
     assert all(stage[0] == 1 for stage in found)
     assert found[-1] == list(range(1, 41))
@@ -32,7 +32,7 @@ def test_the_stages_of_the_default():
     ],
 )
 def test_stages_grow_to_the_whole_split(curriculum, lengths, longest):
-    found = Staged().stages(Protocol(name="p", version=1, curriculum=curriculum), lengths)
+    found = StagedSampler().stages(Protocol(name="p", version=1, curriculum=curriculum), lengths)
     assert [stage[-1] for stage in found] == longest
     assert found[-1] == list(lengths)
     assert all(len(one) < len(other) for one, other in pairwise(found))

@@ -117,7 +117,7 @@ class Longest(Metric):
 
     name = "longest"
 
-    def know(self, source, strings_BN):
+    def precompute(self, source, strings_BN):
         return np.full(len(strings_BN), strings_BN.shape[1])
 
     def measure(self, logits, example):

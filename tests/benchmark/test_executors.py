@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import pytest
-from formalbench.contracts.hooks import Workplace
+from formalbench.contracts.hooks import Resources
 from formalbench.running import processes
 from waiting import until
 
@@ -30,7 +30,7 @@ def make():
     made = []
 
     def make(jobs=1, devices=("cpu",)):
-        made.append(processes.make_local(Workplace(devices, jobs)))
+        made.append(processes.make_local(Resources(devices, jobs)))
         return made[-1]
 
     yield make
@@ -110,14 +110,14 @@ def test_what_cannot_be_sent_fails_by_itself(make):
 
 def test_the_processes_of_several_gpus_see_one_each(make, monkeypatch, tmp_path):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    workplace = Workplace(("cuda:0", "cuda:1"), 2)
-    assert workplace.device == "cuda"
-    assert Workplace(("cuda:1",), 2).device == "cuda:1"
-    executor = make(2, workplace.devices)
+    resources = Resources(("cuda:0", "cuda:1"), 2)
+    assert resources.device == "cuda"
+    assert Resources(("cuda:1",), 2).device == "cuda:1"
+    executor = make(2, resources.devices)
     seen = [executor.submit(_visible_to_both, tmp_path / "one") for _ in range(2)]
     assert {future.result() for future in seen} == {"0", "1"}
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,GPU-7")
-    executor = make(2, workplace.devices)
+    executor = make(2, resources.devices)
     seen = [executor.submit(_visible_to_both, tmp_path / "other") for _ in range(2)]
     assert {future.result() for future in seen} == {"4", "GPU-7"}
     assert make(2, ("cuda:1",)).submit(visible).result() == "4,GPU-7"
@@ -153,7 +153,7 @@ def test_what_is_in_flight_can_be_waited_for(make):
 
 
 def test_this_process_does_it_at_once():
-    executor = processes.make_serial(Workplace())
+    executor = processes.make_serial(Resources())
     assert executor.submit(os.getpid).result() == os.getpid()
     with pytest.raises(ValueError, match="no"):
         executor.submit(fail, "no").result()
@@ -181,7 +181,7 @@ THREADS = """
 
     @hookimpl
     def formalbench_executors():
-        make = lambda workplace, config: Threads(config.threads)
+        make = lambda resources, config: Threads(config.threads)
         yield ExecutorSpec("threads", "threads of this process", make, config=ThreadsConfig)
 """
 
@@ -248,7 +248,7 @@ def test_a_factory_that_fails_is_a_broken_plugin(run, write):
 
         @hookimpl
         def formalbench_executors():
-            yield ExecutorSpec("bad", "gives no executor", lambda workplace: 3)
+            yield ExecutorSpec("bad", "gives no executor", lambda resources: 3)
         """,
     )
     done = run("--plugin", path, "--executor", "bad")
@@ -277,7 +277,7 @@ def test_an_executor_that_fails_is_a_broken_plugin(run, results, write, method, 
 
         @hookimpl
         def formalbench_executors():
-            yield ExecutorSpec("failing", "does not work", lambda workplace: Failing(1))
+            yield ExecutorSpec("failing", "does not work", lambda resources: Failing(1))
         """,
     )
     done = run("--plugin", path, "--executor", "failing", "--seeds", 1)
@@ -300,7 +300,7 @@ LAZY = """
 
     @hookimpl
     def formalbench_executors():
-        yield ExecutorSpec("lazy", "says that all is done", lambda workplace: Lazy())
+        yield ExecutorSpec("lazy", "says that all is done", lambda resources: Lazy())
 """
 
 
@@ -319,7 +319,7 @@ def test_an_executor_that_does_nothing_is_a_record_that_says_so(run, write):
 REMOTE = """
     from concurrent.futures import Future
     from pathlib import Path
-    from formalbench import Config, DetachedExecutor, ExecutorSpec, Workplace, hookimpl, option
+    from formalbench import Config, DetachedExecutor, ExecutorSpec, Resources, hookimpl, option
 
     class RemoteConfig(Config):
         gpus: int = option(0, "of a job", minimum=0)
@@ -353,9 +353,9 @@ REMOTE = """
 
     @hookimpl
     def formalbench_executors():
-        where = lambda config: Workplace(("cuda",) if config.gpus else ("cpu",), 50)
-        make = lambda workplace, config: Remote()
-        yield ExecutorSpec("remote", "elsewhere", make, config=RemoteConfig, workplace=where)
+        where = lambda config: Resources(("cuda",) if config.gpus else ("cpu",), 50)
+        make = lambda resources, config: Remote()
+        yield ExecutorSpec("remote", "elsewhere", make, config=RemoteConfig, resources=where)
 """
 
 

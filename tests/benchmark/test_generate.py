@@ -131,7 +131,7 @@ def test_pinned_accuracies(host):
 def test_the_same_by_position(host):
     task, logits, example = drawn(host, "dyck-3", 12, 200)
     metric = CloseBrackets(task.source.closes, by="position")
-    own = metric.know(task.source, example.inputs.numpy())
+    own = metric.precompute(task.source, example.inputs.numpy())
     of_position = tensors(example._replace(inputs=own, targets=own, known={})).inputs
     found = metric.finish(
         metric.measure(logits, example._replace(known={metric.name: of_position})).numpy()
@@ -170,7 +170,7 @@ def test_just_above_the_threshold(host):
         gap = abs(math.log(odds) - math.log(4))
         margin = task.objective.margin(logits, example, task.primary)
         assert margin.item() == pytest.approx(gap)
-        assert task.objective.telling(logits, example, task.primary) == pytest.approx(-gap)
+        assert task.objective.decisive_logit(logits, example, task.primary) == pytest.approx(-gap)
 
 
 def test_margins_against_a_slow_reference(host):

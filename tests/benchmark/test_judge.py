@@ -189,7 +189,9 @@ def test_a_string_that_is_right_in_part_is_wrong():
 def test_an_objective_need_not_know_a_margin():
     task = HOST.task("parity")
     plain, _ = tally_of(task)
-    tally, judge = tally_of(altered(task, margin=Objective.margin, telling=Objective.telling))
+    tally, judge = tally_of(
+        altered(task, margin=Objective.margin, decisive_logit=Objective.decisive_logit)
+    )
     assert math.isfinite(plain.min_margin)
     assert tally == dataclasses.replace(plain, min_margin=math.inf)
     assert judge.first_failure is not None

@@ -44,9 +44,9 @@ def test_the_first_wrong_bit_tells(host):
     logits[0, 1, 1] = -0.5
     logits[0, 1, 2] = 0.25
     example = Example(targets, targets)
-    assert task.objective.telling(logits, example, task.primary) == -0.5
+    assert task.objective.decisive_logit(logits, example, task.primary) == -0.5
     zero = logits.masked_fill(~targets, 0.0)  # says "not legal", which is right
-    assert task.objective.telling(zero, example, task.primary) == -0.5
+    assert task.objective.decisive_logit(zero, example, task.primary) == -0.5
     assert task.objective.margin(logits, example, task.primary).item() == 0.25
     part = example._replace(scored=torch.tensor([[True, False]]))
     assert task.objective.margin(logits, part, task.primary).item() == SURE

@@ -256,7 +256,7 @@ def test_a_class_of_a_session_runs_in_its_process_alone(monkeypatch, tiny, odd):
     monkeypatch.setattr("formalbench.host.plain_class._session", {})
     with pytest.raises(fb.RequestError, match="and not to this process: put it in a file"):
         PluginHost.load().load_local(local)
-    assert Run.strangers
+    assert Run.foreign_code
 
 
 @pytest.mark.parametrize(

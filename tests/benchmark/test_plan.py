@@ -265,8 +265,8 @@ def test_the_command_of_a_run_repeats_it(plan):
 def test_whose_code_a_run_needs(plan):
     (ours, *_) = plan(["gru"], ["first"], protocol="tiny").runs
     (mine, *_) = plan(["bag"], ["first"], protocol="tiny").runs
-    assert ours.strangers == ()  # a protocol's file is no code
-    assert mine.strangers == ("odd_models.py",)
+    assert ours.foreign_code == ()  # a protocol's file is no code
+    assert mine.foreign_code == ("odd_models.py",)
     newer = dataclasses.replace(ours, code={"objective": "formalbench version 2"})
     other = dataclasses.replace(ours, code={"optimiser": "somebody version 3"})
-    assert (newer.strangers, other.strangers) == ((), ("somebody",))
+    assert (newer.foreign_code, other.foreign_code) == ((), ("somebody",))

@@ -108,9 +108,9 @@ def test_a_worker_that_dies_once_costs_a_try(tmp_path, tiny, write, mine, execut
 
         @hookimpl
         def formalbench_executors():
-            def make(workplace):
+            def make(resources):
                 context = multiprocessing.get_context("spawn")
-                return ProcessPoolExecutor(workplace.jobs, context)
+                return ProcessPoolExecutor(resources.jobs, context)
             yield ExecutorSpec("pool", "the standard library's", make)
         """,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from formalbench.statistics.intervals import Measured, Sample
+from formalbench.statistics.intervals import RunAccuracy, Sample
 from formalbench.statistics.ranks import p_values, significantly_better
 from scipy.stats import t, ttest_ind
 
@@ -24,7 +24,7 @@ def row(*tasks, strings=STRINGS, trained=True):
     """Return a row of the accuracies of its seeds on each task; chance is 50 %."""
     return [
         Sample.of(
-            f"task-{n}", [Measured(float(one), strings) for one in seeds], 0.5, trained
+            f"task-{n}", [RunAccuracy(float(one), strings) for one in seeds], 0.5, trained
         ).in_units_of(0.5)
         for n, seeds in enumerate(tasks)
     ]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from formalbench.contracts.network import Traits
-from formalbench.contracts.training import Penalty, Sampler, Weighted
+from formalbench.contracts.training import Penalty, Sampler, WeightedPenalty
 from formalbench.training import trainer
 from formalbench.training.gradients import AdaptiveGradients, BatchedGradients, SequentialGradients
 from formalbench.training.run_state import Member
@@ -134,7 +134,7 @@ class Sizes(Penalty):
 
 
 def penalised(*parts):
-    return {"penalties": [Weighted(type(one).__name__, 0.3, one) for one in parts]}
+    return {"penalties": [WeightedPenalty(type(one).__name__, 0.3, one) for one in parts]}
 
 
 @pytest.mark.parametrize("accumulate", [1, 2])

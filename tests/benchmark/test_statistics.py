@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from formalbench.statistics.intervals import (
-    Measured,
+    RunAccuracy,
     Sample,
     interquartile_draws,
     interquartile_mean,
@@ -64,15 +64,15 @@ def test_scaled_accuracy_puts_chance_at_zero_and_below_it_negative():
 def test_string_noise_of_one_run_is_the_jeffreys_interval():
     # Brown, Cai & DasGupta (2001), appendix A.1: the 95 % Jeffreys limits for n = 10.
     for correct, low, high in ((1, 0.011, 0.381), (2, 0.044, 0.503), (5, 0.224, 0.776)):
-        values = correct / 10 + string_noise([Measured(correct / 10, 10)])
+        values = correct / 10 + string_noise([RunAccuracy(correct / 10, 10)])
         assert (values[1], values[-2]) == pytest.approx((low, high), abs=1e-3)
         assert values.mean() == pytest.approx((correct + 0.5) / 11, abs=0.01)
 
 
 def test_string_noise_is_not_divided_by_the_seeds_for_they_share_their_strings():
-    one = string_noise([Measured(0.7, 100)])
-    assert string_noise([Measured(0.7, 100)] * 5) == pytest.approx(one)
-    assert not string_noise([Measured(0.5, 0)] * 2).any()  # known exactly
+    one = string_noise([RunAccuracy(0.7, 100)])
+    assert string_noise([RunAccuracy(0.7, 100)] * 5) == pytest.approx(one)
+    assert not string_noise([RunAccuracy(0.5, 0)] * 2).any()  # known exactly
 
 
 def test_unequal_cells_count_the_same():
@@ -97,7 +97,7 @@ KEY = ("a model",)
 
 def sample(*accuracies, task="parity", chance=0.5, strings=0, trained=True):
     """Without string noise, in units in which chance is 0."""
-    runs = [Measured(accuracy, strings) for accuracy in accuracies]
+    runs = [RunAccuracy(accuracy, strings) for accuracy in accuracies]
     return Sample.of(task, runs, chance, trained).in_units_of(chance)
 
 

@@ -31,8 +31,8 @@ def test_the_first_wrong_label_tells(host):
     task = host.task("parity:tag")
     logits = torch.tensor([[[0.0, 1.0], [0.5, 0.0], [4.0, 0.0]]])
     example = Example(torch.zeros(1, 3), torch.tensor([[1, 1, 1]]))
-    assert task.objective.telling(logits, example, task.primary) == -0.5
+    assert task.objective.decisive_logit(logits, example, task.primary) == -0.5
     assert task.objective.margin(logits, example, task.primary).item() == 0.5
     part = example._replace(scored=torch.tensor([[True, False, True]]))
-    assert task.objective.telling(logits, part, task.primary) == -4.0
+    assert task.objective.decisive_logit(logits, part, task.primary) == -4.0
     assert task.objective.margin(logits, part, task.primary).item() == 1.0

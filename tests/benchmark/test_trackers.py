@@ -126,7 +126,7 @@ def test_a_tracker_is_closed_whatever_happens(host):
     observer = Observer()
     spec = TrackerSpec("mine", "for tests", lambda: observer)
     with pytest.raises(KeyboardInterrupt):
-        interrupted(host, session.AskedTracker(spec, None))
+        interrupted(host, session.TrackerChoice(spec, None))
     assert observer.closed
     assert "mine tracker" not in [plugin.name for plugin in host.plugins]
 

@@ -1,6 +1,7 @@
 """No run is trained twice: more seeds train the new ones, another test tests what is kept."""
 
 import json
+from collections import Counter
 
 import pytest
 from formalbench.contracts.hooks import hookimpl
@@ -53,6 +54,23 @@ def test_more_seeds_train_the_new_ones(run, trained, results):
     assert [row["seed"] for row in run("--seeds", "7,1,11")] == [7, 1, 11]
     assert trained() == [7, 11]
     assert all(path.read_bytes() == contents for path, contents in before.items())
+
+
+def test_a_model_is_resolved_and_built_for_planning_and_for_training(run, monkeypatch):
+    calls = []
+
+    def count(name, real):
+        def counted(self, *rest):
+            calls.append(name)
+            return real(self, *rest)
+
+        monkeypatch.setattr(PluginHost, name, counted)
+
+    count("select_model", PluginHost.select_model)
+    count("build_network", PluginHost.build_network)
+    done = run("--executor", "serial")
+    assert len(done) == 2
+    assert Counter(calls) == {"select_model": 2, "build_network": 1 + len(done)}
 
 
 OPTIMISER = """

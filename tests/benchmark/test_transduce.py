@@ -33,7 +33,7 @@ def test_blanks_by_hand():
     assert example.inputs.tolist() == [[1, 0, 0, 2, 2, 2], [0, 1, 1, 2, 2, 2]]
     assert example.targets.tolist() == [[0, 0, 0, 0, 0, 1], [0, 0, 0, 1, 1, 0]]
     assert example.scored.tolist() == [[False] * 3 + [True] * 3] * 2
-    assert REVERSED.plain(example) == [[0, 0, 1], [1, 1, 0]]
+    assert REVERSED.to_json(example) == [[0, 0, 1], [1, 1, 0]]
     assert REVERSED.objective.show(REVERSED.source, np.array([1, 0, 0])) == "a a b"
 
 
@@ -42,7 +42,7 @@ def test_a_shorter_answer_ends():
     assert example.inputs.tolist() == [[1, 0, 2, 2, 2, 2], [1, 1, 2, 2, 2, 2], [0, 0, 2, 2, 2, 2]]
     assert example.targets[:, 2:].tolist() == [[1, 1, 0, 2], [1, 1, 1, 1], [0, 0, 2, 0]]
     assert example.scored[:, 2:].tolist() == [[True] * 4, [True] * 4, [True] * 3 + [False]]
-    assert DOUBLED.plain(example) == [[1, 1, 0], [1, 1, 1, 1], [0, 0]]
+    assert DOUBLED.to_json(example) == [[1, 1, 0], [1, 1, 1, 1], [0, 0]]
 
 
 def test_there_is_nothing_to_say_for_the_empty_string():
@@ -74,7 +74,7 @@ def test_each_kind_of_source_is_told_what_fits(host):
 def test_answers_are_held_against_the_oracle(task):
     example = task.sample(task.stream("oracle"), 5, 30)
     assert task.objective.contradicts(task.source, example) is None
-    row = next(row for row, answer in enumerate(task.plain(example)) if len(answer) > 1)
+    row = next(row for row, answer in enumerate(task.to_json(example)) if len(answer) > 1)
     place = int(example.scored[row].argmax())
     example.targets[row, place] = 1 - example.targets[row, place]
     assert task.objective.contradicts(task.source, example) == row
@@ -143,7 +143,7 @@ def test_steps_by_hand():
     assert example.decoded.tolist() == [[1, 1], [0, 0], [1, 0]]
     assert example.targets.tolist() == [[1, 1, 2], [2, 0, 0], [1, 2, 0]]
     assert example.scored.tolist() == [[True] * 3, [True, False, False], [True, True, False]]
-    assert SHORTER.plain(example) == [[1, 1], [], [1]]
+    assert SHORTER.to_json(example) == [[1, 1], [], [1]]
 
 
 class CountsOnes(nn.Module):

@@ -10,7 +10,7 @@ from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.verification import parse_any
 from formalbench.evaluation import cells
 from formalbench.evaluation.cells import saved_test_set
-from formalbench.training.curriculum import Generated, draw_length
+from formalbench.training.curriculum import ProcessSampler, draw_length
 from formalbench.training.gradients import BatchedGradients, SequentialGradients
 from formalbench.training.run_state import Member
 from formalbench.training.trainer import train_cohort
@@ -91,8 +91,8 @@ def test_no_run_begins_on_a_task_without_a_process(window, results, refused):
 def test_lengths_have_the_shares_that_they_have_in_a_corpus(host, change):
     task, asked = host.task("dyck-2-3:generate"), protocol(**change)
     lengths = list(range(2, 84, 2))
-    assert Generated().stages(asked, lengths) == [lengths]
-    weighted = Generated().weights(task, asked, lengths)
+    assert ProcessSampler().stages(asked, lengths) == [lengths]
+    weighted = ProcessSampler().weights(task, asked, lengths)
     drawn = [draw_length(asked, lengths, step, weighted) for step in range(4000)]
     assert draw_length(asked, lengths, 17, weighted) == drawn[17]
     strings = {n: drawn.count(n) * asked.strings_at(n) for n in lengths}
@@ -118,7 +118,7 @@ def test_a_cohort_is_its_runs_alone(host, model):
         assert one.strings == other.strings
         for a, b in zip(one.network.parameters(), other.network.parameters(), strict=True):
             torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-7)
-    weighted = Generated().weights(task, asked, lengths := cells.split_lengths(task, "train"))
+    weighted = ProcessSampler().weights(task, asked, lengths := cells.split_lengths(task, "train"))
     for seed, one in enumerate(alone):
         drawn = [draw_length(asked, lengths, step, weighted, seed) for step in range(20)]
         assert one.strings == sum(map(asked.strings_at, drawn)) > 20

@@ -351,11 +351,11 @@ def faces() -> Section:
     from built_records import PROTOCOL, TO_ITS_END, build_record, with_sums, with_test
     from formalbench import Theory
     from formalbench.statistics.build import View, build_page
-    from formalbench.statistics.comparison import Standing, compare
+    from formalbench.statistics.comparison import BoardRow, compare
     from formalbench.statistics.result import Prediction
     from formalbench.store import Store
     from formalbench_leaderboard.board.comparison import print_comparison
-    from formalbench_leaderboard.board.predictions import compared
+    from formalbench_leaderboard.board.predictions import prediction_outcomes
     from formalbench_leaderboard.board.summary import verdict_of
     from formalbench_leaderboard.renderers import FORMATS, renderer
     from formalbench_leaderboard.renderers.evidence_pages import Evidence, predictions_page
@@ -417,9 +417,9 @@ def faces() -> Section:
             found[f"terminal {name} {width}"] = target.getvalue()
     board = page.boards[0]
     found["verdicts"] = "\n".join(f"{row.model}: {verdict_of(board, row)}" for row in board.rows)
-    found["predictions"] = predictions_page(Evidence(compared(page)))
+    found["predictions"] = predictions_page(Evidence(prediction_outcomes(page)))
     target = io.StringIO()
-    one, other = (Standing(board, row) for row in board.rows if row.model in ("gru", "lstm"))
+    one, other = (BoardRow(board, row) for row in board.rows if row.model in ("gru", "lstm"))
     print_comparison(compare(one, other), [], Console(file=target, width=80, color_system=None))
     return found | {"comparison": target.getvalue()}
 

@@ -6,7 +6,7 @@ import pytest
 from built_records import TO_ITS_END, with_sums, with_test
 from formalbench.statistics.aggregate import aggregate, facts_of, selected_rate
 from formalbench.statistics.intervals import wilson
-from formalbench.statistics.result import telling_cells
+from formalbench.statistics.result import informative_cells
 
 
 def result_of(runs):
@@ -153,7 +153,7 @@ def test_a_run_that_diverged_at_some_lengths_keeps_the_others_and_is_marked(make
 def test_a_run_that_failed_is_at_chance_at_every_length_of_a_curve(make_record):
     runs = [make_record(accuracy=[100, 90, 80, 70]), make_record(seed=1, status="error")]
     facts = facts_of(runs)
-    first, other = telling_cells(aggregate(runs, facts, ["key"]).result, facts)
+    first, other = informative_cells(aggregate(runs, facts, ["key"]).result, facts)
     assert (first.correct, other.correct) == ((100, 90, 80, 70), (50, 50, 50, 50))
     assert first.length == other.length
 

@@ -10,7 +10,7 @@ import pytest
 from built_records import forged, renamed, with_sums
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import counts_of
-from formalbench.statistics.selection import Current, checkable, counted, distinct
+from formalbench.statistics.selection import CurrentContents, checkable, distinct, select_records
 from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.renderers import FORMATS, renderer
 
@@ -139,7 +139,7 @@ OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 
 def kept(records, current=None):
     """Return the records that count and the notes, of all boards."""
-    parts = counted(records, current or Current())
+    parts = select_records(records, current or CurrentContents())
     return [r for part in parts for r in part.records], [n for part in parts for n in part.notes]
 
 
@@ -173,7 +173,7 @@ def test_a_task_is_the_same_on_every_board(make_record, protocol):
     file = {"task_file": "mine.yaml", "task": "mine:classify"}
     old = make_record(task_sha256="b" * 64, date=OLD, **file)
     new = make_record(task_sha256="a" * 64, date=NEW, protocol=protocol | {"name": "other"}, **file)
-    first, second = counted([old, new], Current())
+    first, second = select_records([old, new], CurrentContents())
     assert (first.key, first.records) == (("other", 1), [new])
     assert (second.key, second.records) == (("quick", 1), [])
     assert second.notes == [OTHER_TASK.format("mine:classify")]
@@ -195,7 +195,7 @@ def test_what_is_registered_counts_whatever_the_dates_say(make_record, protocol,
     other_protocol = make_record(date=NEW, seed=2, protocol=protocol | {"batch": 64})
     records = [ours, other_task, other_protocol]
     assert kept(records, suite_view(host, "default").current)[0] == [ours]
-    assert kept(records, Current.of([ours]))[0] == [ours]
+    assert kept(records, CurrentContents.of([ours]))[0] == [ours]
     assert kept(records)[0] != [ours]
 
 
@@ -203,7 +203,7 @@ def test_what_failed_hides_no_chance_level(make_record, host):
     """A session's run that failed leaves the published rows their scores."""
     published = [make_record("rnn", seed=seed, accuracy=0.9) for seed in range(2)]
     failed = make_record("exact", status="error")
-    view = replace(suite_view(host, "default"), current=Current.of([failed]))
+    view = replace(suite_view(host, "default"), current=CurrentContents.of([failed]))
     (board,) = build_page([*published, failed], view).boards
     (facts,) = board.facts
     assert facts.chances
@@ -271,7 +271,7 @@ def test_records_of_an_older_task_version_do_not_count(make_record):
     old, new = make_record(accuracy=1.0), make_record(accuracy=0.7, task_version=2)
     for records in ([old, new], [new, old]):
         assert kept(records) == ([new], [OTHER_TASK.format("parity:classify")])
-    assert kept([old, new], Current(task=lambda task: (3, "formalbench")))[0] == []
+    assert kept([old, new], CurrentContents(task=lambda task: (3, "formalbench")))[0] == []
 
 
 def test_a_run_counts_once_and_publishing_is_not_improved_by_repeating(make_record):

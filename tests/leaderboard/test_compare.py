@@ -11,10 +11,10 @@ import pytest
 from built_records import build_runs, write_all
 from formalbench.contracts.record import Record
 from formalbench.statistics.build import View, build_page
-from formalbench.statistics.comparison import Comparison, Standing, compare
+from formalbench.statistics.comparison import BoardRow, Comparison, compare
 from formalbench.store import Store
 from formalbench_leaderboard.board.comparison import (
-    Unlike,
+    SettingDifference,
     print_comparison,
 )
 from rich.console import Console
@@ -22,9 +22,9 @@ from rich.console import Console
 SIX = [f"task-{n}" for n in range(6)]
 
 
-def places(records: list[Record]) -> list[Standing]:
+def places(records: list[Record]) -> list[BoardRow]:
     page = build_page(records, View("test", ()))
-    return [Standing(board, row) for board in page.boards for row in board.rows]
+    return [BoardRow(board, row) for board in page.boards for row in board.rows]
 
 
 def of_two(records: list[Record], a: str, b: str) -> Comparison:
@@ -194,7 +194,7 @@ def test_nothing_is_wider_than_a_terminal_and_nothing_is_cut(make_record):
     task = f"{'word-' * 12}end"
     found = of_two([make_record(name, task, accuracy=0.9) for name in names], *names)
     target = io.StringIO()
-    setting = Unlike("option " + "long " * 20, "a" * 90, "b" * 90)
+    setting = SettingDifference("option " + "long " * 20, "a" * 90, "b" * 90)
     print_comparison(found, [setting], Console(file=target, width=80, color_system=None))
     lines = target.getvalue().splitlines()
     assert max(map(len, lines)) <= 80

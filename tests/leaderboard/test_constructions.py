@@ -11,7 +11,7 @@ from formalbench.contracts.verification import VerificationRecord, parse_any
 from formalbench.statistics.board import Page, exact_models
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import words_of
-from formalbench.statistics.selection import Current
+from formalbench.statistics.selection import CurrentContents
 from formalbench.store import PUBLISHED_RESULTS, Store
 from formalbench_leaderboard.board.sources import PAGE
 from formalbench_leaderboard.publishing.publish import RefusedError, publish
@@ -94,7 +94,7 @@ def build_verification(
 
 
 def rows_of(*records):
-    return exact_models(records, Current()).rows
+    return exact_models(records, CurrentContents()).rows
 
 
 def page_of(*records) -> Page:
@@ -122,7 +122,9 @@ def test_other_precisions_make_no_row():
 
 
 def test_an_older_version_does_not_count_and_that_is_said():
-    found = exact_models([build_verification(), build_verification(version=2, seed=1)], Current())
+    found = exact_models(
+        [build_verification(), build_verification(version=2, seed=1)], CurrentContents()
+    )
     assert len(found.rows) == 1
     assert found.notes == (
         "1 verification not counted, because the model, the task or the strings have a new "

@@ -128,7 +128,7 @@ def test_page_and_figure_say_the_same_cost(make_record):
     (board,) = page.boards
     (point,) = board_charts.points(board, lambda row: training_seconds(row, board))
     chart = cost_charts(board)[0]
-    assert [one.told for one in chart.points] == [
+    assert [one.text for one in chart.points] == [
         "regulargpt: score 100.0 (31.1 … 100.0), training time 40 s"
     ]
     assert point.x == (30.0 + 50.0) / 2

@@ -12,10 +12,10 @@ from formalbench.statistics.build import View, build_page
 from formalbench.statistics.result import Prediction
 from formalbench_leaderboard.charts.language_map import (
     NOTHING,
+    cell_text,
     complete_part,
     language_map,
     sentences,
-    told,
 )
 
 
@@ -66,7 +66,7 @@ def test_a_cell_says_learned_only_of_what_was(make_record):
     missed = cell_of(shown, "lstm", "parity")
     assert (missed.state, missed.strip) == ("unlearned", ())
     assert missed.validation == pytest.approx(0.7, abs=1e-3)
-    assert "validation accuracy 70.0 %" in told(missed)
+    assert "validation accuracy 70.0 %" in cell_text(missed)
     assert cell_of(shown, "transformer", "parity").state == "failed"
     assert cell_of(shown, "transformer", "first").solved_to == 71
 
@@ -85,7 +85,7 @@ def test_an_empty_cell_has_the_command_that_fills_it(make_record):
     assert words[words.index("--set") + 1] == "model.chunk=3"
     assert words[words.index("--protocol") + 1] == "quick"
     assert "--seeds" not in words  # all that the protocol asks for
-    assert told(empty) == f"not run: {empty.command}"
+    assert cell_text(empty) == f"not run: {empty.command}"
 
 
 def test_the_protocol_that_taught_most_comes_first(make_record, protocol):
@@ -187,7 +187,7 @@ def test_sentences_say_what_was_learned_and_not_by_every_seed_nor_tested(make_re
         "1 did not finish (1 of them learned)."
     )
     (cell,) = [cell for _, row, cell in shown.cells if (row.model, cell.task) == ("rnn", "first")]
-    assert told(cell) == "learned by 2 of 2 seeds; no test finished"
+    assert cell_text(cell) == "learned by 2 of 2 seeds; no test finished"
 
 
 def test_what_finished_without_having_learned_is_not_how_far_others_reach(make_record):
@@ -196,7 +196,7 @@ def test_what_finished_without_having_learned_is_not_how_far_others_reach(make_r
     records += [make_record(seed=2, validation=0.6, accuracy=0.9)]
     ((_, _, cell),) = mapped(records, "parity").cells
     assert (cell.state, cell.strip, cell.learned) == ("failed", (), 2)
-    assert told(cell) == "learned by 2 of 3 seeds; no test finished"
+    assert cell_text(cell) == "learned by 2 of 3 seeds; no test finished"
 
 
 def test_sentences_where_all_or_none_was_learned(make_record):

@@ -12,8 +12,8 @@ from formalbench.host import PluginHost
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import protocol_key
 from formalbench.store import Store
-from formalbench_leaderboard.board.paper_comparison import Premises, beside, is_ours
-from formalbench_leaderboard.board.predictions import expected
+from formalbench_leaderboard.board.paper_comparison import Premises, is_ours, paper_comparisons
+from formalbench_leaderboard.board.predictions import expected_learning
 from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.renderers.evidence_pages import kept_records, papers_page
 from pydantic import ValidationError
@@ -114,7 +114,7 @@ def found(records, table=TABLE):
         lambda model: {"width": 128},
         lambda task: (1, 40),
     )
-    return beside(build_page(records, view), known)
+    return paper_comparisons(build_page(records, view), known)
 
 
 @pytest.fixture
@@ -124,12 +124,12 @@ def three(make_record):
 
 
 def test_what_a_paper_has_at_99_percent_was_to_be_learned(three):
-    assert expected((), found(three)) == []
+    assert expected_learning((), found(three)) == []
     row, other = TABLE["rows"]
     better = {**row, "results": {**row["results"], "parity": {"max": 99.0, "mean": 60.0}}}
-    (cell,) = expected((), found(three, {**TABLE, "rows": [better, other]}))
+    (cell,) = expected_learning((), found(three, {**TABLE, "rows": [better, other]}))
     assert (cell.row.model, cell.result.task, cell.said_by) == ("rnn", "parity", ("A paper",))
-    assert cell.taught
+    assert cell.learned
 
 
 def test_ours_is_of_the_papers_lengths_and_of_all_seeds(three):

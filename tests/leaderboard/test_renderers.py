@@ -15,8 +15,8 @@ from formalbench.contracts.published import PublishedTable
 from formalbench.documents.templates import Latex, Markdown, Templates
 from formalbench.documents.text import count, grouped, harmless, percent
 from formalbench.statistics.build import View, build_page
-from formalbench.statistics.records import repeating
-from formalbench.statistics.selection import Current
+from formalbench.statistics.records import reproduce_command
+from formalbench.statistics.selection import CurrentContents
 from formalbench_leaderboard.page.automaton import MOST_STATES, DrawnAutomaton, drawing
 from formalbench_leaderboard.renderers import FORMATS, renderer
 from formalbench_leaderboard.renderers.terminal import print_page
@@ -144,7 +144,7 @@ def test_enormous_counts_overflow_nothing(make_record):
 
 
 def test_a_board_of_which_nothing_counts_says_so(make_record):
-    view = View("test", ("parity",), current=Current(task=lambda task: (2, "formalbench")))
+    view = View("test", ("parity",), current=CurrentContents(task=lambda task: (2, "formalbench")))
     page = build_page([make_record()], view)
     for name in FORMATS:
         text = renderer(name)(page)
@@ -165,9 +165,9 @@ def test_a_board_of_which_nothing_counts_says_so(make_record):
 def test_a_command_is_made_of_the_parts_of_its_record(make_record, stored, more):
     command = "formalbench run --model rnn --task parity:classify --protocol quick --seeds"
     record = make_record("rnn", seed=1, command=stored)
-    assert repeating(record) == f"{command} 2{more}"
+    assert reproduce_command(record) == f"{command} 2{more}"
     alone = make_record("rnn", seed=1, command=f"{stored} --seeds 1,")
-    assert repeating(alone) == (f"{command} 2" if stored == "'" else f"{command} 1,{more}")
+    assert reproduce_command(alone) == (f"{command} 2" if stored == "'" else f"{command} 1,{more}")
     for name in ("markdown", "csv", "json"):
         assert "curl" not in renderer(name)(build_page([record], View("test", ("parity",))))
 

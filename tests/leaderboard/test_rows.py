@@ -10,13 +10,13 @@ from formalbench.statistics.aggregate import aggregate, facts_of
 from formalbench.statistics.board import ExactModel, Profile, profile_of
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.length_profile import Step
-from formalbench_leaderboard.board.missing_runs import lacking, lacking_table
+from formalbench_leaderboard.board.missing_runs import missing_runs, missing_runs_table
 from formalbench_leaderboard.board.summary import MOST_NAMED, verdict_of, verdict_of_verified
 from formalbench_leaderboard.board.tables import ranking
 from formalbench_leaderboard.charts.language_map import (
     MapCell,
     brief,
-    told,
+    cell_text,
 )
 
 VIEW = View("test", ("parity",), shortcut=lambda task: 0.875)
@@ -65,7 +65,7 @@ def test_the_map_says_what_was_capped():
     cell = MapCell("parity", "unlearned", "", seeds=5, validation=0.58, budget=5800, capped=3)
     assert brief(cell) == "[58]‡"
     said = "not learned within 5,800 steps, 3 of 5 runs capped: validation accuracy 58.0 %"
-    assert told(cell) == said
+    assert cell_text(cell) == said
 
 
 def test_the_score_counts_the_test_all_the_same(unlearned):
@@ -100,7 +100,7 @@ def test_a_shortcut_is_known_at_the_lengths_of_the_task_alone(unlearned):
 def test_the_map_says_what_is_weak_evidence():
     weak = MapCell("d2", "learned", "", (Step(41, 500, 1.0),), 3, 3, solved_to=500, weak=True)
     assert brief(weak) == "✓ 500~"
-    assert "learned by 3 of 3 seeds (weak evidence), right on 99 %" in told(weak)
+    assert "learned by 3 of 3 seeds (weak evidence), right on 99 %" in cell_text(weak)
 
 
 TASKS = ("parity", "first", "d2")
@@ -261,7 +261,7 @@ def board(make_record):
 
 
 def test_what_a_row_lacks_costs_between_its_quickest_task_and_the_whole_budget(board):
-    found = {one.row.model: one for one in lacking(board)}
+    found = {one.row.model: one for one in missing_runs(board)}
     assert set(found) == {"rnn", "gru"}
     rnn, (result, *_) = found["rnn"], found["rnn"].row.results
     assert rnn.tasks == ("d2",)
@@ -280,7 +280,7 @@ def test_what_was_cut_short_or_not_learned_says_little_of_the_cost(make_record):
         make_record("lstm", validation=0.5, training=trained(2000, 50.0)),
     ]
     (made,) = build_page(records, View("test", ("parity", "first", "d2"))).boards
-    found = {one.row.model: one for one in lacking(made)}
+    found = {one.row.model: one for one in missing_runs(made)}
     assert found["rnn"].least == pytest.approx(180.0)
     assert found["lstm"].least is None
     assert found["lstm"].most == pytest.approx(50.0 * made.rows[0].results[0].budget / 2000)
@@ -293,15 +293,15 @@ def test_models_that_ran_other_tasks_alone_follow_and_cost_what_those_took(make_
     exact = make_record("exact-first", "first:classify", kind="exact", rate=None)
     (suite,) = build_page(own, View("suite", ("parity", "d2"))).boards
     (everywhere,) = build_page([*own, *others, exact], View("all", ("parity", "first"))).boards
-    rnn, gru = lacking(suite, everywhere)
+    rnn, gru = missing_runs(suite, everywhere)
     assert (rnn.row.model, rnn.tasks, rnn.least) == ("rnn", ("d2",), pytest.approx(15.0))
     assert (gru.row.model, gru.tasks, gru.least) == ("gru", ("parity", "d2"), pytest.approx(60.0))
     assert gru.most == pytest.approx(3 * gru.row.results[0].budget * 20.0 / 400)
-    (alone,) = lacking(suite)
+    (alone,) = missing_runs(suite)
     assert (alone.row.model, alone.least) == ("rnn", pytest.approx(30.0))
 
 
 def test_what_was_not_timed_has_no_cost(board):
-    (line,) = [one for one in lacking_table(board).data() if one["model"] == "gru"]
+    (line,) = [one for one in missing_runs_table(board).data() if one["model"] == "gru"]
     assert line["tasks"] == "first, d2"
     assert line["least_seconds"] is line["most_seconds"] is None

@@ -15,12 +15,12 @@ from formalbench.statistics.result import Prediction
 from formalbench.store import Store
 from formalbench_leaderboard.board.predictions import (
     by_protocol,
-    compared,
     counts,
-    expected,
+    expected_learning,
     predicted_table,
+    prediction_outcomes,
 )
-from formalbench_leaderboard.board.sources import Held
+from formalbench_leaderboard.board.sources import FolderContents
 from formalbench_leaderboard.board.views import Predictions, in_class, suite_view, theory_here
 from formalbench_leaderboard.renderers import renderer
 from formalbench_leaderboard.renderers.evidence_pages import MOST_LISTED, Evidence, predictions_page
@@ -53,17 +53,17 @@ def test_a_class_is_escaped(records, monkeypatch):
 
 
 def test_only_tasks_of_a_class(records, view):
-    held, seen = in_class(Held(records, [], []), view, "star-free")
+    held, seen = in_class(FolderContents(records, [], []), view, "star-free")
     assert [record.task.name for record in held.records] == ["first:classify"]
     assert seen.tasks == ("first",)
     assert seen.title == "test, star-free tasks"
-    assert in_class(Held(records, [], []), view, "context-free")[0].records == []
-    assert len(in_class(Held(records, [], []), view, "regular")[0].records) == 2
+    assert in_class(FolderContents(records, [], []), view, "context-free")[0].records == []
+    assert len(in_class(FolderContents(records, [], []), view, "regular")[0].records) == 2
 
 
 def test_published_numbers_are_parted_likewise(real):
     view = suite_view(real, "chi-table1")
-    _, seen = in_class(Held([], [], []), view, "c-rasp")
+    _, seen = in_class(FolderContents([], [], []), view, "c-rasp")
     shown = {table.column(name).task for table in seen.published for name in table.tasks}
     assert {"d2", "majority"} <= shown
     assert all(theory_here(real, task).within("c-rasp") for task in shown)
@@ -154,7 +154,7 @@ UNLEARNED = {"accuracy": 0.6, "validation": 0.7}
 
 def cells(records, said=(CAN,)):
     page = build_page(records, View("test", ("parity",), predicted=lambda model, task: said))
-    return compared(page)
+    return prediction_outcomes(page)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def cells(records, said=(CAN,)):
 def test_what_is_found_of_a_prediction(make_record, said, runs, found):
     records = [make_record("lstm", seed=seed, **run) for seed, run in enumerate(runs)]
     (cell,) = cells(records, () if said is None else (said,))
-    assert (cell.found, cell.prediction) == (found, said)
+    assert (cell.outcome, cell.prediction) == (found, said)
     assert cell.kind == (
         "nothing"
         if said is None
@@ -201,7 +201,7 @@ def test_a_test_is_solved_at_every_length_or_not(make_record):
         (cell,) = cells([with_test(run, correct=correct)])
         assert cell.result.mean > 0.99
         assert cell.result.solved == solved
-        assert cell.found == ("as predicted" if solved else "not beyond")
+        assert cell.outcome == ("as predicted" if solved else "not beyond")
 
 
 def test_a_theorem_and_an_experiment_are_counted_apart(make_record):
@@ -227,8 +227,8 @@ def test_what_was_to_be_learned_is_counted_by_protocol_and_named_if_it_was_not(
     records += [make_record("gru", seed=seed, protocol=own, **run) for seed, run in enumerate(runs)]
     evidence = Evidence(cells(records, (CAN, GOES_ON, STAYS)))
     assert [
-        (one.board.protocol, len(one.cells), one.taught, one.partly, one.untaught)
-        for one in by_protocol(evidence.expected)
+        (one.board.protocol, len(one.cells), one.learned, one.partly, one.unlearned)
+        for one in by_protocol(evidence.expected_learning)
     ] == [("quick", 2, 1, 0, 1), ("own", 1, 0, 1, 0)]
     told = predictions_page(evidence).split("two thirds of the seeds learned:")[1]
     named = [line for line in told.split("## Sources")[0].splitlines() if line]
@@ -239,19 +239,19 @@ def test_what_was_to_be_learned_is_counted_by_protocol_and_named_if_it_was_not(
         "c-rasp-experiments."
     )
     assert [line.split(" on ")[0] for line in named] == ["- rnn", "- gru"]
-    assert expected(cells(records, (CANNOT, STAYS)), ()) == []
-    assert expected(cells(records, (LARGER,)), ()) == []
-    assert len(expected(cells(records, (THIS,)), ())) == 3
+    assert expected_learning(cells(records, (CANNOT, STAYS)), ()) == []
+    assert expected_learning(cells(records, (LARGER,)), ()) == []
+    assert len(expected_learning(cells(records, (THIS,)), ())) == 3
 
 
 def test_a_run_whose_test_is_not_finite_has_learned_what_it_mastered(make_record):
     failed = {"status": "diverged", "training": TO_ITS_END}
     records = [make_record("rnn", seed=seed, **SOLVED, **failed) for seed in range(3)]
     records += [make_record("lstm", seed=seed, **SOLVED) for seed in range(3)]
-    (found,) = by_protocol(expected(cells(records, (CAN,)), ()))
+    (found,) = by_protocol(expected_learning(cells(records, (CAN,)), ()))
     learned = {cell.row.model: cell.result.learned for cell in found.cells}
     assert learned == {"lstm": 3, "rnn": 3}
-    assert (found.taught, found.untaught) == (2, 0)
+    assert (found.learned, found.unlearned) == (2, 0)
     page = predictions_page(Evidence(cells(records, (CAN,))))
     assert "rnn on parity (quick (version 1)): predicted “can” by lstm-saturated; 3 of 3" in page
     assert "tests: 0 of 3 finished (3 diverged)" in page.split("## Learned, where")[0]

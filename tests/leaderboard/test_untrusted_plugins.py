@@ -57,7 +57,7 @@ def call(own_place, cli, write, tiny, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:  # while it is honest, it may run here
         patch.setattr(PluginHost, "runs_local_code", lambda host: False)
-        patch.setattr(Run, "strangers", ())
+        patch.setattr(Run, "foreign_code", ())
         done = call(
             "run", "--model", "a-mine,gru[width=4]", "--task", "first", "--protocol", "tiny",
             "--device", "cpu", "--jobs", 1, "--results", tmp_path / "runs",

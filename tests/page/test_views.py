@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from formalbench.statistics.board import Board
 from formalbench.statistics.build import View, build_page
-from formalbench.statistics.comparison import Standing, compare
+from formalbench.statistics.comparison import BoardRow, compare
 from formalbench_leaderboard.board.sources import read_all
 from formalbench_leaderboard.board.summary import verdict_of
 from playwright.sync_api import Page, expect
@@ -23,8 +23,8 @@ def board(quick_results: Path) -> Board:
     return board
 
 
-def place(board: Board, model: str) -> Standing:
-    return Standing(board, next(row for row in board.rows if row.model == model))
+def place(board: Board, model: str) -> BoardRow:
+    return BoardRow(board, next(row for row in board.rows if row.model == model))
 
 
 def numbers(text: str) -> list[float]:

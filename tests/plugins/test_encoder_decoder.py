@@ -123,7 +123,7 @@ def test_logits_of_all_attentions_grow_with_what_is_attended_to():
         block.cross.query.bias.mul_(torch.tensor(8.0).double().log())
     x_BQD, memory = torch.randn(2, 4, 8).double(), torch.randn(2, 8, 8).double()
     torch.testing.assert_close(
-        *(net.take(x_BQD, *net.told(memory), None) for net in (block.cross, other.cross))
+        *(net.take(x_BQD, *net.keys_and_values(memory), None) for net in (block.cross, other.cross))
     )
 
 

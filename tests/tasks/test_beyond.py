@@ -11,7 +11,7 @@ from formalbench.contracts.source import Stream
 from formalbench_tasks.configs import DyckConfig
 from formalbench_tasks.dyck.language import Dyck
 from formalbench_tasks.languages.counters import BooleanExpressions
-from formalbench_tasks.languages.shuffle_dyck import Interleaved, ShuffleDyck, _terms
+from formalbench_tasks.languages.shuffle_dyck import PairCounts, ShuffleDyck, _terms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
@@ -113,7 +113,7 @@ def interleavings(types, pairs):
 
 
 def test_numbers_of_pairs_have_exact_shares():
-    counted = Interleaved(4)
+    counted = PairCounts(4)
     counted.draw(Stream("count"), 12, 1)
     terms = _terms(counted._rows[0], counted._rows[2], 12)[0]
     for m, share in enumerate(terms / terms.sum()):
@@ -122,7 +122,7 @@ def test_numbers_of_pairs_have_exact_shares():
 
 
 def test_long_shuffles_are_as_even_as_they_should_be():
-    pairs_BK = Interleaved(3).draw(Stream("long"), 1500, 2000)
+    pairs_BK = PairCounts(3).draw(Stream("long"), 1500, 2000)
     assert (pairs_BK.sum(axis=1) == 1500).all()
     assert pairs_BK.mean(axis=0) == pytest.approx([500] * 3, abs=3)
 

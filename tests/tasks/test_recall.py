@@ -68,7 +68,7 @@ def test_only_what_is_read_is_scored():
     example = task.examples(flip_flop("w1r1i0w0r0"))
     assert example.scored[0].astype(int).tolist() == [0, 0, 1, 0, 0, 0, 0, 0, 1, 0]
     assert example.targets.tolist() == [[0, 0, 1, 0, 0, 0, 0, 0, 0, 0]]
-    (shown,) = task.plain(example)
+    (shown,) = task.to_json(example)
     assert shown == [None, None, 1, None, None, None, None, None, 0, None]
     assert task.objective.show(FLIP_FLOP, flip_flop("w1r1")[0]) == "- - 1 -"
 

@@ -13,7 +13,7 @@ from formalbench.contracts.network import tensors
 from formalbench.contracts.task import Task
 from formalbench.metrics.answers import class_nats
 from formalbench_text.checksums import as_yaml, completed
-from formalbench_text.metrics import Bleu, compared
+from formalbench_text.metrics import Bleu, compare_systems
 from formalbench_text.pair_description import PairOptions
 from formalbench_text.tiny import build_pairs
 from formalbench_text.translate import Translate
@@ -108,15 +108,15 @@ def test_chance_is_of_one_translation_for_all(task):
 def test_two_systems_are_compared_by_a_paired_bootstrap(task):
     right = [text for example in examples_of(task) for text in right_of(task, example)]
     half = [text if n % 2 else "không" for n, text in enumerate(right)]
-    found = compared(half, right, right, tokenised=False)
+    found = compare_systems(half, right, right, tokenised=False)
     assert found.bleu[1] == pytest.approx(1.0)
     assert found.bleu[0] < 0.7
     assert found.p < 0.01
     assert "bs:1000" in found.signature
-    assert compared(half, half, right, tokenised=False).p == 1.0
+    assert compare_systems(half, half, right, tokenised=False).p == 1.0
     other = [text if n % 2 == 0 else "không" for n, text in enumerate(right)]
-    assert compared(half, other, right, tokenised=False).p > 0.05
-    assert compared(half, right, right, tokenised=False) == found
+    assert compare_systems(half, other, right, tokenised=False).p > 0.05
+    assert compare_systems(half, right, right, tokenised=False) == found
 
 
 @pytest.mark.slow

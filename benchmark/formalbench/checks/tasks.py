@@ -274,7 +274,7 @@ def _examples(task: Task) -> None:
             shape = example.scored.shape
             demand(shape == answers, f"length {length}: scored of shape {shape}, not {answers}")
             demand(example.scored.any(), f"length {length}: no answer is scored")
-        shown = len(task.plain(example))
+        shown = len(task.to_json(example))
         demand(shown == COUNT, f"length {length}: {shown} answers are shown for {COUNT} strings")
 
 

@@ -167,7 +167,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
     except FormalbenchError as error:
         return _fail(str(error), error.exit_code)
     except typer.TyperException as error:
-        return _fail(_told(error.format_message()), error.exit_code)
+        return _fail(_with_suggestion(error.format_message()), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", INTERRUPTED)
     except MemoryError:
@@ -195,7 +195,7 @@ def _invoke(app: typer.Typer, arguments: Sequence[str], host: PluginHost) -> obj
         return 0
 
 
-def _told(message: str) -> str:
+def _with_suggestion(message: str) -> str:
     """Return typer's error message, with the nearest valid argument."""
     line = " ".join(message.split()).replace("Value error, ", "")
     found = re.search(r"'([^']*)' is not one of ('.*')\.$", line)

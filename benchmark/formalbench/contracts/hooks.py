@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
+class Resources:
     """Devices for units, and the number of parallel units.
 
     Attributes:

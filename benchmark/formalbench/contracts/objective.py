@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,16 @@ class Measure(NamedTuple):
 Measures = Mapping[str, Measure]
 """Sums by metric name."""
 
+
+def accept_old_names(kind: type, names: Mapping[str, str]) -> None:
+    """Give methods that a class defines by an old name their new one, with a warning."""
+    for old, new in names.items():
+        if old in vars(kind) and new not in vars(kind):
+            text = f"{kind.__name__}.{old} is now {new}; version 0.5 will ignore the old name"
+            warnings.warn(text, DeprecationWarning, stacklevel=3)
+            setattr(kind, new, vars(kind)[old])
+
+
 State = npt.NDArray[np.float64]
 """The sum of a metric's measurements so far; see `Metric.measure`."""
 
@@ -64,7 +75,11 @@ class Metric(ABC):
     teacher_forced: bool = False
     signature: str = ""
 
-    def know(self, source: Source, strings_BN: Symbols) -> npt.NDArray[Any] | None:
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        accept_old_names(cls, {"know": "precompute"})
+
+    def precompute(self, source: Source, strings_BN: Symbols) -> npt.NDArray[Any] | None:
         """Return additional data about strings of one length, (B, …).
 
         Computed once and stored as ``example.known[name]``. None (the default) for no data.
@@ -213,6 +228,10 @@ class Objective(ABC):
     sees_all: ClassVar[bool] = False
     only_viable: ClassVar[bool] = False
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        accept_old_names(cls, {"telling": "decisive_logit", "plain": "to_json"})
+
     # Examples.
 
     def alphabet(self, source: Any) -> tuple[str, ...]:
@@ -326,22 +345,22 @@ class Objective(ABC):
         """Return the correct answer for one string (N,) as `formalbench label` prints it."""
 
     @abstractmethod
-    def plain(self, source: Any, example: Example) -> list[Any]:
+    def to_json(self, source: Any, example: Example) -> list[Any]:
         """Return each string's correct answer as `formalbench sample` writes it in JSON."""
 
     # Answers of external systems.
 
     def labels(self, source: Any, strings_BN: Symbols) -> list[Any]:
-        """Return the correct answers of strings of one length, in the format of `plain`."""
-        return self.plain(source, self.examples(source, strings_BN, Stream("label")))
+        """Return the correct answers of strings of one length, in the format of `to_json`."""
+        return self.to_json(source, self.examples(source, strings_BN, Stream("label")))
 
     def read_answer(self, source: Any, answer: Any, example: Example) -> npt.NDArray[Any]:
         """Convert one string's external answer to an array with the format of its targets.
 
         Args:
             source: source of the string.
-            answer: in the format of `plain` or `show`: one class or several, each as its number or
-                its name in `answers`, as a list or as text with spaces.
+            answer: in the format of `to_json` or `show`: one class or several, each as its number
+                or its name in `answers`, as a list or as text with spaces.
             example: the string with its correct answer; B is 1.
 
         Raises:
@@ -383,7 +402,7 @@ class Objective(ABC):
         """
         raise NotImplementedError
 
-    def telling(self, logits: Tensor, example: Example, primary: Metric) -> float:
+    def decisive_logit(self, logits: Tensor, example: Example, primary: Metric) -> float:
         """Return the logit that decided a wrong answer; B is 1.
 
         By default minus its margin.
@@ -428,7 +447,7 @@ def process_of(source: Source, objective: Objective) -> Any:
     return source
 
 
-def as_plain(targets: npt.NDArray[Any]) -> list[Any]:
+def as_lists(targets: npt.NDArray[Any]) -> list[Any]:
     """Return integer targets as nested lists."""
     plain: list[Any] = np.asarray(targets).astype(np.int64).tolist()
     return plain

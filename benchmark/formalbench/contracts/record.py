@@ -209,7 +209,7 @@ Signatures = Annotated[
 ]
 
 
-class Selected(Part):
+class SelectedCheckpoint(Part):
     """The tested checkpoint and its score on in-distribution validation.
 
     Attributes:
@@ -243,7 +243,7 @@ class Selected(Part):
         return math.nan if known is None else known.mean
 
     @model_validator(mode="after")
-    def _no_more_than_all(self) -> Selected:
+    def _no_more_than_all(self) -> SelectedCheckpoint:
         if self.correct > self.asked:
             raise ValueError("more answers correct than validated")
         return self
@@ -373,7 +373,7 @@ class Record(Stored):
     seed: Count
     code: Annotated[Annotated[dict[Name, Line], Field(max_length=64)] | None, LATER] = None
     training: Training | None = None
-    selected: Selected | None = None
+    selected: SelectedCheckpoint | None = None
     test: TestResult | None = None
     weights: Annotated[Sha256 | None, LATER] = None
     environment: Environment

@@ -6,8 +6,9 @@ callable or a lazy ``"package.module:Name"``.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -319,18 +320,26 @@ class ExecutorSpec:
     Attributes:
         name: lower case with hyphens.
         summary: one line for listings.
-        factory: called with a `formalbench.Workplace` and its config, if it has one; returns a
+        factory: called with a `formalbench.Resources` and its config, if it has one; returns a
             `concurrent.futures.Executor`.
         config: the class of its options, which `--set executor.key=value` changes.
-        workplace: for executors on other machines: called with the config, returns the default
-            `formalbench.Workplace` of units.
+        resources: for executors on other machines: called with the config, returns the default
+            `formalbench.Resources` of units.
+        workplace: old name of `resources`, until version 0.5.
     """
 
     name: str
     summary: str
     factory: Factory
     config: Options = None
-    workplace: Factory | None = None
+    resources: Factory | None = None
+    workplace: InitVar[Factory | None] = None
+
+    def __post_init__(self, workplace: Factory | None) -> None:
+        if workplace is not None:
+            text = "ExecutorSpec.workplace is now resources; version 0.5 will refuse the old name"
+            warnings.warn(text, DeprecationWarning, stacklevel=3)
+            object.__setattr__(self, "resources", workplace)
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,7 @@ class Task:
         known = {
             metric.name: fact
             for metric in self.metrics
-            if (fact := metric.know(self.source, strings_BN)) is not None
+            if (fact := metric.precompute(self.source, strings_BN)) is not None
         }
         return example._replace(known=known) if known else example
 
@@ -198,6 +198,6 @@ class Task:
         """Return the chance level over cells of these lengths."""
         return self.objective.chance(self.source, lengths, self.stream("chance"))
 
-    def plain(self, example: Example) -> list[Any]:
+    def to_json(self, example: Example) -> list[Any]:
         """Return each string's correct answer in JSON format."""
-        return self.objective.plain(self.source, example)
+        return self.objective.to_json(self.source, example)

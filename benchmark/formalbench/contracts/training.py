@@ -314,7 +314,7 @@ class Penalty(ABC):
         """
 
 
-class Weighted(NamedTuple):
+class WeightedPenalty(NamedTuple):
     """A penalty with its weight in a protocol."""
 
     name: str

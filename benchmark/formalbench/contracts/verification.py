@@ -55,7 +55,7 @@ MAX_ENTRIES = 64
 """Maximum entries per series; with more lengths, neighbouring lengths share one."""
 
 
-class Asked(Part):
+class VerifiedStrings(Part):
     """The strings of a verification.
 
     Attributes:
@@ -73,7 +73,7 @@ class Asked(Part):
     seed: int
 
     @model_validator(mode="after")
-    def _in_order(self) -> Asked:
+    def _in_order(self) -> VerifiedStrings:
         if list(self.lengths) != sorted(set(self.lengths)):
             raise ValueError("lengths must be in order")
         return self
@@ -93,7 +93,9 @@ def written_lengths(lengths: Sequence[int]) -> str:
     return ",".join(map(str, lengths))
 
 
-def verifying(model: ModelUsed, task: TaskUsed, asked: Asked, dtype: str) -> list[str]:
+def verify_command(
+    model: ModelUsed, task: TaskUsed, asked: VerifiedStrings, dtype: str
+) -> list[str]:
     """Return the words of the command, but for its plugins."""
     words = ["formalbench", "verify", model.name, "--task", task.name]
     words += ["--exhaustive", str(asked.exhaustive or 0)]
@@ -106,14 +108,14 @@ def verifying(model: ModelUsed, task: TaskUsed, asked: Asked, dtype: str) -> lis
     return words
 
 
-class Judged(Part):
+class StringCounts(Part):
     """Number of strings, and of wrong answers."""
 
     strings: Count
     errors: Count
 
     @model_validator(mode="after")
-    def _no_more_than_all(self) -> Judged:
+    def _no_more_than_all(self) -> StringCounts:
         if self.errors > self.strings:
             raise ValueError("more errors than strings")
         return self
@@ -186,10 +188,10 @@ class VerificationRecord(Stored):
     constants: Annotated[dict[Name, float], Field(max_length=100)]
     depth: Count | None = None
     width: Count | None = None
-    asked: Asked
+    asked: VerifiedStrings
     dtype: Dtype
-    exhaustive: Judged | None
-    adversarial: Judged
+    exhaustive: StringCounts | None
+    adversarial: StringCounts
     by_length: ByLength
     first_failure: Failure | None = None
     break_length: dict[Dtype, Length | None] | None = None
@@ -239,7 +241,7 @@ class VerificationRecord(Stored):
 AnyRecord = Record | VerificationRecord
 
 
-class Validated(Part):
+class ValidationCounts(Part):
     """Results on held-out strings of the training lengths.
 
     Attributes:
@@ -258,7 +260,7 @@ class Validated(Part):
         return self.correct / self.answers
 
     @model_validator(mode="after")
-    def _no_more_than_all(self) -> Validated:
+    def _no_more_than_all(self) -> ValidationCounts:
         if self.correct > self.answers:
             raise ValueError("more answers correct than validated")
         return self
@@ -290,7 +292,7 @@ class EvaluatedRecord(Stored):
     gave: Literal["labels", "logits"]
     task: TaskUsed
     protocol: Protocol
-    validation: Validated | None = None
+    validation: ValidationCounts | None = None
     test: TestResult
     formalbench: Line
     date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]

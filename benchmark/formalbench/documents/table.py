@@ -120,12 +120,12 @@ def number(
     meaning: str,
     read: Callable[[T], V | None],
     name: str = "",
-    told: Callable[[V], str] = str,
+    text: Callable[[V], str] = str,
     more: Mapping[str, Callable[[T], Datum]] = NO_MORE,
 ) -> Column[T]:
     """Return a column of numbers, formatted by a function; None becomes a dash."""
     data: dict[str, Callable[[T], Any]] = {name or heading: read, **more}
-    return Column(heading, meaning, _after(read, told, MISSING), data)
+    return Column(heading, meaning, _after(read, text, MISSING), data)
 
 
 def percentage(

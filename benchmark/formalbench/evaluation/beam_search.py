@@ -87,7 +87,7 @@ def search_of(protocol: Protocol) -> Search | None:
     return None if test.beam is None else Search(test.beam, test.length_penalty or 0.0)
 
 
-class Searched(NamedTuple):
+class BestHypotheses(NamedTuple):
     """The best hypothesis of each string.
 
     Attributes:
@@ -100,12 +100,12 @@ class Searched(NamedTuple):
 
 
 @torch.no_grad()
-def search(network: nn.Module, batch: Batch, room: int, how: Search) -> Searched:
+def search(network: nn.Module, batch: Batch, room: int, how: Search) -> BestHypotheses:
     """Return the best answer of at most `room` symbols to each string of a batch.
 
     The network has the layout ``decoded``; if it is `Stepwise`, it is called step by step.
     """
-    speaker: Stepwise = network if isinstance(network, Stepwise) else _Anew(network)
+    speaker: Stepwise = network if isinstance(network, Stepwise) else _WholeAnswerDecoder(network)
     lengths = None if batch.lengths is None else batch.lengths.repeat_interleave(how.beam)
     wide = Batch(batch.symbols.repeat_interleave(how.beam, dim=0), lengths)
     logits_RK, kept = speaker.next(speaker.begin(wide), None)
@@ -116,7 +116,7 @@ def search(network: nn.Module, batch: Batch, room: int, how: Search) -> Searched
             break
         kept = tuple(part[rows_R] for part in kept)
         logits_RK, kept = speaker.next(kept, beams.newest())
-    return Searched(beams.said_BWQ[:, 0], beams.finite_B)
+    return BestHypotheses(beams.said_BWQ[:, 0], beams.finite_B)
 
 
 def searched(network: nn.Module, example: Example, room: int, outputs: int, how: Search) -> Tensor:
@@ -179,7 +179,7 @@ class _Beams:
         return self.said_BWQ[..., -1].where(~self.over_BW, 0).flatten()
 
 
-class _Anew:
+class _WholeAnswerDecoder:
     """A network that is called on the whole answer so far at each step."""
 
     def __init__(self, network: nn.Module) -> None:

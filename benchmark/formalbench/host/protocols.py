@@ -311,7 +311,7 @@ def _check(tree: Mapping[str, Any], where: str) -> Protocol:
         if problem["type"] != "too_short" or problem["loc"] not in inside
     ]
     problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
-    told = [_told(problem) for problem in problems]
+    texts = [_problem_text(problem) for problem in problems]
     # Keys are compared with each other only if all are valid: compare the valid ones.
     wrong = {str(problem["loc"][0]) for problem in problems if problem["loc"]}
     if wrong:
@@ -319,12 +319,12 @@ def _check(tree: Mapping[str, Any], where: str) -> Protocol:
             Protocol.model_validate({k: v for k, v in tree.items() if k not in wrong})
         except ValidationError as error:
             for problem in error.errors(include_url=False, include_context=False):
-                parts = [] if problem["loc"] else _told(problem).split("; ")
-                told += [one for one in parts if not wrong & {*re.findall(r"\w+", one)}]
-    raise RequestError(f"{where}: {'; '.join(dict.fromkeys(told))}")
+                parts = [] if problem["loc"] else _problem_text(problem).split("; ")
+                texts += [one for one in parts if not wrong & {*re.findall(r"\w+", one)}]
+    raise RequestError(f"{where}: {'; '.join(dict.fromkeys(texts))}")
 
 
-def _told(problem: Mapping[str, Any]) -> str:
+def _problem_text(problem: Mapping[str, Any]) -> str:
     """Return what is wrong with one key."""
     key = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":

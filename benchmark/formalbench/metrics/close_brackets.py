@@ -61,7 +61,7 @@ class CloseBrackets(StringMetric):
         if by == "position":
             self.name = f"{MICRO}-by-position"
 
-    def know(self, source: Source, strings_BN: Symbols) -> npt.NDArray[Any]:
+    def precompute(self, source: Source, strings_BN: Symbols) -> npt.NDArray[Any]:
         """Return the expected close after every prefix, and its distance, (B, N+1, 2).
 
         The first is an index of `closes`, -1 if nothing is open; the other is the distance from the

@@ -82,9 +82,9 @@ class ClassAnswers(Objective):
         """Return the least gap between the two largest logits of any answer, (B,)."""
         return least_margin(class_margin(logits), example.scored)
 
-    def telling(self, logits: Tensor, example: Example, primary: Metric) -> float:
-        """Return the logit that decided the first wrong answer (`telling_class`)."""
-        return telling_class(logits, example)
+    def decisive_logit(self, logits: Tensor, example: Example, primary: Metric) -> float:
+        """Return the logit that decided the first wrong answer (`decisive_class_logit`)."""
+        return decisive_class_logit(logits, example)
 
 
 def least_margin(margins_BA: Tensor, scored_BA: Tensor | None) -> Tensor:
@@ -96,7 +96,7 @@ def least_margin(margins_BA: Tensor, scored_BA: Tensor | None) -> Tensor:
     return margins_BA.amin(-1)
 
 
-def telling_class(logits: Tensor, example: Example) -> float:
+def decisive_class_logit(logits: Tensor, example: Example) -> float:
     """Return the logit that decided the first wrong class of a string; B is 1.
 
     For two classes the logit of class 1 minus that of class 0; for more, the logit of the correct

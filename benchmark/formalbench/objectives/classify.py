@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from formalbench.contracts.network import Example
-from formalbench.contracts.objective import Chance, Promise, as_plain, demand
+from formalbench.contracts.objective import Chance, Promise, as_lists, demand
 from formalbench.contracts.source import Language, Stream, Symbols
 from formalbench.metrics.answers import MOST_CLASSES, Accuracy, CrossEntropy, MutualInformation
 from formalbench.objectives.answers import (
@@ -73,9 +73,9 @@ class Classify(ClassAnswers):
         """Return the class as a number."""
         return str(int(source.classify(string[None, :])[0]))
 
-    def plain(self, source: Language, example: Example) -> list[Any]:
+    def to_json(self, source: Language, example: Example) -> list[Any]:
         """Return the classes as numbers."""
-        return as_plain(example.targets)
+        return as_lists(example.targets)
 
     def expected(self, source: Language, string: Symbols, example: Example) -> int | str:
         """Return the class."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from formalbench.contracts.network import Example
-from formalbench.contracts.objective import Chance, Objective, Promise, as_plain, demand
+from formalbench.contracts.objective import Chance, Objective, Promise, as_lists, demand
 from formalbench.contracts.source import (
     HasBrackets,
     HasMembers,
@@ -93,14 +93,14 @@ class Generate(Objective):
         """Return 1 for a member and 0 for any other string."""
         return str(int(source.classify(string[None, :])[0]))
 
-    def plain(self, source: Any, example: Example) -> list[Any]:
+    def to_json(self, source: Any, example: Example) -> list[Any]:
         """Return the next symbols, ``$`` for END."""
         names = self.answers(source)
         return [[names[symbol] for symbol in row] for row in example.targets.tolist()]
 
     def labels(self, source: Any, strings_BN: Symbols) -> list[Any]:
         """Return 1 for each member and 0 for any other string."""
-        return as_plain(source.classify(strings_BN))
+        return as_lists(source.classify(strings_BN))
 
     def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
         """Return how far the likeliest close is from the confidence threshold, (B,)."""
@@ -109,7 +109,7 @@ class Generate(Objective):
 
     def expected(self, source: Any, string: Symbols, example: Example) -> int | str:
         """Return the next symbols, separated by spaces."""
-        (symbols,) = self.plain(source, example)
+        (symbols,) = self.to_json(source, example)
         return " ".join(symbols)
 
     def promises(self, task: Task) -> Iterator[Promise]:

@@ -82,7 +82,7 @@ class NextSymbols(WholeString):
         (sets,) = self._sets(source, source.next_symbols(string[None, :]))
         return " ".join(",".join(one) or NOTHING for one in sets)
 
-    def plain(self, source: Any, example: Example) -> list[Any]:
+    def to_json(self, source: Any, example: Example) -> list[Any]:
         """Return the sets as lists of symbols."""
         return self._sets(source, example.targets)
 
@@ -125,7 +125,7 @@ class NextSymbols(WholeString):
             scored = spread_scored(scored, logits).flatten(1)
         return least_margin(logits.abs().flatten(1), scored)
 
-    def telling(self, logits: Tensor, example: Example, primary: Metric) -> float:
+    def decisive_logit(self, logits: Tensor, example: Example, primary: Metric) -> float:
         """Return the logit of the first wrong bit; B is 1."""
         wrong = (logits > 0) != example.targets
         bad = wrong | ~logits.isfinite()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from formalbench.contracts.network import Example
-from formalbench.contracts.objective import Patience, Promise, as_plain, demand
+from formalbench.contracts.objective import Patience, Promise, as_lists, demand
 from formalbench.contracts.source import HasPrefixClasses, HasQuestions, Language, Stream, Symbols
 from formalbench.metrics.answers import CrossEntropy, StringAccuracy
 from formalbench.objectives.answers import (
@@ -58,12 +58,12 @@ class Tag(ClassAnswers, WholeString):
     def show(self, source: Any, string: Symbols) -> str:
         """Return the labels, separated by spaces; ``-`` where none is scored."""
         example = self.examples(source, string[None], Stream("show"))
-        (labels,) = self.plain(source, example)
+        (labels,) = self.to_json(source, example)
         return " ".join("-" if label is None else str(label) for label in labels)
 
-    def plain(self, source: Any, example: Example) -> list[Any]:
+    def to_json(self, source: Any, example: Example) -> list[Any]:
         """Return the labels as lists of numbers, with None where none is scored."""
-        labels = as_plain(example.targets)
+        labels = as_lists(example.targets)
         if example.scored is None:
             return labels
         return [

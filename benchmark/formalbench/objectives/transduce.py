@@ -29,7 +29,7 @@ TRIED = 64
 """Lengths at which a function's answer lengths are queried."""
 
 
-class Answered(ClassAnswers):
+class TransductionObjective(ClassAnswers):
     """Base of objectives about functions from strings to strings.
 
     Outputs are the function's own, then END. The primary metric is the share of correct symbols.
@@ -67,7 +67,7 @@ class Answered(ClassAnswers):
         answers_1M, (length,) = source.transduce(string[None, :])
         return " ".join(source.outputs[symbol] for symbol in answers_1M[0, :length].tolist())
 
-    def plain(self, source: Transduction, example: Example) -> list[Any]:
+    def to_json(self, source: Transduction, example: Example) -> list[Any]:
         """Return the ids of the answers' symbols, END left out."""
         end = len(source.outputs)
         return [
@@ -94,14 +94,14 @@ class Answered(ClassAnswers):
     def contradicts(self, source: Transduction, example: Example) -> int | None:
         """Compare answers with the oracle's."""
         size = len(source.alphabet)
-        both = zip(self.plain(source, example), strings_of(example), strict=True)
+        both = zip(self.to_json(source, example), strings_of(example), strict=True)
         for index, (told, string) in enumerate(both):
             if told != source.oracle([symbol for symbol in string if symbol < size]):
                 return index
         return None
 
 
-class Transduce(Answered):
+class Transduce(TransductionObjective):
     """A symbol for every blank; behind the string stand as many as its answer can be long.
 
     For functions that know how long that is (`Transduction.answer_length`). A network is given
@@ -153,7 +153,7 @@ class Transduce(Answered):
         return None
 
 
-class Decode(Answered):
+class Decode(TransductionObjective):
     """A symbol after every prefix of the answer, END last, by encoder-decoders.
 
     For functions whose answers may be of any length. Logits are (B, M+1, K), targets (B, M+1);

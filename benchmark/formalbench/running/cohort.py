@@ -26,7 +26,7 @@ from formalbench.evaluation.cells import check_lengths, saved_test_set
 from formalbench.evaluation.evaluate import evaluate, pooled
 from formalbench.host.loader import PROJECT
 from formalbench.running.run_record import RunResult, cells_of, failure_of, summed
-from formalbench.running.units import task_of
+from formalbench.running.units import model_of, task_of
 from formalbench.store import Store
 from formalbench.store.weights import load_network
 from formalbench.training import trainer
@@ -111,7 +111,7 @@ def _train_together(
     task = task_of(host, first)
 
     def build() -> nn.Module:
-        network: nn.Module = host.network(first.model.name, task, first.model.options)
+        network: nn.Module = host.build_network(model_of(host, first), task)
         parameters = sum(parameter.numel() for parameter in network.parameters())
         for result in results:
             result.parameters, result.primary = parameters, task.primary.name
@@ -135,9 +135,11 @@ def _train_together(
         members,
         device,
         resolved,
-        partial(choose_program, batch=first.protocol.batch),
+        program=partial(choose_program, batch=first.protocol.batch),
     )
-    network = build()
+    with torch.random.fork_rng(devices=[]):
+        network = trainer.build_seeded(build, members[0].seed)
+    cohort.ready[members[0].seed] = network  # the first run trains it
     check_lengths(first.info.model, traits_of(network).lengths, task, first.protocol)
     key = _key(first, device, _note_code(results, parts_of(task, network, resolved)))
     by_member = {(run.run.learning_rate, run.run.seed): run for run in results}
@@ -175,7 +177,7 @@ def _parts(cohort: trainer.Cohort, key: str) -> Iterator[Checkpointer]:
             yield Checkpointer(key, rest[start : start + size])
 
 
-def _note(result: RunResult, trained: trainer.Trained) -> None:
+def _note(result: RunResult, trained: trainer.TrainingResult) -> None:
     result.trained, result.network, result.status = trained, trained.network, trained.status
     if trained.status == "diverged":
         result.message = f"{trained.message}, step {trained.steps}"

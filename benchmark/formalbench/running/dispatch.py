@@ -18,7 +18,7 @@ from formalbench.contracts.errors import (
     RequestError,
     UnwritableError,
 )
-from formalbench.contracts.hooks import DetachedExecutor, Progress, Workplace
+from formalbench.contracts.hooks import DetachedExecutor, Progress, Resources
 from formalbench.device import usable_cores
 from formalbench.host import LocalPlugin, PluginHost
 from formalbench.host.host import load
@@ -76,8 +76,8 @@ class _Question:
 class Preflight:
     """Checks runs before they begin; problems that it misses appear in the records of the runs."""
 
-    def __init__(self, host: PluginHost, workplace: Workplace) -> None:
-        self._host, self._workplace = host, workplace
+    def __init__(self, host: PluginHost, resources: Resources) -> None:
+        self._host, self._resources = host, resources
         self._executor: Executor | None = None
 
     def __enter__(self) -> Self:
@@ -94,21 +94,21 @@ class Preflight:
 
     def look_at_task(self, run: Run) -> None:
         """Refuse a protocol that the task does not support; see `units.look_at_task`."""
-        if run.strangers:
+        if run.foreign_code:
             self._ask(_look, run)
         else:
             look_at_task(self._host, run)
 
     def least_of(self, run: Run) -> int | None:
         """Return the smallest number of runs that train together; see `units.least_of`."""
-        if run.strangers:
+        if run.foreign_code:
             return self._ask(_least, run)
-        return least_of(self._host, run, self._workplace.devices[0])
+        return least_of(self._host, run, self._resources.devices[0])
 
     def _ask(self, function: Callable[[_Question], T], run: Run) -> T | None:
         if self._executor is None:
-            self._executor = processes.make_local(self._workplace)
-        question = _Question(run, plugins_of(self._host, run), self._workplace.devices[0])
+            self._executor = processes.make_local(self._resources)
+        question = _Question(run, plugins_of(self._host, run), self._resources.devices[0])
         answer = self._executor.submit(function, question)
         try:
             return answer.result(PATIENCE)
@@ -173,7 +173,7 @@ class Dispatcher:
         self.host, self.store, self.options = host, store, options
         self.jobs = options.jobs or 1
         self.cohorts, self.first, self.preflight = cohorts, first, preflight
-        self.workplace = Workplace(options.devices, self.jobs, store.path.resolve())
+        self.resources = Resources(options.devices, self.jobs, store.path.resolve())
         self.records: dict[RunKey, Record] = {}
         self.started: set[RunKey] = set()
         self.stopped = False
@@ -208,7 +208,7 @@ class Dispatcher:
         if name == "local" and (begun := self.preflight.hand_over()):
             return begun, entry.plugin
         config = make_config(entry.spec, self.options.config)
-        arguments: list[Any] = [self.workplace, *([] if config is None else [config])]
+        arguments: list[Any] = [self.resources, *([] if config is None else [config])]
         with self.host.blaming(entry.plugin):
             made = load(entry.spec.factory)(*arguments)
             if not isinstance(made, Executor):
@@ -217,16 +217,16 @@ class Dispatcher:
 
     def _can_be_here(self) -> bool:
         """Return whether this process may run the units: one at a time, formalbench's code only."""
-        if self.host.runs_local_code() or any(cohort[0].strangers for cohort in self.cohorts):
+        if self.host.runs_local_code() or any(cohort[0].foreign_code for cohort in self.cohorts):
             return False
-        parts = divided(self.cohorts[0], self.workplace.device, self.first)
+        parts = divided(self.cohorts[0], self.resources.device, self.first)
         return self.jobs == 1 or (len(self.cohorts) == 1 and len(list(parts)) == 1)
 
     # From runs to units.
 
     def _units(self) -> Iterator[Unit]:
         """Yield units lazily, so that one network is built at a time."""
-        device = self.workplace.device
+        device = self.resources.device
         cores = max(self.options.threads, usable_cores() // self.jobs) if device == "cpu" else 1
         for index, cohort in enumerate(self.cohorts):
             try:

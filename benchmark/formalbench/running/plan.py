@@ -255,7 +255,7 @@ class Run:
         return test_id(self.train_id, self.protocol, self.code)
 
     @cached_property
-    def strangers(self) -> tuple[str, ...]:
+    def foreign_code(self) -> tuple[str, ...]:
         """The distributions and local files, except formalbench, whose code it runs."""
         sources = {self.model.source.distribution, self.task.source.distribution}
         parts = {told.partition(" version ")[0] for told in self.code.values()}

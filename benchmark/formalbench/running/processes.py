@@ -27,7 +27,7 @@ from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 from formalbench.contracts import errors
-from formalbench.contracts.hooks import Workplace
+from formalbench.contracts.hooks import Resources
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -75,8 +75,8 @@ class SerialExecutor(Executor):
         return future
 
 
-def make_serial(workplace: Workplace) -> SerialExecutor:
-    """Return the executor; it runs one unit at a time, for any `workplace`."""
+def make_serial(resources: Resources) -> SerialExecutor:
+    """Return the executor; it runs one unit at a time, for any `resources`."""
     return SerialExecutor()
 
 
@@ -314,10 +314,10 @@ class LocalExecutor(Executor):
             call.set_result(answer)
 
 
-def make_local(workplace: Workplace) -> LocalExecutor:
+def make_local(resources: Resources) -> LocalExecutor:
     """Return the executor: one process per job, which take the devices in turn."""
-    devices = workplace.devices
-    return LocalExecutor([devices[index % len(devices)] for index in range(workplace.jobs)])
+    devices = resources.devices
+    return LocalExecutor([devices[index % len(devices)] for index in range(resources.jobs)])
 
 
 def _visible(device: str) -> str:

@@ -29,7 +29,7 @@ from formalbench.contracts.record import (
     MetricSum,
     Place,
     Record,
-    Selected,
+    SelectedCheckpoint,
     Status,
     TestResult,
     Training,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from formalbench.host import PluginHost
     from formalbench.running.plan import Run
     from formalbench.training.run_state import Checkpointer, LearningPoint
-    from formalbench.training.trainer import Trained
+    from formalbench.training.trainer import TrainingResult
 
 
 MAX_LINE = 500
@@ -183,7 +183,7 @@ class RunResult:
     parameters: int = 0
     network: nn.Module | None = None
     primary: str = ""
-    trained: Trained | None = None
+    trained: TrainingResult | None = None
     kept: tuple[Record, bytes] | None = None
     tested: TestResult | None = None
     saved: Checkpointer | None = None
@@ -255,7 +255,7 @@ class RunResult:
         return _with_curve(record, self.trained.points if self.trained else ())
 
 
-def training_of(trained: Trained | None) -> Training | None:
+def training_of(trained: TrainingResult | None) -> Training | None:
     """Return the training section of a record."""
     if trained is None:
         return None
@@ -291,13 +291,13 @@ def _with_curve(record: Record, points: Sequence[LearningPoint]) -> Record:
     return record.model_copy(update={"training": training})
 
 
-def selected_of(trained: Trained | None, primary: str) -> Selected | None:
+def selected_of(trained: TrainingResult | None, primary: str) -> SelectedCheckpoint | None:
     """Return the selected checkpoint in the form of a record."""
     best = trained.best if trained else None
     if best is None:
         return None
     main = best.measures[primary]
-    return Selected(
+    return SelectedCheckpoint(
         step=best.step,
         strings=best.strings,
         correct=whole_number(main.total),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError, unknown
-from formalbench.contracts.hooks import Session, Workplace
+from formalbench.contracts.hooks import Resources, Session
 from formalbench.contracts.specs import display
 from formalbench.device import check_precision, choose_devices, usable_cores
 from formalbench.host import PluginHost
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from formalbench.host import Plugin
 
 
-class AskedTracker(NamedTuple):
+class TrackerChoice(NamedTuple):
     """A requested tracker and its options."""
 
     spec: TrackerSpec
@@ -53,7 +53,7 @@ class AskedTracker(NamedTuple):
 
 def asked_trackers(
     host: PluginHost, names: Sequence[str], settings: Settings
-) -> list[AskedTracker]:
+) -> list[TrackerChoice]:
     """Return the requested trackers, without importing them yet."""
     own: dict[str, dict[str, str]] = {}
     for text in dict.fromkeys(names):
@@ -69,7 +69,7 @@ def asked_trackers(
             if owner == "tracker" and key in texts:
                 where = f"as well in {display(spec.name, texts)}"
                 raise RequestError(f"--set tracker.{key}={text}: {key} is set twice, {where}")
-        asked.append(AskedTracker(spec, make_config(spec, {**common, **texts})))
+        asked.append(TrackerChoice(spec, make_config(spec, {**common, **texts})))
     return asked
 
 
@@ -92,7 +92,7 @@ def chosen_of(
 
 
 @contextlib.contextmanager
-def tracked(host: PluginHost, asked: Sequence[AskedTracker]) -> Iterator[None]:
+def tracked(host: PluginHost, asked: Sequence[TrackerChoice]) -> Iterator[None]:
     """Notify trackers of events inside this context; a failing tracker is dropped with one line.
 
     Raises:
@@ -186,7 +186,7 @@ def _carry_out(
     for run in {id(run.protocol): run for run in todo}.values():
         check_precision(run.protocol, options.devices[0])
     cohorts = cohorts_of(todo)
-    with Preflight(host, Workplace(options.devices, options.jobs or 1)) as preflight:
+    with Preflight(host, Resources(options.devices, options.jobs or 1)) as preflight:
         _look_at_tasks(preflight, todo)
         first = preflight.least_of(todo[0])
         store.check_writable()
@@ -199,11 +199,11 @@ def _look_at_tasks(preflight: Preflight, runs: Sequence[Run]) -> None:
         preflight.look_at_task(run)
 
 
-class _Asked(NamedTuple):
+class _ResolvedRequest(NamedTuple):
     """A resolved request, and the options to carry it out."""
 
     plan: RunPlan
-    trackers: list[AskedTracker]
+    trackers: list[TrackerChoice]
     options: RunOptions
     done: dict[RunKey, Record]
 
@@ -213,7 +213,7 @@ def estimate_session(
 ) -> Estimate:
     """Estimate the number of runs and the duration of a request from the records in a store."""
     asked = _look_at(host, request, store, options)
-    with Preflight(host, Workplace(asked.options.devices)) as preflight:
+    with Preflight(host, Resources(asked.options.devices)) as preflight:
         _look_at_tasks(preflight, asked.plan.runs)
     return estimate(asked.plan, asked.options.devices[0], asked.done, store.records())
 
@@ -242,11 +242,13 @@ def run_session(
     return records
 
 
-def _look_at(host: PluginHost, request: RunRequest, store: Store, options: RunOptions) -> _Asked:
+def _look_at(
+    host: PluginHost, request: RunRequest, store: Store, options: RunOptions
+) -> _ResolvedRequest:
     plan = make_plan(host, request)  # before importing torch: report typing errors at once
     options = with_config(host, options, request.settings)
     trackers = asked_trackers(host, options.trackers, request.settings)
-    return _Asked(plan, trackers, on_devices(host, options), finished(plan, store))
+    return _ResolvedRequest(plan, trackers, on_devices(host, options), finished(plan, store))
 
 
 def with_config(host: PluginHost, options: RunOptions, settings: Settings) -> RunOptions:
@@ -258,11 +260,11 @@ def with_config(host: PluginHost, options: RunOptions, settings: Settings) -> Ru
 def on_devices(host: PluginHost, options: RunOptions) -> RunOptions:
     """Return options with the devices that units compute on; an executor may choose its own."""
     entry, _ = host.executors.get(options.executor or "local")
-    if entry.spec.workplace is None:
+    if entry.spec.resources is None:
         return replace(options, devices=choose_devices(options.device))
     config = make_config(entry.spec, options.config)
     with host.blaming(entry.plugin):
-        there = load(entry.spec.workplace)(*([] if config is None else [config]))
+        there = load(entry.spec.resources)(*([] if config is None else [config]))
     if options.device not in ("auto", "cpu", *there.devices):
         raise RequestError(
             f"--device {options.device}: executor {entry.spec.name} computes on other machines, "

@@ -27,7 +27,9 @@ from formalbench.store import read_record
 
 if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.specs import ModelSpec
     from formalbench.contracts.task import Task
+    from formalbench.host.host import Selection
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def name_of(run: Run) -> str:
 
 def home_of(run: Run, plugins: Sequence[LocalPlugin]) -> object:
     """Return the code, except formalbench's own, that a run's process loads."""
-    return run.strangers, tuple(one for one in plugins if one.is_code)
+    return run.foreign_code, tuple(one for one in plugins if one.is_code)
 
 
 def plugins_of(host: PluginHost, run: Run) -> tuple[LocalPlugin, ...]:
@@ -131,6 +133,18 @@ def task_of(host: PluginHost, run: Run) -> Task:
     return task
 
 
+@lru_cache(maxsize=8)
+def _select_model(
+    host: PluginHost, name: str, options: tuple[tuple[str, Any], ...]
+) -> Selection[ModelSpec]:
+    return host.select_model(name, (), dict(options))
+
+
+def model_of(host: PluginHost, run: Run) -> Selection[ModelSpec]:
+    """Return the model of a run; the last ones are cached."""
+    return _select_model(host, run.model.name, tuple(sorted(run.model.options.items())))
+
+
 def look_at_task(host: PluginHost, run: Run) -> None:
     """Check before training that a task supports its options and protocol.
 
@@ -172,7 +186,7 @@ def least_of(host: PluginHost, run: Run, device: str) -> int | None:
     with torch.random.fork_rng(devices=[]):
         try:
             task = task_of(host, run)
-            network = host.network(run.model.name, task, run.model.options)
+            network = host.build_network(model_of(host, run), task)
             if run.learning_rate is not None:
                 check_lengths(run.info.model, traits_of(network).lengths, task, run.protocol)
                 resolved = resolve_protocol(host, run.protocol)

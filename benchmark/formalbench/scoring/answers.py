@@ -50,7 +50,7 @@ def exported(
         told = {"id": row, "length": len(text), "string": _text(handle, text)}
         told["fingerprint"] = held.fingerprint
         if targets:
-            (told["target"],) = handle.task.plain(example)
+            (told["target"],) = handle.task.to_json(example)
         yield told
 
 

@@ -15,7 +15,12 @@ from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.names import split_task
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.record import TestResult
-from formalbench.contracts.verification import SCHEMA_VERSION, EvaluatedRecord, Validated, validated
+from formalbench.contracts.verification import (
+    SCHEMA_VERSION,
+    EvaluatedRecord,
+    ValidationCounts,
+    validated,
+)
 from formalbench.device import choose_device
 from formalbench.evaluation.evaluate import NotFiniteError, pooled, total
 from formalbench.evaluation.evaluate import evaluate as test_network
@@ -121,7 +126,7 @@ def evaluate_task(predict: Any, handle: TaskHandle, name: str, device: str = "cp
     finally:
         for module, training in modes.items():  # each as it was: some may be frozen
             module.training = training
-    validation = Validated(
+    validation = ValidationCounts(
         strings=sum(cell.strings for cell in held.cells),
         correct=held_out.total,
         answers=held_out.count,
@@ -141,7 +146,7 @@ def report_of(
     name: str,
     gave: Any,
     scores: Sequence[CellScore],
-    validation: Validated | None,
+    validation: ValidationCounts | None,
     seconds: float,
 ) -> Report:
     """Return the report of a test's scores."""

@@ -20,7 +20,7 @@ from formalbench.contracts.objective import MUTUAL_INFORMATION
 from formalbench.contracts.record import Record
 from formalbench.metrics.answers import ANSWERS
 from formalbench.statistics.intervals import (
-    Measured,
+    RunAccuracy,
     Sample,
     mean_draws,
     measured,
@@ -32,7 +32,7 @@ from formalbench.statistics.records import (
     grouped_by,
     has_learned,
     has_result,
-    repeating,
+    reproduce_command,
     title_of,
     validation_of,
     was_trained,
@@ -41,8 +41,8 @@ from formalbench.statistics.result import (
     CellResults,
     Result,
     SeedResult,
-    ShownBy,
     TaskFacts,
+    TaskMeasure,
     at_places,
     is_language_model,
     mean_by_place,
@@ -146,7 +146,7 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
         finished=sum(map(has_result, chosen)),
         failures=_failures(chosen),
         learning_rate=rate,
-        command=repeating(chosen[-1]),
+        command=reproduce_command(chosen[-1]),
         longest_99=longest[0],
         longest_90=longest[1],
         validation=math.fsum(validations) / len(validations) if validations else None,
@@ -161,7 +161,7 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
     return Aggregate(result, sample.in_units_of(chance))
 
 
-def _seed_result(run: Record, measure: ShownBy, facts: TaskFacts | None) -> SeedResult:
+def _seed_result(run: Record, measure: TaskMeasure, facts: TaskFacts | None) -> SeedResult:
     return SeedResult(
         seed=run.seed,
         test_id=run.test_id,
@@ -227,11 +227,11 @@ def cell_results(cells: Cells) -> CellResults:
     return CellResults(cells.length, cells.strings, correct, cells.group)
 
 
-def measured_run(run: SeedResult, chance: float | None) -> Measured | None:
+def measured_run(run: SeedResult, chance: float | None) -> RunAccuracy | None:
     """Return a run's accuracy; for a run that did not finish, the chance level without error."""
     if run.accuracy is not None and run.cells is not None:
         return measured(run.cells.strings, run.accuracy)
-    return None if chance is None else Measured(chance, 0.0)
+    return None if chance is None else RunAccuracy(chance, 0.0)
 
 
 def _best_interval(

@@ -18,12 +18,12 @@ from formalbench.statistics.records import (
     grouped_by,
     model_contents,
     model_key,
-    repeating,
+    reproduce_command,
     task_contents,
     title_of,
 )
 from formalbench.statistics.result import SOLVED, Result, SeedResult, TaskFacts
-from formalbench.statistics.selection import Current, wanted
+from formalbench.statistics.selection import CurrentContents, wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class ExactModels:
     notes: tuple[str, ...] = ()
 
 
-def exact_models(records: Iterable[VerificationRecord], current: Current) -> ExactModels:
+def exact_models(records: Iterable[VerificationRecord], current: CurrentContents) -> ExactModels:
     """Combine verifications into one row per model and task; their order does not matter.
 
     A verification counts if it used the current task and model according to `current`. If these are
@@ -194,7 +194,7 @@ def _row(records: Sequence[VerificationRecord]) -> ExactModel:
         depth=latest.depth,
         width=latest.width,
         parameters=latest.model.parameters,
-        commands=tuple(sorted({repeating(record) for record in records})),
+        commands=tuple(sorted({reproduce_command(record) for record in records})),
         records=tuple(sorted(record.verification_id for record in records)),
     )
 

@@ -33,7 +33,12 @@ from formalbench.statistics.records import (
     title_of,
 )
 from formalbench.statistics.result import Prediction, TaskFacts
-from formalbench.statistics.selection import Counted, Current, checkable, counted
+from formalbench.statistics.selection import (
+    CurrentContents,
+    RecordSelection,
+    checkable,
+    select_records,
+)
 from formalbench.store import without_collection
 
 FEW_NAMES = 3
@@ -51,7 +56,7 @@ class View:
         only_tasks: whether to leave out other tasks.
         new: the `test_id` of each run whose row is marked as new.
         published: the tables of papers to show.
-        current: the current versions of tasks, protocols and models (see `counted`).
+        current: the current versions of tasks, protocols and models (see `select_records`).
         ranks_unchecked: whether to rank a model with a record of a plugin that is not installed,
             so that the record cannot be checked; if False, a note is shown instead.
         theory: returns the theory of a task by its full name; None if unknown.
@@ -68,7 +73,7 @@ class View:
     only_tasks: bool = False
     new: Collection[str] = ()
     published: tuple[PublishedTable, ...] = ()
-    current: Current = field(default_factory=Current)
+    current: CurrentContents = field(default_factory=CurrentContents)
     ranks_unchecked: bool = True
     theory: Callable[[str], Theory | None] = lambda task: None
     shortcut: Callable[[str], float | None] = lambda task: None
@@ -90,7 +95,7 @@ def build_page(
         records = [record for record in records if title_of(record) in view.tasks]
     parts = [
         part
-        for part in counted(records, view.current)
+        for part in select_records(records, view.current)
         if view.protocols is None or part.key[0] in view.protocols
     ]
     boards = [_board(part, view) for part in parts]
@@ -112,7 +117,7 @@ def build_page(
     )
 
 
-def _board(part: Counted, view: View) -> Board:
+def _board(part: RecordSelection, view: View) -> Board:
     by_task = grouped_by(title_of, part.records)
     facts = {title: _facts(runs, view) for title, runs in by_task.items()}
     others = tuple(sorted(set(by_task) - set(view.tasks)))
@@ -215,7 +220,7 @@ def _aggregated(
     return replace(found, result=result)
 
 
-def _unchecked(row: Row, runs: Sequence[Record], current: Current) -> str:
+def _unchecked(row: Row, runs: Sequence[Record], current: CurrentContents) -> str:
     """Return a note that a row has no rank because of plugins that are not installed."""
     missing = [] if current.model(row.key) else [f"its model is of {row.key[1]}"]
     missing += [

@@ -31,14 +31,14 @@ from formalbench.statistics.intervals import LEVEL, Draws, Sample, mean_draws, p
 from formalbench.statistics.ranks import p_values
 from formalbench.statistics.records import ModelKey, model_key, row_names, title_of
 from formalbench.statistics.result import CellResults, Result, TaskFacts
-from formalbench.statistics.selection import Current
+from formalbench.statistics.selection import CurrentContents
 
 Better = Literal["a", "b"] | None
 """Which of two models is significantly better, if either is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BoardRow:
     """A model under a protocol: a row and its board."""
 
     board: Board
@@ -109,8 +109,8 @@ class Comparison:
         notes: the tasks that are not compared and the reasons, one line each.
     """
 
-    a: Standing
-    b: Standing
+    a: BoardRow
+    b: BoardRow
     tasks: tuple[TaskDifference, ...]
     mean: MeanDifference | None
     notes: tuple[str, ...]
@@ -119,16 +119,16 @@ class Comparison:
 class _Draw(Protocol):
     """Draws the mean over the samples of a row."""
 
-    def __call__(self, place: Standing, samples: Sequence[Sample], *more: str) -> Draws: ...
+    def __call__(self, place: BoardRow, samples: Sequence[Sample], *more: str) -> Draws: ...
 
 
-def _draws(place: Standing, samples: Sequence[Sample], *more: str) -> Draws:
+def _draws(place: BoardRow, samples: Sequence[Sample], *more: str) -> Draws:
     return mean_draws(samples, (place.board.name, *place.row.key, *more))
 
 
 def compare(
-    a: Standing,
-    b: Standing,
+    a: BoardRow,
+    b: BoardRow,
     asked: Sequence[str] | None = None,
     *,
     tested: bool = True,
@@ -165,14 +165,14 @@ def each_pair(board: Board) -> Iterator[Comparison]:
     """Yield the comparison of each two rows of a board, without tests of significance."""
     drawn: dict[tuple[object, ...], Draws] = {}
 
-    def draw(place: Standing, samples: Sequence[Sample], *more: str) -> Draws:
+    def draw(place: BoardRow, samples: Sequence[Sample], *more: str) -> Draws:
         key = (place.row.key, *(sample.task for sample in samples), None, *more)
         if key not in drawn:
             drawn[key] = _draws(place, samples, *more)
         return drawn[key]
 
     for a, b in combinations(board.rows, 2):
-        yield compare(Standing(board, a), Standing(board, b), tested=False, draw=draw)
+        yield compare(BoardRow(board, a), BoardRow(board, b), tested=False, draw=draw)
 
 
 def comparisons(
@@ -180,7 +180,7 @@ def comparisons(
     names: tuple[str, str],
     tasks: Sequence[str] | None,
     protocols: Sequence[str] | None,
-    current: Current,
+    current: CurrentContents,
     shortcut: Callable[[str], float | None] = lambda task: None,
 ) -> list[Comparison]:
     """Compare two models under each protocol that both have, or under the given protocols.
@@ -237,7 +237,7 @@ def _places(
     names: tuple[str, str],
     rows: Sequence[ModelKey],
     protocols: Sequence[str] | None,
-) -> list[tuple[Standing, Standing]]:
+) -> list[tuple[BoardRow, BoardRow]]:
     """Return both models' rows under each protocol that both have, or the given ones."""
     wanted = list(protocols or [])
     if len(wanted) > 2:
@@ -259,9 +259,9 @@ def _places(
     return pairs
 
 
-def _under(page: Page, name: str, key: ModelKey, protocol: str | None) -> list[Standing]:
+def _under(page: Page, name: str, key: ModelKey, protocol: str | None) -> list[BoardRow]:
     """Return a model's rows, under one protocol if it is given; the newest version is last."""
-    found = [Standing(board, row) for board in page.boards for row in board.rows if row.key == key]
+    found = [BoardRow(board, row) for board in page.boards for row in board.rows if row.key == key]
     if not found:
         raise RequestError(f"no run of {name} counts: all were made with other versions")
     known = {place.board.protocol for place in found}
@@ -293,8 +293,8 @@ def _cells(result: Result) -> list[CellResults]:
 
 
 def _on_task(
-    a: Standing,
-    b: Standing,
+    a: BoardRow,
+    b: BoardRow,
     entry: tuple[TaskFacts, Result, Result],
     comparisons: int,
     draw: _Draw,
@@ -310,13 +310,13 @@ def _on_task(
 
 
 def _over_tasks(
-    a: Standing, b: Standing, tasks: Sequence[TaskDifference], tested: bool, draw: _Draw
+    a: BoardRow, b: BoardRow, tasks: Sequence[TaskDifference], tested: bool, draw: _Draw
 ) -> MeanDifference | None:
     counting = [task for task in tasks if task.facts.scored]
     if not counting:
         return None
 
-    def samples(place: Standing, read: Callable[[TaskDifference], Result]) -> list[Sample]:
+    def samples(place: BoardRow, read: Callable[[TaskDifference], Result]) -> list[Sample]:
         return [
             _sample(place, task.facts, read(task)).in_units_of(task.facts.chance_length)
             for task in counting
@@ -331,7 +331,7 @@ def _over_tasks(
     return MeanDifference(len(counting), means[0], means[1], difference)
 
 
-def _sample(place: Standing, facts: TaskFacts, result: Result) -> Sample:
+def _sample(place: BoardRow, facts: TaskFacts, result: Result) -> Sample:
     runs = [measured_run(run, facts.chance_length) for run in result.runs]
     values = [run for run in runs if run is not None]
     return Sample.of(facts.title, values, facts.chance_length, place.row.kind == "learned")
@@ -343,12 +343,12 @@ def _difference(value: float, draws_D: Draws, better: Better) -> Difference:
 
 
 def _better(
-    a: Standing, b: Standing, tasks: Sequence[TaskFacts], value: float, comparisons: int = 1
+    a: BoardRow, b: BoardRow, tasks: Sequence[TaskFacts], value: float, comparisons: int = 1
 ) -> Better:
     """Return which of two models is better, among the rows of their boards with these tasks."""
     boards = [a.board] if a.board is b.board else [a.board, b.board]
     places = [a, b] + [
-        Standing(board, row)
+        BoardRow(board, row)
         for board in boards
         for row in board.rows
         if row is not a.row and row is not b.row

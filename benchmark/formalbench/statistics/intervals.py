@@ -42,7 +42,7 @@ Draws = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class RunAccuracy:
     """A run's mean accuracy, and its effective number of strings.
 
     Attributes:
@@ -55,7 +55,7 @@ class Measured:
     strings: float
 
 
-def measured(strings: Sequence[int], accuracy: float) -> Measured:
+def measured(strings: Sequence[int], accuracy: float) -> RunAccuracy:
     """Return a run's accuracy with its effective number of strings.
 
     The mean over L equally weighted cells of n_c strings each has the variance p(1 - p) / L^2 times
@@ -66,7 +66,7 @@ def measured(strings: Sequence[int], accuracy: float) -> Measured:
         strings: the number of strings in each of the L cells.
         accuracy: the mean over the cells.
     """
-    return Measured(accuracy, _in_one_cell(tuple(strings)))
+    return RunAccuracy(accuracy, _in_one_cell(tuple(strings)))
 
 
 @lru_cache(maxsize=64)
@@ -111,7 +111,7 @@ def scaled(accuracy: float, chance: float) -> float | None:
     return None if chance >= 1.0 else (accuracy - chance) / (1.0 - chance)
 
 
-def string_noise(runs: Sequence[Measured]) -> Draws:
+def string_noise(runs: Sequence[RunAccuracy]) -> Draws:
     """Return the sampling error of the mean over runs due to the number of test strings, (Q,).
 
     Each run's accuracy has the Jeffreys posterior Beta(right + 1/2, wrong + 1/2), with all cells
@@ -132,7 +132,7 @@ def string_noise(runs: Sequence[Measured]) -> Draws:
 
 
 @lru_cache(maxsize=65536)
-def _posterior(run: Measured) -> Draws:
+def _posterior(run: RunAccuracy) -> Draws:
     """Return the quantiles of the posterior of a run's accuracy, (Q,)."""
     from scipy.special import betaincinv
 
@@ -206,7 +206,7 @@ class Sample:
 
     @classmethod
     def of(
-        cls, task: str, runs: Sequence[Measured], chance: float | None, trained: bool = True
+        cls, task: str, runs: Sequence[RunAccuracy], chance: float | None, trained: bool = True
     ) -> Sample:
         """Return accuracies as a sample; without a chance level, an unseen seed may be at 0.
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalbench.statistics.intervals import Draws, scaled, wilson_each
-from formalbench.statistics.result import CellResults, Result, TaskFacts, telling_cells
+from formalbench.statistics.result import CellResults, Result, TaskFacts, informative_cells
 
 Starts = npt.NDArray[np.intp]
 """The index of each window's first length, (W,)."""
@@ -89,7 +89,7 @@ def strip_of(result: Result, facts: TaskFacts) -> Strip:
     tested at the same lengths.
     """
     runs = tuple(run for run in result.runs if run.learned)
-    tested = telling_cells(replace(result, runs=runs), facts)
+    tested = informative_cells(replace(result, runs=runs), facts)
     if not tested or not facts.scored:
         return ()
     lengths = tested[0].length

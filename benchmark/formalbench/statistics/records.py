@@ -16,8 +16,8 @@ from formalbench.contracts.identity import ids_of, test_id
 from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Origin, Record
-from formalbench.contracts.specs import display, show_value
-from formalbench.contracts.verification import AnyRecord, VerificationRecord, verifying
+from formalbench.contracts.specs import display
+from formalbench.contracts.verification import AnyRecord, VerificationRecord, verify_command
 from formalbench.documents.text import plural
 from formalbench.running.plan import Run
 
@@ -62,11 +62,6 @@ def model_contents(record: AnyRecord) -> Contents:
 def protocol_key(record: Record) -> ProtocolKey:
     """Return the board that a record belongs to."""
     return record.protocol.title, record.protocol.version
-
-
-def changed_texts(protocol: Protocol) -> dict[str, str]:
-    """Return the changed settings of a protocol, in the form that `--set` takes."""
-    return {key: show_value(value) for key, value in (protocol.changed or {}).items()}
 
 
 @lru_cache(maxsize=64)
@@ -193,7 +188,7 @@ _QUOTES = frozenset("\"'\\")
 _FILE = re.compile(r"[A-Za-z0-9_.+=:-]{1,300}")
 
 
-def repeating(record: AnyRecord) -> str:
+def reproduce_command(record: AnyRecord) -> str:
     """Return the command that repeats a record, with the file names of its plugins.
 
     Only these names come from the stored command, since the record does not contain the file of its
@@ -211,7 +206,7 @@ def words_of(record: AnyRecord) -> list[str]:
     """Return the words of the command that repeats a record, without its plugins."""
     if isinstance(record, VerificationRecord):
         dtype = record.dtype if record.break_length is None else "all"
-        return verifying(record.model, record.task, record.asked, dtype)
+        return verify_command(record.model, record.task, record.asked, dtype)
     return shlex.split(run_of(record).command)
 
 

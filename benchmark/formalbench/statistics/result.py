@@ -29,7 +29,7 @@ _LONG = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class ShownBy:
+class TaskMeasure:
     """The measure that tables show for a task.
 
     Attributes:
@@ -74,14 +74,14 @@ class ShownBy:
         return value if self.less else -value
 
 
-ACCURACY = ShownBy()
+ACCURACY = TaskMeasure()
 
-BLEU = ShownBy("bleu", "BLEU", accuracy=False)
+BLEU = TaskMeasure("bleu", "BLEU", accuracy=False)
 
-OF_LANGUAGE_MODELS = ShownBy(PERPLEXITY, PERPLEXITY, less=True, share=False, accuracy=False)
+OF_LANGUAGE_MODELS = TaskMeasure(PERPLEXITY, PERPLEXITY, less=True, share=False, accuracy=False)
 
 
-def measure_of(runs: Iterable[Record]) -> ShownBy:
+def measure_of(runs: Iterable[Record]) -> TaskMeasure:
     """Return the measure that the runs of a task are shown by; accuracy if none was tested."""
     tests = [run.test for run in runs if run.test is not None]
     if not tests:
@@ -90,10 +90,10 @@ def measure_of(runs: Iterable[Record]) -> ShownBy:
         return BLEU
     if all(PERPLEXITY in test.cells.metrics for test in tests):
         return OF_LANGUAGE_MODELS
-    return ShownBy(min(test.metric for test in tests))
+    return TaskMeasure(min(test.metric for test in tests))
 
 
-def mean_by_place(runs: Iterable[Record], measure: ShownBy) -> tuple[tuple[str, float], ...]:
+def mean_by_place(runs: Iterable[Record], measure: TaskMeasure) -> tuple[tuple[str, float], ...]:
     """Return the places of a test with the mean over seeds, for measures other than accuracy.
 
     A place is a named part or a length. Empty if no run has places, or runs differ in them.
@@ -105,7 +105,7 @@ def mean_by_place(runs: Iterable[Record], measure: ShownBy) -> tuple[tuple[str, 
     return tuple(means)
 
 
-def at_places(run: Record, measure: ShownBy) -> Mapping[str, float]:
+def at_places(run: Record, measure: TaskMeasure) -> Mapping[str, float]:
     """Return a run's value at each place of its test, for measures other than accuracy."""
     if measure.accuracy or run.test is None:
         return {}
@@ -401,7 +401,7 @@ class TaskFacts:
     chances: tuple[float, ...] | None = None
     language_class: str | None = None
     shortcut: float | None = None
-    measure: ShownBy = ACCURACY
+    measure: TaskMeasure = ACCURACY
 
     @property
     def chance_by_cell(self) -> tuple[float, ...]:
@@ -414,12 +414,12 @@ class TaskFacts:
         return tuple(known.get(length, self.chance_length) for length in cells.length)
 
     @property
-    def last_telling(self) -> int | None:
+    def last_informative_length(self) -> int | None:
         """The longest test length at which chance is not always right."""
-        return max((length for length, _ in self.telling), default=None)
+        return max((length for length, _ in self.informative_lengths), default=None)
 
     @property
-    def telling(self) -> list[tuple[int, float]]:
+    def informative_lengths(self) -> list[tuple[int, float]]:
         """The lengths at which chance is not always right, and the chance level at each."""
         pairs = zip(self.lengths, self.chance_by_cell, strict=True)
         return [(length, chance) for length, chance in pairs if chance < 1.0]
@@ -445,7 +445,7 @@ class TaskFacts:
         return self.chance_length < 1.0 and self.measure.accuracy
 
 
-def telling_cells(result: Result, facts: TaskFacts | None) -> list[CellResults]:
+def informative_cells(result: Result, facts: TaskFacts | None) -> list[CellResults]:
     """Return the cells of each run, without the lengths at which chance is always right.
 
     A run that did not finish is at chance at every length.

@@ -20,7 +20,6 @@ from formalbench.statistics.records import (
     Contents,
     ModelKey,
     ProtocolKey,
-    changed_texts,
     contents,
     grouped_by,
     has_result,
@@ -41,11 +40,11 @@ def _nothing(key: object) -> Contents | None:
     return None
 
 
-Standing = Literal["current", "stale", "unknown"]
+VersionStatus = Literal["current", "stale", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Current:
+class CurrentContents:
     """The current contents of tasks, protocols and models; None if unknown.
 
     Attributes:
@@ -58,7 +57,7 @@ class Current:
     protocol: Callable[[Protocol], Contents | None] = _nothing
     model: Callable[[ModelKey], Contents | None] = _nothing
 
-    def standing(self, record: AnyRecord) -> Standing:
+    def standing(self, record: AnyRecord) -> VersionStatus:
         """Return whether a record was made with the current task, model and protocol.
 
         Returns:
@@ -87,7 +86,7 @@ class Current:
         ]
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> Current:
+    def of(cls, records: Iterable[Record]) -> CurrentContents:
         """Return the contents at the time of these records."""
         held = list(records)
         protocols = {protocol_key(record): protocol_contents(record.protocol) for record in held}
@@ -98,9 +97,9 @@ class Current:
         )
 
 
-def current_of(host: PluginHost) -> Current:
+def current_of(host: PluginHost) -> CurrentContents:
     """Return the contents of the installed tasks, protocols and models."""
-    return Current(
+    return CurrentContents(
         task=cache(partial(current_task, host)),
         protocol=cache(partial(current_protocol, host)),
         model=cache(partial(current_model, host)),
@@ -135,7 +134,7 @@ def registered_protocol(host: PluginHost, protocol: Protocol) -> Protocol:
     Raises:
         RequestError: if there is none, or it does not support the changes.
     """
-    found: Protocol = host.protocol(protocol.name, changed_texts(protocol), protocol.version)
+    found: Protocol = host.protocol(protocol.name, protocol.changed, protocol.version)
     return found
 
 
@@ -156,7 +155,7 @@ R = TypeVar("R", Record, VerificationRecord)
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class RecordSelection:
     """The records of one board that count.
 
     Attributes:
@@ -170,7 +169,7 @@ class Counted:
     notes: list[str]
 
 
-def counted(records: Iterable[Record], current: Current) -> list[Counted]:
+def select_records(records: Iterable[Record], current: CurrentContents) -> list[RecordSelection]:
     """Group records by board, and keep those that count.
 
     A run counts if its protocol, task and model have the current contents according to `current`.
@@ -183,7 +182,7 @@ def counted(records: Iterable[Record], current: Current) -> list[Counted]:
     return [_board(key, held, tasks, current) for key, held in boards]
 
 
-def checkable(records: Sequence[Record], current: Current) -> list[Record]:
+def checkable(records: Sequence[Record], current: CurrentContents) -> list[Record]:
     """Return the records that can be checked with the installed code; all if there are none.
 
     Records that did not finish are left out, unless none finished.
@@ -197,8 +196,8 @@ def checkable(records: Sequence[Record], current: Current) -> list[Record]:
 
 
 def _board(
-    key: ProtocolKey, held: list[Record], tasks: dict[str, Contents], current: Current
-) -> Counted:
+    key: ProtocolKey, held: list[Record], tasks: dict[str, Contents], current: CurrentContents
+) -> RecordSelection:
     known = current.protocol(held[0].protocol)  # they share its name and changes
     protocols = wanted(held, protocol_key, _protocol, lambda _: known)
     under = [record for record in held if _protocol(record) == protocols[key]]
@@ -210,7 +209,7 @@ def _board(
     if other := len(held) - len(under):
         runs = plural(other, "run")
         notes.insert(0, f"{runs} not counted, because this protocol has other contents now.")
-    return Counted(key, kept, notes)
+    return RecordSelection(key, kept, notes)
 
 
 def _protocol(record: Record) -> Contents:

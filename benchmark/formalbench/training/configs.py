@@ -1,4 +1,4 @@
-"""The options of the optimisers and schedules of this package; listing them needs no torch."""
+"""The optimisers and schedules of this package, and their options; listing them needs no torch."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from formalbench.contracts.config import Config, option
+from formalbench.contracts.specs import OptimiserSpec, ScheduleSpec
+
+_OPTIMISERS = "formalbench.training.optimisers:"
 
 Betas = Annotated[
     tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]],
@@ -67,6 +70,45 @@ class MuonConfig(AdamWConfig):
     iterations: int = option(5, "number of Newton-Schulz iterations", minimum=1)
 
 
+OPTIMISERS = (
+    OptimiserSpec(
+        "adam",
+        "adaptive moments; weight decay is part of the gradient",
+        f"{_OPTIMISERS}Adam",
+        AdamConfig,
+        "Kingma & Ba 2015",
+    ),
+    OptimiserSpec(
+        "adamw",
+        "adaptive moments with decoupled weight decay",
+        f"{_OPTIMISERS}AdamW",
+        AdamWConfig,
+        "Loshchilov & Hutter 2019",
+    ),
+    OptimiserSpec(
+        "sgd",
+        "gradient descent with optional momentum",
+        f"{_OPTIMISERS}Sgd",
+        SgdConfig,
+    ),
+    OptimiserSpec(
+        "lion",
+        "sign of the momentum with decoupled weight decay",
+        f"{_OPTIMISERS}Lion",
+        LionConfig,
+        "Chen et al. 2023",
+    ),
+    OptimiserSpec(
+        "muon",
+        "orthogonalised momentum for hidden matrices, AdamW for the rest",
+        f"{_OPTIMISERS}Muon",
+        MuonConfig,
+        "Jordan et al. 2024; Liu et al. 2025",
+    ),
+)
+"""The optimisers of this package."""
+
+
 class ConstantConfig(Config):
     """Options of `ConstantSchedule`."""
 
@@ -115,3 +157,33 @@ class PlateauConfig(ConstantConfig):
     )
     threshold: float = option(1e-4, "relative improvement that counts", minimum=0.0)
     final: float = option(0.0, "smallest rate as a share of the peak", minimum=0.0, maximum=1.0)
+
+
+SCHEDULES = (
+    ScheduleSpec("constant", "the rate itself", f"{_OPTIMISERS}ConstantSchedule", ConstantConfig),
+    ScheduleSpec(
+        "linear",
+        "linear warm-up, then linear decay",
+        f"{_OPTIMISERS}LinearSchedule",
+        LinearConfig,
+    ),
+    ScheduleSpec(
+        "cosine",
+        "linear warm-up, then cosine decay",
+        f"{_OPTIMISERS}CosineSchedule",
+        CosineConfig,
+    ),
+    ScheduleSpec(
+        "inverse-sqrt",
+        "linear warm-up, then decay with the inverse square root of the steps",
+        f"{_OPTIMISERS}InverseSqrtSchedule",
+        InverseSqrtConfig,
+    ),
+    ScheduleSpec(
+        "plateau",
+        "reduced whenever validation stops improving",
+        f"{_OPTIMISERS}PlateauSchedule",
+        PlateauConfig,
+    ),
+)
+"""The schedules of this package."""

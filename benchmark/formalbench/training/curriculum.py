@@ -28,7 +28,7 @@ from formalbench.training.run_state import RunState
 UNIFORM = Sampler()
 
 
-class Staged(Sampler):
+class StagedSampler(Sampler):
     """Lengths up to `first`, then up to `growth` times that plus one, and so on to all lengths."""
 
     def stages(self, protocol: Protocol, lengths: Sequence[int]) -> list[list[int]]:
@@ -36,7 +36,7 @@ class Staged(Sampler):
 
         Example:
             >>> quick = Protocol(name="quick", version=1)
-            >>> [stage[-1] for stage in Staged().stages(quick, range(1, 41))]
+            >>> [stage[-1] for stage in StagedSampler().stages(quick, range(1, 41))]
             [2, 4, 7, 11, 17, 26, 40]
         """
         whole, curriculum = list(lengths), protocol.curriculum
@@ -50,14 +50,14 @@ class Staged(Sampler):
         return [*result, whole]
 
 
-class InterleavedStages(Staged):
+class InterleavedSampler(StagedSampler):
     """Intervals between evaluations alternate between the stage's lengths and all lengths."""
 
     def stage(self, protocol: Protocol, reached: int, done: int) -> int:
         return -1 if done // protocol.evaluate_every % 2 else reached
 
 
-class Generated(Sampler):
+class ProcessSampler(Sampler):
     """All lengths, with the frequencies of the task's generating process.
 
     A length's share of steps, times its strings per step, is proportional to its share of the

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import Batch, Example, Traceable, traits_of
 from formalbench.contracts.task import Task
-from formalbench.contracts.training import Penalty, Weighted
+from formalbench.contracts.training import Penalty, WeightedPenalty
 from formalbench.device import forward_in
 from formalbench.training.parameters import Layout, fixed, trained
 
@@ -52,7 +52,7 @@ class Program(ABC):
     """
 
     precision = "fp32"
-    penalties: Sequence[Weighted] = ()
+    penalties: Sequence[WeightedPenalty] = ()
 
     def __init__(self, networks: Sequence[nn.Module], task: Task) -> None:
         self.networks = networks
@@ -103,7 +103,7 @@ class Program(ABC):
         return self._objective.right(logits, example, self._primary)
 
 
-class Alone(NamedTuple):
+class SingleNetwork(NamedTuple):
     """A network that trains alone, and its trained parameters."""
 
     network: nn.Module
@@ -113,13 +113,13 @@ class Alone(NamedTuple):
 class SequentialGradients(Program):
     """Run by run: for networks that `vmap` does not support, or where it is slower."""
 
-    def select(self, runs: Sequence[int]) -> list[Alone]:
+    def select(self, runs: Sequence[int]) -> list[SingleNetwork]:
         """Return the runs' networks."""
         chosen = [self.networks[run] for run in runs]
-        return [Alone(network, list(trained(network).values())) for network in chosen]
+        return [SingleNetwork(network, list(trained(network).values())) for network in chosen]
 
     def gradients(
-        self, selected: list[Alone], flat_RP: Tensor, example: Example, noise: Sequence[int]
+        self, selected: list[SingleNetwork], flat_RP: Tensor, example: Example, noise: Sequence[int]
     ) -> Gradients:
         gradients_RP, counted = torch.empty_like(flat_RP), []
         for row, one in enumerate(selected):
@@ -131,7 +131,7 @@ class SequentialGradients(Program):
         sums = (torch.stack(counts) for counts in zip(*counted, strict=True))
         return Gradients(gradients_RP, *sums)
 
-    def _one(self, one: Alone, example: Example) -> tuple[Sequence[Tensor], Tensor, Tensor]:
+    def _one(self, one: SingleNetwork, example: Example) -> tuple[Sequence[Tensor], Tensor, Tensor]:
         batch = self._objective.batch(example)
         logits = self._call(example.inputs.device, lambda: one.network(batch))
         loss = self._objective.loss(logits, example)
@@ -277,7 +277,7 @@ class L1(Penalty):
         return torch.stack([parameter.abs().sum() for parameter in parameters.values()]).sum()
 
 
-def check_penalties(network: nn.Module, model: str, penalties: Sequence[Weighted]) -> None:
+def check_penalties(network: nn.Module, model: str, penalties: Sequence[WeightedPenalty]) -> None:
     """Refuse penalties that need a trace if the network has none."""
     for one in penalties:
         if one.penalty.traced and not isinstance(network, Traceable):

@@ -178,7 +178,7 @@ class Checkpointer:
     @property
     def path(self) -> Path:
         """The file that it is saved in."""
-        members = json.dumps(_told(self.members))
+        members = json.dumps(_member_keys(self.members))
         return _folder(self.key) / hashlib.sha256(members.encode()).hexdigest()[:32]
 
     def due(self) -> bool:
@@ -187,7 +187,7 @@ class Checkpointer:
 
     def save(self, runs: Sequence[RunState]) -> None:
         """Save the states of a cohort's runs; a full disk costs only time."""
-        head = {"members": _told(self.members), "records": list(map(str, self.records))}
+        head = {"members": _member_keys(self.members), "records": list(map(str, self.records))}
         contents = io.BytesIO()
         contents.write(json.dumps(head).encode() + b"\n")
         torch.save(list(runs), contents)
@@ -246,7 +246,7 @@ def _folder(key: str) -> Path:
     return cache_folder() / "training" / hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
-def _told(members: Sequence[Member]) -> list[tuple[float, int]]:
+def _member_keys(members: Sequence[Member]) -> list[tuple[float, int]]:
     return [(member.learning_rate, member.seed) for member in members]
 
 

@@ -22,7 +22,7 @@ from formalbench.contracts.hooks import Progress
 from formalbench.contracts.protocol import Options, Protocol
 from formalbench.contracts.record import History
 from formalbench.contracts.task import Task
-from formalbench.contracts.training import Optimiser, Penalty, Sampler, Schedule, Weighted
+from formalbench.contracts.training import Optimiser, Penalty, Sampler, Schedule, WeightedPenalty
 from formalbench.device import multiplying
 from formalbench.evaluation.cells import split_lengths
 from formalbench.evaluation.evaluate import NotFiniteError
@@ -51,7 +51,7 @@ class ResolvedProtocol:
     optimiser: Optimiser
     schedule: Schedule
     sampler: Sampler
-    penalties: Sequence[Weighted] = ()
+    penalties: Sequence[WeightedPenalty] = ()
     probes: Mapping[str, Read] = field(default_factory=dict)
 
 
@@ -63,7 +63,7 @@ def resolve_protocol(host: PluginHost, protocol: Protocol) -> ResolvedProtocol:
         _make(host, host.schedules, protocol.schedule.name, protocol.schedule, Schedule),
         make_sampler(host, protocol),
         [
-            Weighted(name, weight, _make(host, host.penalties, name, None, Penalty))
+            WeightedPenalty(name, weight, _make(host, host.penalties, name, None, Penalty))
             for name, weight in (protocol.penalties or {}).items()
         ],
         {name: _load_probe(host, name) for name in names},
@@ -102,6 +102,7 @@ class Cohort:
 
     Attributes:
         build: returns a network with fresh weights from torch's global generator.
+        ready: networks that were built before, with fresh weights, by seed; each is used once.
         program: chooses how gradients are computed.
         checkpointer: saves the cohort regularly, to resume after a kill; None to save nothing.
     """
@@ -112,12 +113,13 @@ class Cohort:
     members: Sequence[Member]
     device: torch.device
     resolved: ResolvedProtocol
+    ready: dict[int, nn.Module] = field(default_factory=dict)
     program: Callable[..., Program] = choose_program
     checkpointer: Checkpointer | None = None
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingResult:
     """The result of training a run.
 
     Attributes:
@@ -150,7 +152,7 @@ class Trained:
     points: Sequence[LearningPoint] = ()
 
 
-def train_cohort(cohort: Cohort) -> list[Trained]:
+def train_cohort(cohort: Cohort) -> list[TrainingResult]:
     """Train every run of a cohort; the results are in the order of its members."""
     devices = [cohort.device] if cohort.device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):  # keep the caller's random state
@@ -160,6 +162,13 @@ def train_cohort(cohort: Cohort) -> list[Trained]:
                 return training.run()
         finally:
             training.data.close()
+
+
+def build_seeded(build: Callable[[], nn.Module], seed: int) -> nn.Module:
+    """Build a network with the weights of a seed."""
+    # On the CPU for every device, so that a seed gives the same weights everywhere.
+    torch.manual_seed(seed)
+    return build()
 
 
 class _CohortTraining:
@@ -194,9 +203,7 @@ class _CohortTraining:
         self.watcher = make_watcher(task, protocol, device, cohort.resolved.probes)
 
     def _fresh(self, seed: int) -> nn.Module:
-        # On the CPU for every device, so that a seed gives the same weights everywhere.
-        torch.manual_seed(seed)
-        network = self.cohort.build()
+        network = self.cohort.ready.pop(seed, None) or build_seeded(self.cohort.build, seed)
         return network.to(self.cohort.device).train()
 
     def _start(self, network: nn.Module) -> RunState:
@@ -208,7 +215,7 @@ class _CohortTraining:
             slots={name: slot[0] for name, slot in zip(names, rows.slots, strict=True)},
         )
 
-    def run(self) -> list[Trained]:
+    def run(self) -> list[TrainingResult]:
         """Train every run to its end."""
         every, checkpointer = self.cohort.protocol.evaluate_every, self.cohort.checkpointer
         done = checkpointer.restore(self.runs) if checkpointer else 0
@@ -348,12 +355,12 @@ class _CohortTraining:
         if candidate.better_than(run.best):
             run.best = replace(candidate, weights=run.parameters.clone())
 
-    def _result(self, i: int) -> Trained:
+    def _result(self, i: int) -> TrainingResult:
         run = self.runs[i]
         weights = run.best.weights if run.best else run.parameters
         self.layout.load(self.networks[i], weights)
         assert run.status != "running"
-        return Trained(
+        return TrainingResult(
             network=self.networks[i],
             status=run.status,
             ended=run.ended,

@@ -92,7 +92,7 @@ def check_watch(
         )
 
 
-class Watcher:
+class CurveRecorder:
     """Records the learning curves of a cohort's runs."""
 
     def __init__(
@@ -164,10 +164,10 @@ class Watcher:
 
 def make_watcher(
     task: Task, protocol: Protocol, device: torch.device, probes: Mapping[str, Read]
-) -> Watcher | None:
+) -> CurveRecorder | None:
     """Return the watcher that a protocol asks for; None if it has no `watch`."""
     watch = protocol.watch
-    return None if watch is None else Watcher(task, protocol, watch, device, probes)
+    return None if watch is None else CurveRecorder(task, protocol, watch, device, probes)
 
 
 def _curve(cell: Cell, points: Sequence[CurvePoint]) -> Curve:

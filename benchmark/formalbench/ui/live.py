@@ -170,9 +170,9 @@ class LiveTable:
             if progress:
                 step = f"{progress.step}/{run.steps}" if progress.phase == "train" else "test"
                 length = str(progress.stage)
-                loss = _told(progress, "train/loss", "{:.3g}")
-                error = _told(progress, "train/error", "{:.1%}")
-                speed = _told(progress, "train/tokens-per-second", "{:,.0f}")
+                loss = _metric_text(progress, "train/loss", "{:.3g}")
+                error = _metric_text(progress, "train/error", "{:.1%}")
+                speed = _metric_text(progress, "train/tokens-per-second", "{:,.0f}")
             cells = (run.model, run.task, str(run.seed), step, length, loss, error, speed)
             table.add_row(*map(Text, cells))
         seconds = int(time.monotonic() - self._start)
@@ -191,7 +191,7 @@ class LiveTable:
         return f", about {left // 60}:{left % 60:02d} left"
 
 
-def _told(progress: Progress, name: str, form: str) -> str:
+def _metric_text(progress: Progress, name: str, form: str) -> str:
     value = progress.metrics.get(name)
     return "" if value is None else form.format(value)
 

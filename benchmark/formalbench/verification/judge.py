@@ -148,7 +148,7 @@ class Judge:
         if self.first_failure is None and bool(wrong_B.any()):
             index = int(wrong_B.nonzero()[0])
             row = slice(index, index + 1)
-            logit = self._telling(raw[row], asked.rows(row))
+            logit = self._decisive_logit(raw[row], asked.rows(row))
             self.first_failure = self._failure(strings[index], example.rows(row), logit)
 
     def _answer(self, asked: Example) -> Tensor:
@@ -165,9 +165,9 @@ class Judge:
         except NotImplementedError:  # the objective defines no margin
             return logits.new_full((len(logits),), math.inf)
 
-    def _telling(self, logits: Tensor, asked: Example) -> float:
+    def _decisive_logit(self, logits: Tensor, asked: Example) -> float:
         try:
-            return self.task.objective.telling(logits, asked, self.task.primary)
+            return self.task.objective.decisive_logit(logits, asked, self.task.primary)
         except NotImplementedError:
             return math.nan
 

@@ -10,7 +10,7 @@ from typing import Literal
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.source import HasMembers, Symbols
 from formalbench.contracts.task import Task
-from formalbench.contracts.verification import Asked
+from formalbench.contracts.verification import VerifiedStrings
 from formalbench.verification.strings import (
     BLOCK_SYMBOLS,
     AdversarialLimits,
@@ -81,7 +81,7 @@ class VerificationPlan:
         notes: decisions that differ from the request, one line each.
     """
 
-    asked: Asked
+    asked: VerifiedStrings
     portions: tuple[Portion, ...]
     notes: tuple[str, ...]
 
@@ -106,7 +106,7 @@ def make_plan(
     random = [_random(task, length, request) for length in lengths]
     adversarial = [_adversarial(task, length, request, amount[length]) for length in lengths]
     return VerificationPlan(
-        asked=Asked(
+        asked=VerifiedStrings(
             exhaustive=exhaustive[-1].length if exhaustive else None,
             lengths=tuple(lengths),
             count=request.count,

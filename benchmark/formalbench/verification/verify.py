@@ -24,9 +24,9 @@ from formalbench.contracts.verification import (
     ByLength,
     Dtype,
     Failure,
-    Judged,
+    StringCounts,
     VerificationRecord,
-    verifying,
+    verify_command,
 )
 from formalbench.device import describe_environment, is_out_of_memory, own_numerics
 from formalbench.verification.judge import (
@@ -169,8 +169,8 @@ def record_of(found: Verification, device: str, plugins: Sequence[str] = ()) -> 
         dtype=found.dtype,
         exhaustive=None
         if found.plan.asked.exhaustive is None
-        else Judged(strings=exhaustive.strings, errors=exhaustive.errors),
-        adversarial=Judged(strings=adversarial.strings, errors=adversarial.errors),
+        else StringCounts(strings=exhaustive.strings, errors=exhaustive.errors),
+        adversarial=StringCounts(strings=adversarial.strings, errors=adversarial.errors),
         by_length=_by_length([tally for _, tally in found.lengths().items()]),
         first_failure=_failure(found),
         break_length=found.break_length,
@@ -184,7 +184,7 @@ def record_of(found: Verification, device: str, plugins: Sequence[str] = ()) -> 
 def command_of(found: Verification, plugins: Sequence[str] = ()) -> str:
     """Return the command that repeats a verification."""
     dtype = found.dtype if found.break_length is None else "all"
-    words = verifying(found.model, found.task, found.plan.asked, dtype)
+    words = verify_command(found.model, found.task, found.plan.asked, dtype)
     for plugin in plugins:
         words += ["--plugin", plugin]
     return shlex.join(words)

@@ -22,7 +22,7 @@ from formalbench.documents.table import (
     words,
 )
 from formalbench.documents.text import MISSING, count, harmless, percent, plural, rate
-from formalbench.statistics.comparison import Comparison, Difference, Standing, TaskDifference
+from formalbench.statistics.comparison import BoardRow, Comparison, Difference, TaskDifference
 from formalbench.statistics.result import Result
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -47,7 +47,7 @@ _OPTION = "option "
 
 
 @dataclass(frozen=True, slots=True)
-class Unlike:
+class SettingDifference:
     """A setting that differs between two models; a dash for a model without this setting."""
 
     name: str
@@ -84,14 +84,14 @@ def settings_of(records: Sequence[Record], defaults: Defaults) -> Settings:
     return found
 
 
-def differing(a: Settings, b: Settings) -> list[Unlike]:
+def differing(a: Settings, b: Settings) -> list[SettingDifference]:
     """Return the settings that differ between two rows.
 
     An option that only one of the models has is left out: the models have different options, and
     the name of a row contains the options that are set.
     """
     return [
-        Unlike(name, a.get(name, MISSING), b.get(name, MISSING))
+        SettingDifference(name, a.get(name, MISSING), b.get(name, MISSING))
         for name in dict.fromkeys((*a, *b))
         if a.get(name) != b.get(name)
         and not (name.startswith(_OPTION) and (name not in a or name not in b))
@@ -196,9 +196,9 @@ def mean_data(comparison: Comparison) -> dict[str, Datum] | None:
     return {"tasks": mean.tasks, "a": share(mean.a), "b": share(mean.b), **apart}
 
 
-def settings_table(settings: Sequence[Unlike]) -> Sheet[Unlike]:
+def settings_table(settings: Sequence[SettingDifference]) -> Sheet[SettingDifference]:
     """Return the table of the settings that differ between two models."""
-    columns: tuple[Column[Unlike], ...] = (
+    columns: tuple[Column[SettingDifference], ...] = (
         words("differs", "", lambda one: one.name, "name", "name"),
         words("A", "", lambda one: one.a, "a"),
         words("B", "", lambda one: one.b, "b"),
@@ -213,7 +213,9 @@ _NARROW = 28
 """Maximum width of a text column; longer texts are wrapped."""
 
 
-def print_comparison(comparison: Comparison, settings: Sequence[Unlike], console: Console) -> None:
+def print_comparison(
+    comparison: Comparison, settings: Sequence[SettingDifference], console: Console
+) -> None:
     """Print the results of two models, their differences, and the settings that differ."""
     for name, place in (("A", comparison.a), ("B", comparison.b)):
         line = f"{name}: {place.row.model}, protocol {place.board.name}"
@@ -250,7 +252,7 @@ def verdict(comparison: Comparison) -> str:
     return f"{found.better.upper()}, {name}, is significantly better over {over}. {width}"
 
 
-def data_of(comparison: Comparison, settings: Sequence[Unlike]) -> dict[str, Any]:
+def data_of(comparison: Comparison, settings: Sequence[SettingDifference]) -> dict[str, Any]:
     """Return a comparison as data; shares are between 0 and 1."""
     return {
         "a": _place(comparison.a),
@@ -262,7 +264,7 @@ def data_of(comparison: Comparison, settings: Sequence[Unlike]) -> dict[str, Any
     }
 
 
-def _place(place: Standing) -> dict[str, Any]:
+def _place(place: BoardRow) -> dict[str, Any]:
     board, row = place.board, place.row
     return {"model": row.model, "protocol": board.protocol, "version": board.version}
 

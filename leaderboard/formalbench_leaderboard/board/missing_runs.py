@@ -18,7 +18,7 @@ from formalbench.statistics.result import Result
 
 
 @dataclass(frozen=True, slots=True)
-class Lacking:
+class MissingRuns:
     """The tasks for which a trained row has no result.
 
     Attributes:
@@ -38,7 +38,7 @@ class Lacking:
     most: float | None
 
 
-def lacking(board: Board, everywhere: Board | None = None) -> list[Lacking]:
+def missing_runs(board: Board, everywhere: Board | None = None) -> list[MissingRuns]:
     """Return the trained rows that lack results on tasks of a board: the board's own rows first.
 
     Args:
@@ -58,7 +58,7 @@ def lacking(board: Board, everywhere: Board | None = None) -> list[Lacking]:
             least = min((sum(_seconds(one)) / one.seeds for one in learned), default=None)
             most = max((_pace(one) * one.budget for one in timed), default=None)
             costs = (None if one is None else one * seeds for one in (least, most))
-            found.append(Lacking(row, tasks, *costs))
+            found.append(MissingRuns(row, tasks, *costs))
     return found
 
 
@@ -81,7 +81,7 @@ def _minutes(seconds: float) -> str:
     return f"{seconds / 60:.2g}" if seconds < 600 else f"{seconds / 60:.0f}"
 
 
-LACKING: tuple[Column[Lacking], ...] = (
+MISSING_RUNS: tuple[Column[MissingRuns], ...] = (
     words("model", "with the options set", lambda one: one.row.model, form="name"),
     words(
         "not run",
@@ -107,6 +107,6 @@ LACKING: tuple[Column[Lacking], ...] = (
 )
 
 
-def lacking_table(board: Board, everywhere: Board | None = None) -> Sheet[Lacking]:
-    """Return the missing results of trained models, a line for each, as `lacking` returns them."""
-    return Sheet(LACKING, lacking(board, everywhere))
+def missing_runs_table(board: Board, everywhere: Board | None = None) -> Sheet[MissingRuns]:
+    """Return the result of `missing_runs` as a table, a line for each model."""
+    return Sheet(MISSING_RUNS, missing_runs(board, everywhere))

@@ -46,7 +46,7 @@ class Premises:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class PaperComparison:
     """A number from a paper, and our result.
 
     Attributes:
@@ -85,7 +85,7 @@ class Beside:
         return ours - (theirs or 0.0) / 100.0
 
 
-def beside(page: Page, known: Premises) -> list[Beside]:
+def paper_comparisons(page: Page, known: Premises) -> list[PaperComparison]:
     """Return the papers' numbers for which a page has results, paper by paper."""
     return [
         found
@@ -96,7 +96,7 @@ def beside(page: Page, known: Premises) -> list[Beside]:
         for board in page.boards
         for row in board.rows
         if is_ours(theirs, row.key[0])
-        for found in _compared(paper, theirs, name, board, row, known)
+        for found in _comparison(paper, theirs, name, board, row, known)
     ]
 
 
@@ -113,9 +113,9 @@ def is_ours(theirs: PublishedRow, model: str) -> bool:
     return (name, kept) in [parse_instance(one) for one in theirs.ours]
 
 
-def _compared(
+def _comparison(
     paper: PublishedTable, theirs: PublishedRow, name: str, board: Board, row: Row, known: Premises
-) -> Iterator[Beside]:
+) -> Iterator[PaperComparison]:
     column = paper.column(name)
     result = row.on(task_title(column.task, {}))
     protocol = known.protocols.get((board.protocol, board.version))
@@ -132,7 +132,7 @@ def _compared(
         return
     published = theirs.results[name]
     trained = (protocol.splits and protocol.splits.train) or known.trained(result.task)
-    yield Beside(
+    yield PaperComparison(
         *(paper, theirs, name, published, board, row, result),
         max=max(reached),
         mean=math.fsum(reached) / len(reached),
@@ -187,7 +187,7 @@ def _settings(
     ]
     for name, paper, here in pairs:
         if paper is not None and here is not None and paper != here:
-            yield f"{name}: {_told(name, paper)}, here {_told(name, here)}"
+            yield f"{name}: {_value_text(name, paper)}, here {_value_text(name, here)}"
     if theirs.counted == "answers":
         yield "accuracy is over all answers, here averaged over lengths"
     if theirs.selected == "test":
@@ -196,7 +196,7 @@ def _settings(
         yield f"here with the curriculum {ours.curriculum.kind}"
 
 
-def _told(name: str, value: object) -> str:
+def _value_text(name: str, value: object) -> str:
     if name == "rates" and isinstance(value, Sequence):
         return ", ".join(f"{one:g}" for one in value)
     if isinstance(value, tuple):
@@ -261,7 +261,7 @@ def out_of_hundred(value: float | None) -> float | None:
     return None if value is None else share(value / 100.0)
 
 
-BESIDE: tuple[Column[Beside], ...] = (
+PAPER_COLUMNS: tuple[Column[PaperComparison], ...] = (
     Column(
         "paper",
         "whose table",
@@ -317,12 +317,12 @@ BESIDE: tuple[Column[Beside], ...] = (
 """Columns of a published number compared with ours."""
 
 
-def beside_table(found: Sequence[Beside]) -> Sheet[Beside]:
+def paper_table(found: Sequence[PaperComparison]) -> Sheet[PaperComparison]:
     """Return the published numbers compared with ours."""
-    return Sheet(BESIDE, found)
+    return Sheet(PAPER_COLUMNS, found)
 
 
-Group = Sequence[Beside]
+Group = Sequence[PaperComparison]
 """All numbers of one row of a paper's table, compared with one row of ours."""
 
 
@@ -358,7 +358,7 @@ SUMMARY: tuple[Column[Group], ...] = (
 """Columns of a row of a paper's table compared with a row of ours."""
 
 
-def beside_summary(found: Sequence[Beside]) -> Sheet[Group]:
+def paper_summary(found: Sequence[PaperComparison]) -> Sheet[Group]:
     """Return published numbers compared with ours, a line for each pair of models and protocol."""
     groups = grouped_by(lambda one: (one.theirs.model, one.row.key, one.board.name), found)
     return Sheet(SUMMARY, list(groups.values()))

@@ -31,7 +31,7 @@ STATE_LENGTH = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class PluginFacts:
     """Properties of models and tasks that are not in their records; all are functions of a name.
 
     Attributes:
@@ -54,7 +54,7 @@ def known_here(
     theory: Callable[[str], Theory | None] | None = None,
     *,
     counts: Callable[[Entry[Any]], bool] = lambda entry: True,
-) -> Known:
+) -> PluginFacts:
     """Return functions that look up properties of models and tasks in the plugins.
 
     Args:
@@ -86,7 +86,7 @@ def known_here(
         entry = model_here(host, model)
         return predictions.of(model, task) if entry and counts(entry) else None
 
-    return Known(cache(family), known, cache(modulus), cache(trained_to), predicted)
+    return PluginFacts(cache(family), known, cache(modulus), cache(trained_to), predicted)
 
 
 def model_here(host: PluginHost, model: str) -> Entry[ModelSpec] | None:

@@ -25,9 +25,9 @@ from formalbench.statistics.records import LEARNED, grouped_by
 from formalbench.statistics.result import SOLVED, Prediction, Result
 from formalbench.theory.theorems import Theorem, theorem_called
 
-from formalbench_leaderboard.board.paper_comparison import Beside
+from formalbench_leaderboard.board.paper_comparison import PaperComparison
 
-Found = Literal["as predicted", "not beyond", "against", "not learned", "no prediction"]
+OutcomeName = Literal["as predicted", "not beyond", "against", "not learned", "no prediction"]
 """Agreement of a prediction and a result.
 
 - ``as predicted``
@@ -39,7 +39,7 @@ Found = Literal["as predicted", "not beyond", "against", "not learned", "no pred
 """
 
 
-FOUND: tuple[Found, ...] = ("as predicted", "not beyond", "against", "not learned")
+OUTCOMES: tuple[OutcomeName, ...] = ("as predicted", "not beyond", "against", "not learned")
 """The outcomes that are possible if there is a prediction."""
 
 
@@ -53,7 +53,7 @@ class PredictionOutcome:
         result: the result.
         language_class: the smallest class that is known to contain the task's language, if any.
         prediction: None if no theorem and no experiment decides.
-        found: the agreement of prediction and result.
+        outcome: the agreement of prediction and result.
     """
 
     board: Board
@@ -61,7 +61,7 @@ class PredictionOutcome:
     result: Result
     language_class: str | None
     prediction: Prediction | None
-    found: Found
+    outcome: OutcomeName
 
     @property
     def theorem(self) -> Theorem | None:
@@ -95,14 +95,14 @@ KINDS = {
 """The other kinds of predictions, by evidence and verdict."""
 
 
-def compared(page: Page) -> list[PredictionOutcome]:
+def prediction_outcomes(page: Page) -> list[PredictionOutcome]:
     """Return the predictions for a page's learned results, and each result that has no prediction.
 
     The order is that of the boards, then of their tasks, then of their rows.
     """
     return [
         PredictionOutcome(
-            board, row, result, facts.language_class, prediction, found(prediction, result)
+            board, row, result, facts.language_class, prediction, outcome_of(prediction, result)
         )
         for board in page.boards
         for facts in board.facts
@@ -113,7 +113,7 @@ def compared(page: Page) -> list[PredictionOutcome]:
     ]
 
 
-def found(prediction: Prediction | None, result: Result) -> Found:
+def outcome_of(prediction: Prediction | None, result: Result) -> OutcomeName:
     """Return how a prediction and a result agree.
 
     One run that solves the test (`SeedResult.solved`) shows that a network can, at these lengths,
@@ -145,7 +145,7 @@ class Agreement:
 
     board: Board
     kind: str
-    times: Counter[Found]
+    times: Counter[OutcomeName]
 
 
 def counts(cells: Iterable[PredictionOutcome]) -> list[Agreement]:
@@ -154,7 +154,7 @@ def counts(cells: Iterable[PredictionOutcome]) -> list[Agreement]:
     for held in grouped_by(lambda cell: cell.board.name, cells).values():
         of_kind = grouped_by(lambda cell: cell.kind, held)
         found += [
-            Agreement(held[0].board, kind, Counter(cell.found for cell in of_kind[kind]))
+            Agreement(held[0].board, kind, Counter(cell.outcome for cell in of_kind[kind]))
             for kind in (*CAN.values(), *KINDS.values(), "nothing")
             if kind in of_kind
         ]
@@ -162,7 +162,7 @@ def counts(cells: Iterable[PredictionOutcome]) -> list[Agreement]:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedLearning:
     """A result whose training lengths were expected to be learned.
 
     Attributes:
@@ -176,7 +176,7 @@ class Expected:
     said_by: tuple[str, ...]
 
     @property
-    def taught(self) -> bool:
+    def learned(self) -> bool:
         """Whether at least two thirds of the seeds learned the training lengths."""
         return 3 * self.result.learned >= 2 * self.result.seeds
 
@@ -191,25 +191,27 @@ class LearnedCount:
     """
 
     board: Board
-    cells: Sequence[Expected]
+    cells: Sequence[ExpectedLearning]
 
     @property
-    def taught(self) -> int:
+    def learned(self) -> int:
         """Number of results that at least two thirds of the seeds learned."""
-        return sum(cell.taught for cell in self.cells)
+        return sum(cell.learned for cell in self.cells)
 
     @property
     def partly(self) -> int:
         """Number of results that some seeds learned, but fewer than two thirds of them."""
-        return sum(not cell.taught and cell.result.learned > 0 for cell in self.cells)
+        return sum(not cell.learned and cell.result.learned > 0 for cell in self.cells)
 
     @property
-    def untaught(self) -> int:
+    def unlearned(self) -> int:
         """Number of results that no seed learned."""
-        return len(self.cells) - self.taught - self.partly
+        return len(self.cells) - self.learned - self.partly
 
 
-def expected(predictions: Iterable[PredictionOutcome], papers: Iterable[Beside]) -> list[Expected]:
+def expected_learning(
+    predictions: Iterable[PredictionOutcome], papers: Iterable[PaperComparison]
+) -> list[ExpectedLearning]:
     """Return every result that a theorem, an experiment or a paper says can be learned.
 
     A paper says so with a number of at least 99 %, the mean or the maximum: a model that is right
@@ -227,12 +229,12 @@ def expected(predictions: Iterable[PredictionOutcome], papers: Iterable[Beside])
     ]
     cells = grouped_by(lambda one: (one[0].name, one[1].key, one[2].task), said)
     return [
-        Expected(*held[0][:3], tuple(dict.fromkeys(by for *_, by in held)))
+        ExpectedLearning(*held[0][:3], tuple(dict.fromkeys(by for *_, by in held)))
         for held in cells.values()
     ]
 
 
-def by_protocol(cells: Iterable[Expected]) -> list[LearnedCount]:
+def by_protocol(cells: Iterable[ExpectedLearning]) -> list[LearnedCount]:
     """Count the learned results by protocol, the protocol with the most results first."""
     held = grouped_by(lambda cell: cell.board.name, cells).values()
     return sorted(
@@ -240,7 +242,7 @@ def by_protocol(cells: Iterable[Expected]) -> list[LearnedCount]:
     )
 
 
-def _learned_there(one: Beside) -> bool:
+def _learned_there(one: PaperComparison) -> bool:
     reached = [of for of in (one.published.mean, one.published.max) if of is not None]
     return max(reached, default=0.0) >= 100.0 * LEARNED
 
@@ -282,7 +284,7 @@ CELLS: tuple[Column[PredictionOutcome], ...] = (
             "source": lambda cell: cell.theorem.source if cell.theorem else None,
         },
     ),
-    words("found", "whether the measurement agrees", lambda cell: cell.found),
+    words("found", "whether the measurement agrees", lambda cell: cell.outcome),
     Column(
         "learned",
         "how many seeds learned the training lengths",
@@ -324,16 +326,19 @@ def agreement_table(cells: Sequence[PredictionOutcome]) -> Sheet[Agreement]:
     kind: Column[Agreement] = words(
         "prediction", "what is predicted", lambda count: count.kind, form="name"
     )
-    return Sheet([protocol, kind, *map(_times, (*FOUND, "no prediction"))], counts(cells))
+    return Sheet([protocol, kind, *map(_times, (*OUTCOMES, "no prediction"))], counts(cells))
 
 
-def _times(found: Found) -> Column[Agreement]:
+def _times(outcome: OutcomeName) -> Column[Agreement]:
     return number(
-        found, MEANINGS[found], lambda count: count.times[found], told=lambda n: str(n or MISSING)
+        outcome,
+        MEANINGS[outcome],
+        lambda count: count.times[outcome],
+        text=lambda n: str(n or MISSING),
     )
 
 
-MEANINGS: dict[Found, str] = {
+MEANINGS: dict[OutcomeName, str] = {
     "as predicted": "the measurement agrees with the prediction; a seed solves a test if it is "
     f"right on {100 * SOLVED:.0f} % at every tested length",
     "not beyond": "a theorem says that such a network can; the trained network learned the "
@@ -354,12 +359,12 @@ LEARNED_COUNTS: tuple[Column[LearnedCount], ...] = (
         lambda one: len(one.cells),
         "cells",
     ),
-    number("learned", "by at least two thirds of the seeds", lambda one: one.taught),
+    number("learned", "by at least two thirds of the seeds", lambda one: one.learned),
     number("by fewer seeds", "by at least one seed", lambda one: one.partly, "partly"),
-    number("not learned", "by no seed within the budget", lambda one: one.untaught, "untaught"),
+    number("not learned", "by no seed within the budget", lambda one: one.unlearned, "untaught"),
 )
 
 
-def learned_table(cells: Iterable[Expected]) -> Sheet[LearnedCount]:
+def learned_table(cells: Iterable[ExpectedLearning]) -> Sheet[LearnedCount]:
     """Return how many of the expected results were learned, a line for each protocol."""
     return Sheet(LEARNED_COUNTS, by_protocol(cells))

@@ -51,7 +51,7 @@ DEFAULT_SUITE = "default"
 CORE_SUITE = "core"
 
 
-class Held(NamedTuple):
+class FolderContents(NamedTuple):
     """The contents of folders of records.
 
     Attributes:
@@ -64,28 +64,28 @@ class Held(NamedTuple):
     verifications: list[VerificationRecord]
     invalid: list[str]
 
-    def only(self, wanted: Callable[[AnyRecord], bool]) -> Held:
+    def only(self, wanted: Callable[[AnyRecord], bool]) -> FolderContents:
         """Return a copy with only the selected records."""
         return self._replace(
             records=[record for record in self.records if wanted(record)],
             verifications=[record for record in self.verifications if wanted(record)],
         )
 
-    def beside(self, others: Held) -> Held:
+    def merged_with(self, others: FolderContents) -> FolderContents:
         """Return the union with other records."""
-        return Held(
+        return FolderContents(
             [*self.records, *others.records],
             [*self.verifications, *others.verifications],
             [*self.invalid, *others.invalid],
         )
 
 
-def read_with_published(own: Path | None = None) -> Held:
+def read_with_published(own: Path | None = None) -> FolderContents:
     """Read the records of a folder, or of the user's own results, and the published records."""
     return read_published(own or default_results())
 
 
-def read_published(*besides: Path) -> Held:
+def read_published(*besides: Path) -> FolderContents:
     """Read the published records and those of some folders.
 
     Published records are those of the repository that contains the working directory. Outside of a
@@ -94,10 +94,10 @@ def read_published(*besides: Path) -> Held:
     repository = repository_above(Path.cwd())
     if repository is not None:
         return read_all([*besides, repository / PUBLISHED_RESULTS])
-    return read_all(besides).beside(Held(*parted(read_snapshot()), []))
+    return read_all(besides).merged_with(FolderContents(*parted(read_snapshot()), []))
 
 
-def read_all(folders: Iterable[Path]) -> Held:
+def read_all(folders: Iterable[Path]) -> FolderContents:
     """Read the records of several folders; a folder that is named twice is read once.
 
     A folder that does not exist has no records.
@@ -105,7 +105,7 @@ def read_all(folders: Iterable[Path]) -> Held:
     once = {folder.resolve(): folder for folder in folders}
     read = [Store(folder).valid() for folder in once.values()]
     records = parted(record for found, _ in read for record in found)
-    return Held(*records, [line for _, invalid in read for line in invalid])
+    return FolderContents(*records, [line for _, invalid in read for line in invalid])
 
 
 def parted(records: Iterable[AnyRecord]) -> tuple[list[Record], list[VerificationRecord]]:
@@ -128,7 +128,7 @@ def check_folders(folders: Iterable[Path]) -> None:
             raise RequestError(f"--results {folder}: no such folder")
 
 
-def among_published(own: Held, published: Held) -> Held:
+def among_published(own: FolderContents, published: FolderContents) -> FolderContents:
     """Return the user's records together with published ones of the same protocols and tasks."""
     asked = {(protocol_key(record), title_of(record)) for record in own.records}
     beside = [

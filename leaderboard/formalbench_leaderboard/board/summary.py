@@ -84,11 +84,15 @@ def _verified_to(row: ExactModel) -> str:
 
 def _reach(learned: Sequence[tuple[TaskFacts, Result]]) -> str:
     """Return how far accuracy stays at 99 %, over the tasks that all seeds learned and finished."""
-    whole = [facts.title for facts, result in learned if result.longest_99 == facts.last_telling]
+    whole = [
+        facts.title
+        for facts, result in learned
+        if result.longest_99 == facts.last_informative_length
+    ]
     part = sorted(
         (result.longest_99, facts.title)
         for facts, result in learned
-        if result.longest_99 is not None and result.longest_99 != facts.last_telling
+        if result.longest_99 is not None and result.longest_99 != facts.last_informative_length
     )
     none = [facts.title for facts, result in learned if result.longest_99 is None]
     said = []

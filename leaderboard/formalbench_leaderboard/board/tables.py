@@ -29,7 +29,7 @@ from formalbench.statistics.board import (
     Profile,
     Row,
 )
-from formalbench.statistics.result import ACCURACY, Result, ShownBy, TaskFacts
+from formalbench.statistics.result import ACCURACY, Result, TaskFacts, TaskMeasure
 
 TRAINING_COST = "seconds of training of one run"
 """The label of this column in every output."""
@@ -68,7 +68,7 @@ class Outcome:
     facts: TaskFacts | None
 
     @property
-    def measure(self) -> ShownBy:
+    def measure(self) -> TaskMeasure:
         """The measure by which the task is shown."""
         return self.facts.measure if self.facts else ACCURACY
 
@@ -267,7 +267,7 @@ def _metric_column(name: str) -> Column[Outcome]:
         "a plugin's metric: the mean over seeds and test lengths; one that is no mean is computed "
         "once over all lengths"
     )
-    return number(name, meaning, lambda on: on.result.metrics.get(name), told="{:.4g}".format)
+    return number(name, meaning, lambda on: on.result.metrics.get(name), text="{:.4g}".format)
 
 
 PROFILE: tuple[Column[Profile], ...] = (
@@ -503,17 +503,17 @@ EXACT: tuple[Column[ExactModel], ...] = (
         grouped,
         {"strings": lambda row: row.strings},
     ),
-    number("errors", "number of strings answered wrong", lambda row: row.errors, told=grouped),
+    number("errors", "number of strings answered wrong", lambda row: row.errors, text=grouped),
     number(
         "margin",
         "the smallest |logit| of the random strings",
         lambda row: row.margin,
-        told=_DIGITS,
+        text=_DIGITS,
     ),
     *map(_bits, range(len(SHOWN_LENGTHS))),
     *map(_break, DTYPES),
-    number("depth", "in layers", lambda row: row.depth, told=grouped),
-    number("width", "in numbers per position", lambda row: row.width, told=grouped),
+    number("depth", "in layers", lambda row: row.depth, text=grouped),
+    number("width", "in numbers per position", lambda row: row.width, text=grouped),
 )
 """Columns of a verification of an exact model."""
 
@@ -546,7 +546,7 @@ def by_place(board: Board, title: str) -> Sheet[Outcome]:
     return Sheet(columns, found)
 
 
-def _at(place: str, measure: ShownBy) -> Column[Outcome]:
+def _at(place: str, measure: TaskMeasure) -> Column[Outcome]:
     def reached(outcome: Outcome) -> float | None:
         return dict(outcome.result.places).get(place)
 

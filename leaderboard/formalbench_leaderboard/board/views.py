@@ -22,7 +22,7 @@ from formalbench.statistics.selection import current_of, current_task
 from formalbench.theory import VERSION
 from formalbench.theory.lookup import numbers_of_task, theory_of_task
 
-from formalbench_leaderboard.board.sources import Held
+from formalbench_leaderboard.board.sources import FolderContents
 
 if TYPE_CHECKING:
     from formalbench.contracts.network import Traits
@@ -53,7 +53,7 @@ def suite_view(host: PluginHost, suite: str) -> View:
     return view.with_papers_on(lambda task: current_task(host, task.partition("[")[0]) is not None)
 
 
-def standing(view: View, own: Held, published: Held) -> View:
+def standing(view: View, own: FolderContents, published: FolderContents) -> View:
     """Return a view that shows the rank of the user's records: on their tasks, with rows marked.
 
     The ranking is over those tasks of the view that the records have, or over all tasks of the
@@ -66,13 +66,15 @@ def standing(view: View, own: Held, published: Held) -> View:
     return marked(replace(view, tasks=tuple(asked or sorted(mine)) or view.tasks), own, published)
 
 
-def marked(view: View, own: Held, published: Held) -> View:
+def marked(view: View, own: FolderContents, published: FolderContents) -> View:
     """Return the view with the user's rows marked, except for records that are published."""
     known = {record.test_id for record in published.records}
     return replace(view, new={record.test_id for record in own.records} - known)
 
 
-def on_tasks(held: Held, view: View, wanted: Sequence[str]) -> tuple[Held, View]:
+def on_tasks(
+    held: FolderContents, view: View, wanted: Sequence[str]
+) -> tuple[FolderContents, View]:
     """Return the records and the view of only the named tasks, which are ranked by.
 
     Raises:
@@ -90,7 +92,7 @@ def on_tasks(held: Held, view: View, wanted: Sequence[str]) -> tuple[Held, View]
     )
 
 
-def in_class(held: Held, view: View, name: str) -> tuple[Held, View]:
+def in_class(held: FolderContents, view: View, name: str) -> tuple[FolderContents, View]:
     """Leave out all tasks that are not known to be in a language class."""
 
     def inside(task: str) -> bool:
@@ -105,7 +107,7 @@ def in_class(held: Held, view: View, name: str) -> tuple[Held, View]:
     return held.only(lambda record: inside(record.task.name)), view
 
 
-def pages_by_class(held: Held, view: View) -> dict[str, Page]:
+def pages_by_class(held: FolderContents, view: View) -> dict[str, Page]:
     """Return, for each language class with a task of the suite, the page of these tasks.
 
     A class includes the tasks of its subclasses.
@@ -118,7 +120,7 @@ def pages_by_class(held: Held, view: View) -> dict[str, Page]:
     return pages
 
 
-def pages_by_keyword(host: PluginHost, held: Held, view: View) -> dict[str, Page]:
+def pages_by_keyword(host: PluginHost, held: FolderContents, view: View) -> dict[str, Page]:
     """Return a page for each keyword that at least two, but not all, of the view's tasks have."""
     found: dict[str, list[str]] = {}
     for task in view.tasks:

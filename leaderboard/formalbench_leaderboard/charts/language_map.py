@@ -20,7 +20,7 @@ from formalbench.statistics.length_profile import Strip, strip_of
 from formalbench.statistics.records import LEARNED
 from formalbench.statistics.result import Prediction
 
-from formalbench_leaderboard.board.plugin_info import Known, known_here
+from formalbench_leaderboard.board.plugin_info import PluginFacts, known_here
 from formalbench_leaderboard.board.sources import CORE_SUITE, DEFAULT_SUITE, read_published
 from formalbench_leaderboard.board.views import suite_view
 
@@ -168,7 +168,7 @@ _CLASSES = {
 """The headings of the classes, from the smallest class to the largest."""
 
 
-def language_map(page: Page, known: Known) -> LanguageMap:
+def language_map(page: Page, known: PluginFacts) -> LanguageMap:
     """Return the map of a page, for the protocol under which the most results were learned.
 
     Text tasks are not languages and have no column. Tasks on which chance is always right, or which
@@ -232,7 +232,7 @@ def full_name(title: str) -> str:
 
 
 def _columns(
-    board: Board | None, exact: Sequence[ExactModel], known: Known
+    board: Board | None, exact: Sequence[ExactModel], known: PluginFacts
 ) -> tuple[MapColumn, ...]:
     titles = (*board.tasks, *board.other_tasks) if board else ()
     facts = {title: board.facts_of(title) for title in titles} if board else {}
@@ -253,7 +253,7 @@ def _columns(
     return tuple(column for *_, column in sorted(placed, key=lambda entry: entry[:2]))
 
 
-def _class_of(title: str, known: Known) -> tuple[str, int]:
+def _class_of(title: str, known: PluginFacts) -> tuple[str, int]:
     """Return the class under which a task is shown, and its modulus; 0 if it has none."""
     theory = known.theory(full_name(title))
     if theory is None:
@@ -267,7 +267,10 @@ def _class_of(title: str, known: Known) -> tuple[str, int]:
 
 
 def _families(
-    board: Board | None, exact: Sequence[ExactModel], columns: Sequence[MapColumn], known: Known
+    board: Board | None,
+    exact: Sequence[ExactModel],
+    columns: Sequence[MapColumn],
+    known: PluginFacts,
 ) -> tuple[FamilyRows, ...]:
     found: dict[str, list[MapRow]] = {}
     if board is not None:
@@ -284,7 +287,9 @@ def _families(
     return tuple(
         FamilyRows(
             name=name,
-            theory=tuple(_said([row.cells[at] for row in rows]) for at in range(len(columns))),
+            theory=tuple(
+                _theory_claim([row.cells[at] for row in rows]) for at in range(len(columns))
+            ),
             built=tuple(built.get((name, title)) for title in titles),
             rows=tuple(rows),
         )
@@ -292,7 +297,7 @@ def _families(
     )
 
 
-def _said(cells: Sequence[MapCell]) -> TheoryClaim | None:
+def _theory_claim(cells: Sequence[MapCell]) -> TheoryClaim | None:
     """Combine the predictions for the models of a family on a language."""
     known = [cell.prediction for cell in cells if cell.prediction is not None]
     if not known:
@@ -302,13 +307,13 @@ def _said(cells: Sequence[MapCell]) -> TheoryClaim | None:
     return (known[0].verdict if agreed else "some") + ("" if proved else BY_EXPERIMENTS)
 
 
-def _row(row: Row, board: Board, columns: Sequence[MapColumn], known: Known) -> MapRow:
+def _row(row: Row, board: Board, columns: Sequence[MapColumn], known: PluginFacts) -> MapRow:
     cells = tuple(_cell(row, board, column.task, known) for column in columns)
     missing = ",".join(cell.task for cell in cells if cell.state == "not run")
     return MapRow(row.model, cells, filling(row, missing) if missing else "")
 
 
-def _cell(row: Row, board: Board, task: str, known: Known) -> MapCell:
+def _cell(row: Row, board: Board, task: str, known: PluginFacts) -> MapCell:
     result, prediction = row.on(task), known.predicted(row.key[0], full_name(task))
     if result is None:
         return MapCell(task, "not run", filling(row, task), prediction=prediction)
@@ -456,7 +461,7 @@ def _were(times: int) -> str:
     return "was" if times == 1 else "were"
 
 
-def told(cell: MapCell) -> str:
+def cell_text(cell: MapCell) -> str:
     """Return the content of a cell in words; if it was not run, the command that runs it."""
     if cell.state == "not run":
         return f"not run: {cell.command}"

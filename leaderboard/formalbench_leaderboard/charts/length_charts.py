@@ -18,7 +18,7 @@ from formalbench.documents.text import harmless, percent, ranks
 from formalbench.statistics.board import Board, Row
 from formalbench.statistics.intervals import Draws
 from formalbench.statistics.length_profile import TextLine, curve_of, text_line
-from formalbench.statistics.result import Result, ShownBy, TaskFacts, telling_cells
+from formalbench.statistics.result import Result, TaskFacts, TaskMeasure, informative_cells
 
 MOST_LINES = 8
 """Maximum number of models in a panel; those with the best rank are shown."""
@@ -81,7 +81,7 @@ def line(result: Result, facts: TaskFacts) -> MeanLine | None:
     A run that did not finish counts as chance level at every length, as in the score. Lengths at
     which chance is always right are left out.
     """
-    tested = telling_cells(result, facts) if result.reaches else []
+    tested = informative_cells(result, facts) if result.reaches else []
     if not tested:
         return None
     starts = np.unique(np.linspace(0, len(tested[0].length), _POINTS + 1).astype(int)[:-1])
@@ -170,7 +170,7 @@ def _series(found: Mapping[str, MeanLine], rows: Sequence[Row]) -> list[Series]:
 
 def _chance(facts: TaskFacts) -> list[Series]:
     """Return the chance level at each length where it is below 1; if none, 1 at all lengths."""
-    known = facts.telling or [(length, 1.0) for length in facts.lengths]
+    known = facts.informative_lengths or [(length, 1.0) for length in facts.lengths]
     x, y = zip(*known, strict=True)
     return [Series(x, [100 * chance for chance in y], GREY, style="--", width=1.0)]
 
@@ -187,13 +187,13 @@ _MOST_PARTS = 8
 Lines = dict[str, TextLine]
 
 
-def measures(board: Board) -> list[ShownBy]:
+def measures(board: Board) -> list[TaskMeasure]:
     """Return the measures of texts that have a figure."""
     found = dict.fromkeys(facts.measure for facts in board.facts if not facts.measure.accuracy)
     return [measure for measure in found if text_panels(board, measure)]
 
 
-def text_panels(board: Board, measure: ShownBy) -> list[tuple[TaskFacts, Lines]]:
+def text_panels(board: Board, measure: TaskMeasure) -> list[tuple[TaskFacts, Lines]]:
     """Return the tasks that are shown by a measure, each with the lines of models.
 
     A task whose test has only one length or part has none.
@@ -209,7 +209,7 @@ def text_panels(board: Board, measure: ShownBy) -> list[tuple[TaskFacts, Lines]]
     return found
 
 
-def text_chart(board: Board, measure: ShownBy) -> Figure:
+def text_chart(board: Board, measure: TaskMeasure) -> Figure:
     """Draw a measure of texts against length, or for each part; there is a panel for each task."""
     tasks = text_panels(board, measure)
     rows = [row for row in board.rows if any(row.model in lines for _, lines in tasks)]
@@ -222,7 +222,7 @@ def text_chart(board: Board, measure: ShownBy) -> Figure:
     return Figure(_grid(drawn), share=False, size=_PANEL, legend="model")
 
 
-def axis_label(measure: ShownBy) -> str:
+def axis_label(measure: TaskMeasure) -> str:
     """Return the title of an axis of values: the measure, its unit and its direction."""
     unit = "%" if measure.share else "log scale"
     return f"{measure.heading} ({unit}), {'less' if measure.less else 'more'} is better"

@@ -27,8 +27,8 @@ from formalbench_leaderboard.charts.language_map import (
     LanguageMap,
     MapCell,
     TheoryClaim,
+    cell_text,
     sentences,
-    told,
 )
 from formalbench_leaderboard.templating import render as from_template
 
@@ -59,12 +59,12 @@ FEW = 1500
 Theme = Literal["file", "page"]
 """A file follows its reader's theme, and an SVG in the web page follows the page's theme."""
 
-Shown = MapCell | TheoryClaim | int | None
+CellContent = MapCell | TheoryClaim | int | None
 """What a cell shows: a result, what theory says, or the length up to which a construction is right.
 """
 
 
-def parts_of(shown: Shown) -> list[str]:
+def parts_of(shown: CellContent) -> list[str]:
     """Return what the sign of a cell consists of: keys of `LEGEND`."""
     if shown is None:
         return []
@@ -88,7 +88,7 @@ _RAMP = tuple(Step(place, place, share) for place, share in enumerate((0.0, 0.3,
 
 _DIFFERS = "differs within the family, or unknown"
 
-LEGEND: Mapping[str, tuple[Shown, str]] = {
+LEGEND: Mapping[str, tuple[CellContent, str]] = {
     "learned": (
         replace(_RIGHT, strip=_RAMP),
         "learned; accuracy on longer strings, from chance to perfect",
@@ -143,7 +143,7 @@ def bars(strip: Sequence[Step], left: int, width: int) -> Iterator[tuple[str, st
         yield f"shade{shade}", f"M{left + edges[places[0]]} {HEIGHT}{tops}V{HEIGHT}"
 
 
-def paths_of(shown: Shown, left: int, width: int) -> Iterator[tuple[str, str]]:
+def paths_of(shown: CellContent, left: int, width: int) -> Iterator[tuple[str, str]]:
     """Yield the class and the path of each shape of a sign in a row whose upper edge is 0."""
     parts, middle = parts_of(shown), left + width // 2
     box = f"M{left} 0h{width}v{HEIGHT}h-{width}"
@@ -238,7 +238,7 @@ class MapLayout:
         """Write a text on the current row, or above it."""
         self.texts.append((round(x), self.y + 12 - up, text, kind, href))
 
-    def _sign(self, shown: Shown, left: int, width: int) -> None:
+    def _sign(self, shown: CellContent, left: int, width: int) -> None:
         """Draw a sign on the current row, in the area of a cell."""
         for kind, path in paths_of(shown, left, width):
             self.paths[self.y][kind] += path
@@ -324,14 +324,14 @@ class MapLayout:
             self._row(_label(row.model, family.name), "model", row.cells, row.model)
         self.y += FAMILY_GAP
 
-    def _row(self, label: str, kind: str, row: Iterable[Shown], model: str = "") -> None:
+    def _row(self, label: str, kind: str, row: Iterable[CellContent], model: str = "") -> None:
         href = self._address("model", model) if model else ""
         self._write(self._left, shortened(label), kind, href)
         for x, cell in zip(self._places, row, strict=True):
             self._sign(cell, x, self._cell)
             if isinstance(cell, MapCell) and self._few:
                 names = f"{shortened(model)} on {shortened(cell.task)}"
-                title = shortened(f"{names}: {told(cell)}", LONGEST_TITLE)
+                title = shortened(f"{names}: {cell_text(cell)}", LONGEST_TITLE)
                 self.tooltips.append((x, self.y, self._cell, title))
         self.y += ROW
 

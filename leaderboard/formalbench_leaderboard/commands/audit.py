@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from formalbench_leaderboard.publishing.audit import Auditor
     from formalbench_leaderboard.publishing.judge import Audit
-    from formalbench_leaderboard.publishing.rerun import Retrained
+    from formalbench_leaderboard.publishing.rerun import RepeatedTraining
 
 
 def audit(
@@ -208,7 +208,7 @@ def _title(record: AnyRecord) -> str:
     return f"{title}, {record.protocol.title}{at}, seed {record.seed}"
 
 
-def _retrained(again: Retrained) -> str:
+def _retrained(again: RepeatedTraining) -> str:
     where = "" if again.alike else " under other conditions"
     if again.accuracy is None:
         return f"trained again{where}: {again.status}"

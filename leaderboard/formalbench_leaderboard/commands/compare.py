@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from formalbench.host import PluginHost
     from formalbench.statistics.comparison import Comparison
 
-    from formalbench_leaderboard.board.comparison import Unlike
+    from formalbench_leaderboard.board.comparison import SettingDifference
 
 
 def compare(
@@ -130,7 +130,7 @@ def compared(
     names: tuple[str, str],
     tasks: Sequence[str] | None = None,
     protocols: Sequence[str] | None = None,
-) -> list[tuple[Comparison, list[Unlike]]]:
+) -> list[tuple[Comparison, list[SettingDifference]]]:
     """Return the comparisons of two models under all shared, or the given, protocols.
 
     Of two protocols, the first is for the first model.

@@ -22,7 +22,7 @@ from formalbench.ui.terminal import (
 )
 
 if TYPE_CHECKING:
-    from formalbench_leaderboard.fill import Missing
+    from formalbench_leaderboard.fill import MissingEntry
 
 
 def fill(
@@ -107,7 +107,7 @@ def fill(
         raise typer.Exit(1)
 
 
-def _print(lacking: Sequence[Missing], as_json: bool) -> None:
+def _print(lacking: Sequence[MissingEntry], as_json: bool) -> None:
     """Print the missing runs of a plan."""
     count = sum(one.count for one in lacking)
     known = [one.core_hours for one in lacking if one.core_hours is not None]
@@ -134,7 +134,7 @@ def _print(lacking: Sequence[Missing], as_json: bool) -> None:
     typer.echo(f"{plural(count, 'run')} missing: {sum(known):,.1f} core hours{some}")
 
 
-def _facts(one: Missing) -> dict[str, Any]:
+def _facts(one: MissingEntry) -> dict[str, Any]:
     """Return the missing part of an entry as data, for ``--json``."""
     return {
         "entry": one.entry.number,

@@ -16,9 +16,9 @@ from formalbench.ui.terminal import JsonFlag, host_of, print_json
 if TYPE_CHECKING:
     from formalbench.contracts.record import Record
 
-    from formalbench_leaderboard.publishing.check import Checked
-    from formalbench_leaderboard.publishing.publish import Pairs, Published
-    from formalbench_leaderboard.publishing.weights import Packed
+    from formalbench_leaderboard.publishing.check import CheckResult
+    from formalbench_leaderboard.publishing.publish import Pairs, PublishResult
+    from formalbench_leaderboard.publishing.weights import ArchiveContents
 
 
 weights = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -116,13 +116,13 @@ def _places(results: Sequence[Path], alone: bool) -> list[Path]:
     return list(results) or [*([own] if own.is_dir() else []), *published]
 
 
-def _records(packed: Packed) -> str:
+def _records(packed: ArchiveContents) -> str:
     return (
         f"the weights of {plural(len(packed.records), 'record')} into {harmless(f'{packed.path}')}"
     )
 
 
-def _print_without(packed: Packed) -> None:
+def _print_without(packed: ArchiveContents) -> None:
     """Print the published runs without weights, model by model."""
     from formalbench.statistics.records import model_key
 
@@ -131,7 +131,7 @@ def _print_without(packed: Packed) -> None:
         typer.echo(f"without weights: {harmless(model)}, {plural(times, 'record')}")
 
 
-def _data(packed: Packed) -> dict[str, Any]:
+def _data(packed: ArchiveContents) -> dict[str, Any]:
     """Return the records with and without weights as data, for ``--json``."""
 
     def names(records: Sequence[Record]) -> list[str]:
@@ -321,7 +321,7 @@ def render(
         typer.echo("every rendered file is up to date")
 
 
-def _print_problems(found: Checked) -> None:
+def _print_problems(found: CheckResult) -> None:
     """Print the problems of the published files, and what could not be compared."""
     for line in found.problems:
         typer.echo(line, err=True)
@@ -336,7 +336,7 @@ def _print_problems(found: Checked) -> None:
         )
 
 
-def _print_in_order(found: Checked, rendered: bool) -> None:
+def _print_in_order(found: CheckResult, rendered: bool) -> None:
     """Print that no problem was found."""
     if found.stale_records:
         typer.echo(
@@ -359,7 +359,7 @@ def _print_stale(stale: Sequence[Path]) -> None:
         typer.echo("run `formalbench leaderboard render` to render it", err=True)
 
 
-def _print_published(done: Published) -> None:
+def _print_published(done: PublishResult) -> None:
     """Print the result of publishing."""
     from formalbench_leaderboard.publishing.weights import facts
 
@@ -381,7 +381,7 @@ def _print_published(done: Published) -> None:
     typer.echo("next: commit leaderboard/results and leaderboard/plugins, open a pull request")
 
 
-def _published(done: Published) -> dict[str, Any]:
+def _published(done: PublishResult) -> dict[str, Any]:
     """Return the result of publishing as data, for ``--json``."""
     from formalbench_leaderboard.publishing.weights import facts
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from formalbench.statistics.board import Page
     from formalbench.statistics.build import View
 
-    from formalbench_leaderboard.board.sources import Held
+    from formalbench_leaderboard.board.sources import FolderContents
     from formalbench_leaderboard.renderers.evidence_pages import Evidence
 
 
@@ -46,7 +46,7 @@ Folders = Annotated[
 ]
 
 
-Shown = Annotated[
+FormatOption = Annotated[
     EvidenceFormat,
     typer.Option(
         "--format",
@@ -63,7 +63,7 @@ Into = Annotated[
 
 
 def predictions(
-    ctx: typer.Context, results: Folders = None, format: Shown = "table", output: Into = None
+    ctx: typer.Context, results: Folders = None, format: FormatOption = "table", output: Into = None
 ) -> None:
     """Compare the predictions of theory with the measurements.
 
@@ -83,7 +83,7 @@ def predictions(
     from formalbench_leaderboard.renderers.evidence_pages import predictions_page
 
     evidence = _evidence(ctx, results)
-    cells, taught = evidence.predictions, learned_table(evidence.expected)
+    cells, taught = evidence.predictions, learned_table(evidence.expected_learning)
     shown, agreement = predicted_table(cells), agreement_table(cells)
     texts = {
         "markdown": lambda: predictions_page(evidence),
@@ -96,7 +96,7 @@ def predictions(
 
 
 def papers(
-    ctx: typer.Context, results: Folders = None, format: Shown = "table", output: Into = None
+    ctx: typer.Context, results: Folders = None, format: FormatOption = "table", output: Into = None
 ) -> None:
     """Compare numbers from papers with ours.
 
@@ -104,11 +104,11 @@ def papers(
     formalbench leaderboard papers
     formalbench leaderboard papers --results my-results --format json
     """
-    from formalbench_leaderboard.board.paper_comparison import beside_table
+    from formalbench_leaderboard.board.paper_comparison import paper_table
     from formalbench_leaderboard.renderers.evidence_pages import papers_page
 
     found = _evidence(ctx, results).papers
-    shown = beside_table(found)
+    shown = paper_table(found)
     texts = {
         "markdown": lambda: papers_page(found),
         "csv": lambda: _csv(shown),
@@ -369,7 +369,7 @@ def _others(
 
 def _held(
     results: Sequence[Path] | None, view: View, *, among: bool, narrowed: bool
-) -> tuple[Held, View]:
+) -> tuple[FolderContents, View]:
     """Read records and return them with their view.
 
     Args:
@@ -387,7 +387,7 @@ def _held(
     published = read_published()
     if not results:
         own = read_all([default_results()])
-        return own.beside(published), views.marked(view, own, published)
+        return own.merged_with(published), views.marked(view, own, published)
     own = read_all(results)
     if not among:
         return own, view

@@ -109,7 +109,7 @@ def drawing(machine: DrawnAutomaton, alphabet: Sequence[str], classes: int, name
     return render(
         "automaton.svg.j2",
         name=name,
-        told=_told(machine, classes),
+        description=_description(machine, classes),
         states=states,
         edges=[_first(states[machine.start].place), *edges],
         box=(-START - MARGIN, -MARGIN, width + START + 2 * MARGIN, height + 2 * MARGIN),
@@ -130,7 +130,7 @@ def _labels(machine: DrawnAutomaton, alphabet: Sequence[str]) -> dict[tuple[int,
     }
 
 
-def _told(machine: DrawnAutomaton, classes: int) -> str:
+def _description(machine: DrawnAutomaton, classes: int) -> str:
     count = f"{len(machine.classes)} states, state {machine.start} first"
     if classes != 2:
         return f"{count}; the number in a state is the class"

@@ -13,7 +13,7 @@ from formalbench.statistics.result import TaskFacts
 
 from formalbench_leaderboard.board.tables import TRAINING_COST, training_seconds
 from formalbench_leaderboard.charts.length_charts import grows_by_factors
-from formalbench_leaderboard.page.page_data import DIGITS, Shown, colours, duration
+from formalbench_leaderboard.page.page_data import DIGITS, PageResult, colours, duration
 
 LEFT, RIGHT, TOP, BOTTOM = 34, 14, 12, 34
 """The margins of a chart, in pixels."""
@@ -86,13 +86,13 @@ class Frame:
 class Curves:
     """The curves of a page."""
 
-    def __init__(self, page: Page, shown: Sequence[Shown]) -> None:
+    def __init__(self, page: Page, shown: Sequence[PageResult]) -> None:
         self.boards = page.boards
         self.facts = [
             (place, one) for place, board in enumerate(page.boards) for one in board.facts
         ]
         self.numbers = {(place, one.title): at for at, (place, one) in enumerate(self.facts)}
-        self.drawn: dict[int, list[Shown]] = {}
+        self.drawn: dict[int, list[PageResult]] = {}
         for one in shown:
             if one.curve and (at := self.numbers.get((one.place, one.result.task))) is not None:
                 self.drawn.setdefault(at, []).append(one)
@@ -137,16 +137,18 @@ class Curves:
             for size in SIZES:
                 yield self._frame(at, size, self.facts[at][1], found)
 
-    def _frame(self, at: int, size: str, facts: TaskFacts, found: Sequence[Shown]) -> Frame:
+    def _frame(self, at: int, size: str, facts: TaskFacts, found: Sequence[PageResult]) -> Frame:
         width, height = SIZES[size]
         curves = [one.curve for one in found if one.curve]
         names = list(dict.fromkeys(name for curve in curves for name in curve.get("names", ())))
         measure, accuracy = facts.measure, facts.measure.accuracy
         y = _values(facts, curves, height)
-        chance = [(n, DIGITS * share) for n, share in facts.telling] if accuracy else []
+        chance = [(n, DIGITS * share) for n, share in facts.informative_lengths] if accuracy else []
         after = ""
         if chance:
-            low, high = (percent(end(share for _, share in facts.telling)) for end in (min, max))
+            low, high = (
+                percent(end(share for _, share in facts.informative_lengths)) for end in (min, max)
+            )
             after = f"; chance is {low if low == high else f'{low} to {high}'} percent"
             if low == high:
                 chance = [chance[0], chance[-1]]
@@ -233,7 +235,7 @@ class Point:
     y: float
     low: float
     high: float
-    told: str
+    text: str
     name: tuple[float, float, bool] | None
 
 
@@ -294,9 +296,9 @@ def _cost_chart(
     points = []
     for row, value, (score, low, high) in known:
         spent = duration(value) if key == "seconds" else grouped(round(value))
-        told = f"{row.model}: score {score:.1f} ({low:.1f} … {high:.1f}), {text} {spent}"
+        name = f"{row.model}: score {score:.1f} ({low:.1f} … {high:.1f}), {text} {spent}"
         at = (x.at(value), y.at(score), y.at(low), y.at(high))
-        points.append(Point(row.model, colours(row.model), *at, told, None))
+        points.append(Point(row.model, colours(row.model), *at, name, None))
     return CostChart(key, text, size, width, height, x, y, _with_names(points, width))
 
 
@@ -323,7 +325,7 @@ def _with_names(points: Sequence[Point], width: int) -> list[Point]:
                 name = (one.x + (-9 if before else 9), one.y + move, before)
                 break
         place = (one.x, one.y, one.low, one.high)
-        found.append(Point(one.model, one.colour, *place, one.told, name))
+        found.append(Point(one.model, one.colour, *place, one.text, name))
     return found
 
 

@@ -26,7 +26,7 @@ from formalbench.statistics.records import title_of
 from formalbench.store import REPRODUCTIONS, Store, default_results, repository_above
 
 from formalbench_leaderboard.board.comparison import settings_of
-from formalbench_leaderboard.board.paper_comparison import Premises, beside
+from formalbench_leaderboard.board.paper_comparison import Premises, paper_comparisons
 from formalbench_leaderboard.board.plugin_info import options_here
 from formalbench_leaderboard.board.summary import verdict_of_verified
 from formalbench_leaderboard.board.views import theory_here
@@ -111,7 +111,7 @@ Kind = Literal["model", "exact", "task", "suite"]
 
 
 @dataclass(frozen=True, slots=True)
-class Findable:
+class SearchEntry:
     """An entry of the search.
 
     Attributes:
@@ -127,19 +127,19 @@ class Findable:
     words: str
 
 
-def catalogue(host: PluginHost) -> tuple[Findable, ...]:
+def catalogue(host: PluginHost) -> tuple[SearchEntry, ...]:
     """Return all entries, sorted by name within each kind."""
     return (*_models(host), *_tasks(host), *_suites(host))
 
 
-def _models(host: PluginHost) -> Iterator[Findable]:
+def _models(host: PluginHost) -> Iterator[SearchEntry]:
     for entry in host.models.all():
         spec = entry.spec
         kind: Kind = "exact" if spec.kind == "exact" else "model"
-        yield Findable(kind, spec.name, spec.summary, spec.reference)
+        yield SearchEntry(kind, spec.name, spec.summary, spec.reference)
 
 
-def _tasks(host: PluginHost) -> Iterator[Findable]:
+def _tasks(host: PluginHost) -> Iterator[SearchEntry]:
     suites: dict[str, list[str]] = {}
     for entry in host.registries["suites"].all():
         for task in entry.spec.tasks:
@@ -147,16 +147,16 @@ def _tasks(host: PluginHost) -> Iterator[Findable]:
     for entry in host.tasks.all():
         spec = entry.spec
         inside = (f"suite {name}" for name in dict.fromkeys(suites.get(spec.name, [])))
-        yield Findable(
+        yield SearchEntry(
             "task", spec.name, spec.summary, "; ".join((*spec.keywords, spec.reference, *inside))
         )
 
 
-def _suites(host: PluginHost) -> Iterator[Findable]:
+def _suites(host: PluginHost) -> Iterator[SearchEntry]:
     for entry in host.registries["suites"].all():
         spec = entry.spec
         tasks = ", ".join(spec.tasks)
-        yield Findable("suite", spec.name, spec.summary, f"{spec.reference}; {tasks}")
+        yield SearchEntry("suite", spec.name, spec.summary, f"{spec.reference}; {tasks}")
 
 
 EXAMPLES = 8
@@ -226,7 +226,7 @@ class Definitions:
 
     tasks: dict[str, TaskDefinition]
     models: dict[str, ModelDefinition]
-    catalogue: tuple[Findable, ...] = ()
+    catalogue: tuple[SearchEntry, ...] = ()
     citation: str = ""
     details: dict[str, Any] = field(default_factory=dict)
     by_class: Mapping[str, Page] = field(default_factory=dict)
@@ -316,7 +316,7 @@ def _examples(task: Task) -> tuple[tuple[str, str], ...]:
     gap = "" if all(len(symbol) == 1 for symbol in task.alphabet) else " "
     return tuple(
         (gap.join(task.alphabet[symbol] for symbol in string), _answer(target))
-        for string, target in zip(example.inputs, task.plain(example), strict=True)
+        for string, target in zip(example.inputs, task.to_json(example), strict=True)
     )
 
 
@@ -501,7 +501,7 @@ def _theorems(theories: Mapping[str, Theory]) -> dict[str, Any]:
 def _beside(page: Page, known: Premises) -> dict[str, list[list[Any]]]:
     """Return, for each task, our results compared with published numbers."""
     found: dict[str, list[list[Any]]] = defaultdict(list)
-    for one in beside(page, known):
+    for one in paper_comparisons(page, known):
         numbers = [one.published.max, one.published.mean, one.max, one.mean, one.difference]
         names = [one.paper.source, one.theirs.model, one.row.model, one.board.name]
         found[one.result.task].append([*names, *numbers, "; ".join(one.differs)])

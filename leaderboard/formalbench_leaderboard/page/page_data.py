@@ -20,7 +20,7 @@ from formalbench.statistics.board import Board, Page, Row
 from formalbench.statistics.comparison import Comparison, Difference, each_pair
 from formalbench.statistics.intervals import Draws
 from formalbench.statistics.length_profile import averaged, curve_of, text_line
-from formalbench.statistics.result import Result, TaskFacts, telling_cells
+from formalbench.statistics.result import Result, TaskFacts, informative_cells
 
 from formalbench_leaderboard.board.tables import STANDING
 from formalbench_leaderboard.page.descriptions import Definitions
@@ -71,7 +71,7 @@ def chance_curve(facts: TaskFacts, detail: Detail) -> dict[str, list[int]]:
     Returns:
         Shares out of `DIGITS`.
     """
-    told, window = facts.telling, detail.window
+    told, window = facts.informative_lengths, detail.window
     if len({chance for _, chance in told}) == 1:
         told, window = [told[0], told[-1]], 1
     starts = np.arange(0, len(told), window)
@@ -93,7 +93,7 @@ def curve(result: Result, facts: TaskFacts | None, detail: Detail) -> dict[str, 
         Shares out of `DIGITS`; None if no run finished, if their lengths differ, or if chance is
         right at all lengths.
     """
-    cells = telling_cells(result, facts)
+    cells = informative_cells(result, facts)
     if not cells:
         return None
     found = curve_of(cells, np.arange(0, len(cells[0].length), detail.window))
@@ -133,7 +133,7 @@ def _whole(numbers: Draws) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PageResult:
     """A result on the page.
 
     Attributes:
@@ -156,9 +156,9 @@ class Shown:
         return self.facts is not None and not self.facts.measure.accuracy
 
 
-def curve_points(page: Page, detail: Detail) -> list[Shown]:
+def curve_points(page: Page, detail: Detail) -> list[PageResult]:
     """Return all results of a page with the points of their curves."""
-    found: list[Shown] = []
+    found: list[PageResult] = []
     for place, board in enumerate(page.boards):
         known = {facts.title: facts for facts in board.facts}
         for row in board.rows:
@@ -166,11 +166,11 @@ def curve_points(page: Page, detail: Detail) -> list[Shown]:
                 facts = known.get(result.task)
                 accuracy = facts is None or facts.measure.accuracy
                 points = curve(result, facts, detail) if accuracy else places_curve(result)
-                found.append(Shown(len(found), place, row, result, facts, points))
+                found.append(PageResult(len(found), place, row, result, facts, points))
     return found
 
 
-def contents(page: Page, known: Definitions, shown: Sequence[Shown]) -> dict[str, Any]:
+def contents(page: Page, known: Definitions, shown: Sequence[PageResult]) -> dict[str, Any]:
     """Return the data of a page's script as JSON values; points of curves are out of `digits`."""
     detail = detail_of(page)
     numbers: dict[tuple[int, str], dict[str, int]] = {}

@@ -23,7 +23,7 @@ from formalbench_leaderboard.board.tables import TRAINING_COST, cell, training_s
 from formalbench_leaderboard.page.curves import Curves, cost_charts
 from formalbench_leaderboard.page.descriptions import Definitions
 from formalbench_leaderboard.page.html_tables import address, breakable, link
-from formalbench_leaderboard.page.page_data import Shown, colours, duration
+from formalbench_leaderboard.page.page_data import PageResult, colours, duration
 from formalbench_leaderboard.templating import render
 
 MOST_PLACES = 12
@@ -71,7 +71,9 @@ class Badge:
 class Views:
     """Renders the views of a page."""
 
-    def __init__(self, page: Page, known: Definitions, shown: Sequence[Shown], seeds: bool) -> None:
+    def __init__(
+        self, page: Page, known: Definitions, shown: Sequence[PageResult], seeds: bool
+    ) -> None:
         self.page, self.known, self.shown, self.seed_curves = page, known, shown, seeds
         self.details = {name: known.details.get(name, {}) for name in _DETAILS}
         metrics = dict.fromkeys(name for one in shown for name in one.result.metrics)
@@ -137,10 +139,10 @@ class Views:
         """Return whether a task is measured by something else than accuracy."""
         return any(one.text for one in self.shown if one.result.task == title)
 
-    def on_task(self, title: str) -> list[tuple[Board, list[Shown]]]:
+    def on_task(self, title: str) -> list[tuple[Board, list[PageResult]]]:
         """Return the boards with results on a task, and these results, the best first."""
 
-        def order(one: Shown) -> float:
+        def order(one: PageResult) -> float:
             if one.text and one.facts:
                 return one.facts.measure.order(one.result.shown)
             return 1.0 if one.result.mean is None else -one.result.mean
@@ -152,16 +154,18 @@ class Views:
                 found.append((board, sorted(part, key=order)))
         return found
 
-    def learned(self, found: Sequence[Shown]) -> list[Shown]:
+    def learned(self, found: Sequence[PageResult]) -> list[PageResult]:
         """Return the results of trained models, those that learned with most seeds first."""
 
-        def order(one: Shown) -> tuple[float, float]:
+        def order(one: PageResult) -> tuple[float, float]:
             return (-one.result.learned / one.result.seeds, _steps(one.result) or 0.0)
 
         by_row = sorted(found, key=lambda one: one.number)
         return sorted((one for one in by_row if one.row.kind == "learned"), key=order)
 
-    def extrapolates(self, found: Sequence[Shown]) -> tuple[list[Shown], list[Shown], list[Shown]]:
+    def extrapolates(
+        self, found: Sequence[PageResult]
+    ) -> tuple[list[PageResult], list[PageResult], list[PageResult]]:
         """Return the results that reach beyond training, that were not learned, and the others."""
         by_row = sorted(found, key=lambda one: one.number)
         some = [one for one in by_row if one.facts and (one.curve or one.result.learned)]
@@ -170,9 +174,9 @@ class Views:
         never = [one for one in some if one.result.unlearned]
         return able, never, [one for one in some if one not in able and one not in never]
 
-    def solved(self, found: Sequence[Shown]) -> list[Shown]:
+    def solved(self, found: Sequence[PageResult]) -> list[PageResult]:
         """Return the results with at least 99 % at every test length."""
-        last = found[0].facts and found[0].facts.last_telling
+        last = found[0].facts and found[0].facts.last_informative_length
         return [one for one in found if last is not None and one.result.longest_99 == last]
 
     def theory(self, title: str) -> list[dict[str, Any]]:
@@ -192,19 +196,19 @@ class Views:
             if title in row.results and (table.source, row.model) not in beside
         ]
 
-    def places(self, found: Sequence[Shown]) -> list[str]:
+    def places(self, found: Sequence[PageResult]) -> list[str]:
         """Return the lengths or parts of a text; none if there are many."""
         names = dict.fromkeys(name for one in found for name in dict(one.result.places))
         return list(names) if len(names) <= MOST_PLACES else []
 
-    def metrics_of(self, found: Sequence[Shown]) -> dict[str, str]:
+    def metrics_of(self, found: Sequence[PageResult]) -> dict[str, str]:
         """Return the metrics of plugins that some results have, by the names of their cells."""
         have = {name for one in found for name in one.result.metrics}
         return {cell: name for cell, name in self.metric_names.items() if name in have}
 
     # Models
 
-    def of_model(self, model: str) -> list[tuple[Board, Row, list[Shown]]]:
+    def of_model(self, model: str) -> list[tuple[Board, Row, list[PageResult]]]:
         """Return the boards with a model, its row, and its results."""
         return [
             (board, row, [o for o in self.shown if o.place == place and o.row is row])
@@ -240,7 +244,7 @@ class Views:
             for name, (value, meaning) in known.items()
         ]
 
-    def reach(self, found: Sequence[Shown]) -> list[Shown]:
+    def reach(self, found: Sequence[PageResult]) -> list[PageResult]:
         """Return the results for the row of the map."""
         return [o for o in found if o.facts and (o.curve or (o.result.learned and not o.text))]
 
@@ -263,7 +267,7 @@ class Views:
         found: str | None = self.details["records"].get(run.test_id)
         return found
 
-    def each(self, one: Shown) -> list[tuple[SeedResult, str]]:
+    def each(self, one: PageResult) -> list[tuple[SeedResult, str]]:
         """Return each run of a result with its accuracy, or its status if it has none."""
         runs = one.result.runs
         status = [one.text or run.accuracy is None for run in runs]
@@ -286,7 +290,7 @@ class Views:
         """Return which runs did not learn."""
         return " ".join(str(at) for at, run in enumerate(result.runs) if not run.learned) or None
 
-    def number(self, one: Shown) -> str:
+    def number(self, one: PageResult) -> str:
         """Return the mean as a table shows it."""
         result = one.result
         if result.unlearned:

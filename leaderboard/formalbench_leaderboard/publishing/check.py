@@ -137,7 +137,7 @@ def _checks(record: AnyRecord, host: PluginHost, subject: str) -> list[Check]:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckResult:
     """The result of a check; the fields are the keys of ``check --json``.
 
     Attributes:
@@ -164,7 +164,7 @@ def check_published(
     weights: WeightLookup | None = None,
     *,
     stale: Callable[[], list[Path]] = list,
-) -> Checked:
+) -> CheckResult:
     """Check the published files of a repository against the rules of publishing; change none.
 
     Partial files of a writer that was killed are deleted first.
@@ -183,7 +183,7 @@ def check_published(
     sweep(results.parent)
     records, unreadable = Store(results).read()
     if unreadable:
-        return Checked([_below(repository, str(error)) for error in unreadable], [])
+        return CheckResult([_below(repository, str(error)) for error in unreadable], [])
     with PluginProcesses(host) as processes:
         standing = {file: processes.standing(record) for file, record in records.items()}
         here = {
@@ -214,7 +214,7 @@ def check_published(
     problems += _problems_of_plugins(repository, host)
     problems += reports_problems(repository, host)
     unchecked = list(standing.values()).count("unknown")
-    return Checked(
+    return CheckResult(
         [_below(repository, line) for line in problems],
         [] if unchecked else stale(),
         list(standing.values()).count("stale"),

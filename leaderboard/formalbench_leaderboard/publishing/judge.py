@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
 from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION, Measure
-from formalbench.contracts.record import Record, Selected
+from formalbench.contracts.record import Record, SelectedCheckpoint
 from formalbench.contracts.task import Task
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.device import check_precision, usable_cores
@@ -51,7 +51,7 @@ from formalbench_leaderboard.publishing.rerun import verify_again
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
 
-    from formalbench_leaderboard.publishing.rerun import Retrained, Reverified
+    from formalbench_leaderboard.publishing.rerun import RepeatedTraining, RepeatedVerification
     from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
 
 
@@ -83,8 +83,8 @@ class Audit:
     fresh: float | None = None
     p: float | None = None
     changed: int | None = None
-    retrained: Retrained | None = None
-    reverified: Reverified | None = None
+    retrained: RepeatedTraining | None = None
+    reverified: RepeatedVerification | None = None
 
     def mismatch(self, reason: str) -> None:
         """Add a mismatch."""
@@ -264,7 +264,7 @@ class AuditJudge:
             self._validation(found, record.selected, said, strings.validation)
 
     def _validation(
-        self, found: Audit, selected: Selected, retester: NetworkTest, drawn: TestSet
+        self, found: Audit, selected: SelectedCheckpoint, retester: NetworkTest, drawn: TestSet
     ) -> None:
         """Compare the answers on the validation strings that selected the checkpoint."""
         now = retester.test(drawn)

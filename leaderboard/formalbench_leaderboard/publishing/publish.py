@@ -42,7 +42,7 @@ Records = Mapping[Path, AnyRecord]
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishResult:
     """The result of publishing.
 
     Attributes:
@@ -77,7 +77,7 @@ def find_repository() -> Path:
 
 def publish(
     results: Path, repository: Path, host: PluginHost, archive: Path | None = None
-) -> Published:
+) -> PublishResult:
     """Copy the records of a folder to a repository, and their weights to an archive.
 
     The record of a finished, published run is kept; that of a failed run is replaced. Every new
@@ -116,7 +116,7 @@ def publish(
             contents.setdefault(gone, None)
     packed = _packed(fresh.values(), results, archive, repository)
     write_all(repository, contents)
-    return Published(
+    return PublishResult(
         added=_counted(sorting["added"]),
         differing=_counted(sorting["differing"]),
         already=len(sorting["already"]),
@@ -137,7 +137,7 @@ def _one_per_run(records: Records) -> Records:
 
 
 def _sorted(candidates: Records, held: Mapping[str, AnyRecord]) -> dict[str, dict[Path, AnyRecord]]:
-    """Group records by what publishing does with them; the keys are field names of `Published`."""
+    """Group records by what publishing does with them; keys are fields of `PublishResult`."""
     names = ("added", "differing", "already")
     sorting: dict[str, dict[Path, AnyRecord]] = {name: {} for name in names}
     for file, new in _one_per_run(candidates).items():

@@ -43,7 +43,7 @@ from formalbench.statistics.records import (
 from formalbench.statistics.selection import registered_protocol
 
 from formalbench_leaderboard.board.sources import cell_of, missing_runs
-from formalbench_leaderboard.publishing.test_check import (
+from formalbench_leaderboard.publishing.evaluation_check import (
     ExpectedTest,
     check_selected,
     check_test,

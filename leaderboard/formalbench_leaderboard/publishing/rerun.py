@@ -19,7 +19,7 @@ from formalbench.store import Store
 from formalbench.ui.live import execute_live
 
 from formalbench_leaderboard.publishing.agreement import ALARM, CellCounts, changed, p_value
-from formalbench_leaderboard.publishing.test_check import prepared, subject_of
+from formalbench_leaderboard.publishing.evaluation_check import prepared, subject_of
 from formalbench_leaderboard.publishing.untrusted_plugins import plugins_needed
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _CHANCE = ("timeout", "out-of-memory")
 
 
 @dataclass(frozen=True, slots=True)
-class Retrained:
+class RepeatedTraining:
     """A run that was trained again.
 
     Attributes:
@@ -107,7 +107,7 @@ class Retrainer:
         self._asked: tuple[tuple[Run, ...], int] | None = None
         self._records: dict[str, Record] = {}
 
-    def retrain(self, record: Record) -> Retrained:
+    def retrain(self, record: Record) -> RepeatedTraining:
         """Train and test a run again with its cohort, in a temporary folder.
 
         Raises:
@@ -125,13 +125,13 @@ class Retrainer:
         return retrained(record, self._records[record.train_id])
 
 
-def retrained(record: Record, again: Record) -> Retrained:
+def retrained(record: Record, again: Record) -> RepeatedTraining:
     """Compare a run that was trained again with its record."""
     alike = _conditions(again) == _conditions(record)
     comparable = alike and again.environment.device == "cpu" and record.weights and again.weights
     now = CellCounts.of(again.test.cells) if again.test else None
     then = CellCounts.of(record.test.cells) if record.test else None
-    return Retrained(
+    return RepeatedTraining(
         record.status,
         again.status,
         alike,
@@ -209,7 +209,7 @@ _SHARE, _LEAST = 1e-3, 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Reverified:
+class RepeatedVerification:
     """A verification that was repeated.
 
     Attributes:
@@ -230,7 +230,7 @@ def verify_again(
     host: PluginHost,
     device: str,
     processes: PluginProcesses | None = None,
-) -> Reverified:
+) -> RepeatedVerification:
     """Judge every string of a verification again."""
     from formalbench.verification.verify import carry_out, record_of
 
@@ -239,10 +239,12 @@ def verify_again(
         subject = subject_of(record, host, processes, device)
         found = prepared(record, subject)
         carry_out(subject, found, device, lambda *_: None)
-    return compared(record, record_of(found, device))
+    return compare_verifications(record, record_of(found, device))
 
 
-def compared(recorded: VerificationRecord, now: VerificationRecord) -> Reverified:
+def compare_verifications(
+    recorded: VerificationRecord, now: VerificationRecord
+) -> RepeatedVerification:
     """Compare a verification that was repeated with its record."""
 
     def machine(record: VerificationRecord) -> tuple[object, ...]:
@@ -272,7 +274,7 @@ def compared(recorded: VerificationRecord, now: VerificationRecord) -> Reverifie
     for dtype, length in (recorded.break_length or {}).items():
         if (again := (now.break_length or {}).get(dtype)) != length:
             otherwise.append(f"{dtype} goes up to length {again}, not {length}")
-    return Reverified(now.errors, otherwise, judged)
+    return RepeatedVerification(now.errors, otherwise, judged)
 
 
 def _near(recorded: Sequence[float | None], now: Sequence[float | None]) -> bool:

@@ -22,7 +22,12 @@ from formalbench.host.plugin import Plugin
 from formalbench.running.plan import local_plugins
 from formalbench.running.sandbox import NoAnswerError, Report, Sandbox
 from formalbench.running.worker import load_host
-from formalbench.statistics.selection import Current, Standing, current_of, registered_protocol
+from formalbench.statistics.selection import (
+    CurrentContents,
+    VersionStatus,
+    current_of,
+    registered_protocol,
+)
 
 from formalbench_leaderboard.board.sources import is_built_in
 from formalbench_leaderboard.publishing.plugin_sources import named_by
@@ -198,8 +203,8 @@ class PluginProcesses:
         names = {*(_names(self._host, record) if own else self._facts(record)["plugins"])}
         return [one for one in self._host.locals() if one in named or one.named.name in names]
 
-    def standing(self, record: AnyRecord) -> Standing:
-        """Whether a record was made with the versions that are installed here; see `Current`."""
+    def standing(self, record: AnyRecord) -> VersionStatus:
+        """Whether a record has the versions that are installed here; see `CurrentContents`."""
         if self.is_own_run(record):
             return self._here.standing(record)
         told = self._facts(record)["standing"]
@@ -340,5 +345,5 @@ def _names(host: PluginHost, record: Record) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
-def _current(plugins: tuple[LocalPlugin, ...]) -> Current:
+def _current(plugins: tuple[LocalPlugin, ...]) -> CurrentContents:
     return current_of(load_host(plugins))

@@ -60,7 +60,7 @@ def packed_weights(file: Path, record: Record, at_hand: WeightLookup) -> bytes |
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class ArchiveContents:
     """The contents of an archive that was packed or unpacked.
 
     Attributes:
@@ -93,7 +93,7 @@ def published_runs() -> dict[Path, Record]:
     return {file: one for file, one in runs.items() if one.weights is not None}
 
 
-def pack(file: Path, places: Iterable[Path]) -> Packed:
+def pack(file: Path, places: Iterable[Path]) -> ArchiveContents:
     """Write an archive of the weights that published records name and that are found.
 
     Raises:
@@ -106,7 +106,7 @@ def pack(file: Path, places: Iterable[Path]) -> Packed:
         looked = ", ".join(map(str, at_hand.places)) or "any folder"
         raise RequestError(f"no weights of a published record in {looked}")
     write_weights(file, found, at_hand)
-    return Packed(file, found, [one for one in runs if one not in at_hand])
+    return ArchiveContents(file, found, [one for one in runs if one not in at_hand])
 
 
 def write_weights(file: Path, records: Iterable[Record], at_hand: WeightLookup) -> None:
@@ -120,7 +120,7 @@ def write_weights(file: Path, records: Iterable[Record], at_hand: WeightLookup) 
     write_archive(file, named, lambda sha256: at_hand.read(held[sha256]))
 
 
-def unpack(file: Path, into: Path | None) -> Packed:
+def unpack(file: Path, into: Path | None) -> ArchiveContents:
     """Unpack an archive: put each weights file beside the records of its runs.
 
     Nothing in the archive decides where a file is written. Files that no published record names are
@@ -153,7 +153,7 @@ def unpack(file: Path, into: Path | None) -> Packed:
     told = {one.test_id: one.weights for one in found.values()}
     strange = sum(told.get(identity) != sha256 for identity, sha256 in archive.index.items())
     without = [one for path, one in runs.items() if path not in found]
-    return Packed(target, list(found.values()), without, strange)
+    return ArchiveContents(target, list(found.values()), without, strange)
 
 
 def _is_there(path: Path, record: Record) -> bool:

@@ -22,11 +22,11 @@ from formalbench.theory.theorems import theorems
 
 from formalbench_leaderboard.board.paper_comparison import (
     SUMMARY,
-    Beside,
     Group,
+    PaperComparison,
     Premises,
-    beside,
-    beside_summary,
+    paper_comparisons,
+    paper_summary,
 )
 from formalbench_leaderboard.board.plugin_info import (
     defaults_here,
@@ -37,12 +37,12 @@ from formalbench_leaderboard.board.plugin_info import (
 from formalbench_leaderboard.board.predictions import (
     LEARNED_COUNTS,
     MEANINGS,
-    Expected,
+    ExpectedLearning,
     PredictionOutcome,
     agreement_table,
-    compared,
-    expected,
+    expected_learning,
     learned_table,
+    prediction_outcomes,
 )
 from formalbench_leaderboard.board.sources import is_built_in
 from formalbench_leaderboard.board.tables import tried
@@ -70,12 +70,12 @@ class Evidence:
     """
 
     predictions: Sequence[PredictionOutcome] = ()
-    papers: Sequence[Beside] = ()
+    papers: Sequence[PaperComparison] = ()
 
     @property
-    def expected(self) -> list[Expected]:
+    def expected_learning(self) -> list[ExpectedLearning]:
         """The results that predictions or papers expected to be learned."""
-        return expected(self.predictions, self.papers)
+        return expected_learning(self.predictions, self.papers)
 
 
 def pages(evidence: Evidence, links: Links) -> dict[Path, str]:
@@ -100,11 +100,15 @@ def predictions_page(evidence: Evidence, links: Links | None = None) -> str:
         cells=cells,
         agreement=agreement_table,
         meanings=[f"{name}: {meaning}" for name, meaning in MEANINGS.items()],
-        against=_first([_contradiction(cell, here) for cell in cells if cell.found == "against"]),
-        short=_first([_contradiction(cell, here) for cell in cells if cell.found == "not beyond"]),
-        taught=learned_table(evidence.expected),
+        against=_first([_contradiction(cell, here) for cell in cells if cell.outcome == "against"]),
+        short=_first(
+            [_contradiction(cell, here) for cell in cells if cell.outcome == "not beyond"]
+        ),
+        taught=learned_table(evidence.expected_learning),
         explained=[f"{column.heading}: {column.meaning}" for column in LEARNED_COUNTS],
-        untaught=_first([_untaught(cell, here) for cell in evidence.expected if not cell.taught]),
+        untaught=_first(
+            [_unlearned_line(cell, here) for cell in evidence.expected_learning if not cell.learned]
+        ),
         sources=[
             f"{theorem.name} ({theorem.evidence}): {theorem.conditions}. {theorem.source}"
             for theorem in theorems()
@@ -141,7 +145,7 @@ def _tested(result: Result) -> str:
     return f"{said} ({result.outcome})" if result.marked else said
 
 
-def _untaught(cell: Expected, links: Links) -> Markdown:
+def _unlearned_line(cell: ExpectedLearning, links: Links) -> Markdown:
     """Return a line on a result that was expected to be learned and was not, with the attempts."""
     result = cell.result
     told = written(
@@ -152,7 +156,7 @@ def _untaught(cell: Expected, links: Links) -> Markdown:
     return Markdown(f"{links.model(cell.row)} {told}")
 
 
-def papers_page(found: Sequence[Beside], links: Links | None = None) -> str:
+def papers_page(found: Sequence[PaperComparison], links: Links | None = None) -> str:
     """Return published numbers compared with ours: a table per paper, averaged over its tasks."""
     here = (links or Links()).on(PAPERS)
     held = list(grouped_by(lambda one: one.paper.key, found).values())
@@ -164,7 +168,7 @@ def papers_page(found: Sequence[Beside], links: Links | None = None) -> str:
         papers=[
             (
                 part[0].paper,
-                shown := beside_summary(part),
+                shown := paper_summary(part),
                 [_differs(one, here) for one in shown.items],
             )
             for part in held
@@ -196,7 +200,7 @@ def evidence_of(
     known_here = Predictions(host, view.theory)
     predicted = partial(_built_in_alone, host, known_here) if own else known_here.each
     page = build_page(records, replace(view, predicted=predicted))
-    return Evidence(compared(page), beside(page, premises(records, host)))
+    return Evidence(prediction_outcomes(page), paper_comparisons(page, premises(records, host)))
 
 
 def premises(records: Iterable[Record], host: PluginHost) -> Premises:

@@ -28,7 +28,7 @@ from formalbench.statistics.intervals import DRAWS, wilson_each
 from tabulate import tabulate
 
 from formalbench_leaderboard import templating
-from formalbench_leaderboard.board.missing_runs import LACKING
+from formalbench_leaderboard.board.missing_runs import MISSING_RUNS
 from formalbench_leaderboard.board.paper_comparison import published_data, published_table
 from formalbench_leaderboard.board.tables import (
     EXACT,
@@ -282,7 +282,7 @@ _PARTS = {
     "CAPPED": CAPPED,
     "DOUBTFUL": DOUBTFUL,
     "LEGEND": Markdown(LEGEND),
-    "lacking_explained": [f"{column.heading}: {column.meaning}" for column in LACKING],
+    "missing_explained": [f"{column.heading}: {column.meaning}" for column in MISSING_RUNS],
     "draws": DRAWS,
     "ranking": _ranking,
     "of_task": _of_task,

@@ -12,7 +12,7 @@ from formalbench.documents.markup import Markdown, link, name, written
 from formalbench.statistics.board import ExactModel, Row
 from formalbench.statistics.records import ModelKey
 
-from formalbench_leaderboard.board.missing_runs import Lacking
+from formalbench_leaderboard.board.missing_runs import MissingRuns
 from formalbench_leaderboard.board.sources import PAGE
 from formalbench_leaderboard.board.tables import Outcome
 
@@ -54,7 +54,7 @@ class Links:
         """Return the name of a row's model, with a link."""
         return self.link(name(row.model), self.models.get(row.key))
 
-    def reached(self, item: Outcome | Lacking) -> Markdown:
+    def reached(self, item: Outcome | MissingRuns) -> Markdown:
         """Return the name of the model of a result or of missing results, with a link."""
         return self.model(item.row)
 

@@ -12,7 +12,7 @@ from formalbench.documents.text import MISSING, count, percent, plural, ranks
 from formalbench.statistics.board import Board, ExactModel, ExactModels, Row
 from formalbench.statistics.build import LACKS
 
-from formalbench_leaderboard.board.missing_runs import lacking_table
+from formalbench_leaderboard.board.missing_runs import missing_runs_table
 from formalbench_leaderboard.board.predictions import Agreement, agreement_table
 from formalbench_leaderboard.board.sources import FIGURES
 from formalbench_leaderboard.board.summary import verdict_of, verdict_of_verified
@@ -69,8 +69,9 @@ def _agreed(site: Site) -> Sheet[Agreement]:
 def suite_page(suite: SuitePage, site: Site) -> str:
     """Return the page of a suite: its rankings, and a table for each of its tasks."""
     everywhere = {board.name: board for board in site.everything.boards}
-    lacking = {
-        board.name: lacking_table(board, everywhere.get(board.name)) for board in suite.board.boards
+    missing = {
+        board.name: missing_runs_table(board, everywhere.get(board.name))
+        for board in suite.board.boards
     }
     # The notes on missing tasks are left out: a table below the ranking lists them.
     boards = tuple(
@@ -78,7 +79,7 @@ def suite_page(suite: SuitePage, site: Site) -> str:
         for board in suite.board.boards
     )
     shown = replace(suite, board=replace(suite.board, boards=boards))
-    fields = {"suite": shown, "lacking": lacking, "FRONT": FRONT}
+    fields = {"suite": shown, "missing": missing, "FRONT": FRONT}
     return made("suite.md.j2", site.links.on(suite.path), brief=False, **fields)
 
 
@@ -140,20 +141,20 @@ def _verdicts(parts: Iterable[TableCell | Claim]) -> str:
     return count_verdicts(part.verdict for part in parts) or MISSING
 
 
-_TOLD: tuple[Column[Document], ...] = (
-    Column("source", "", lambda told: told.source, form="words"),
-    Column("claims", "", lambda told: _verdicts(told.claims), form="words"),
-    Column("cells", "", lambda told: _verdicts(told.cells), form="words"),
+_DOCUMENT_COLUMNS: tuple[Column[Document], ...] = (
+    Column("source", "", lambda one: one.source, form="words"),
+    Column("claims", "", lambda one: _verdicts(one.claims), form="words"),
+    Column("cells", "", lambda one: _verdicts(one.cells), form="words"),
 )
 """Columns of a reproduction on the front page."""
 
 
 def _reproductions(pages: Sequence[ReproductionPage], links: Links) -> Sheet[ReproductionPage]:
     def result(page: ReproductionPage) -> Markdown:
-        return links.link(page.told.title if page.told else page.path.stem, page.path)
+        return links.link(page.document.title if page.document else page.path.stem, page.path)
 
     columns: list[Column[ReproductionPage]] = [Column("result", "", result, form="name")]
-    columns += [column.of(lambda page: page.told) for column in _TOLD]
+    columns += [column.of(lambda page: page.document) for column in _DOCUMENT_COLUMNS]
     return Sheet(columns, pages)
 
 

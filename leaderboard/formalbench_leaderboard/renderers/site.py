@@ -126,11 +126,11 @@ class ReproductionPage:
 
     Attributes:
         path: the path of its page.
-        told: its results; None if the file is invalid.
+        document: its results; None if the file is invalid.
     """
 
     path: Path
-    told: Document | None
+    document: Document | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ class CraspProgram:
 
     def text(self) -> str:
         """Return the program as text, a line each."""
-        return "\n".join(f"{name} := {_told(line)}" for name, line in self.lines.items())
+        return "\n".join(f"{name} := {_line_text(line)}" for name, line in self.lines.items())
 
 
 def reads(line: Line) -> list[str]:
@@ -147,7 +147,7 @@ def _true(
     return bool(seen) and (total >= line.bound if line.at_least else total <= line.bound)
 
 
-def _told(line: Line) -> str:
+def _line_text(line: Line) -> str:
     if isinstance(line, OneOf):
         return f"symbol in {{{', '.join(line.symbols)}}}"
     if isinstance(line, Compare):

@@ -34,7 +34,7 @@ from formalbench_models.layers.tensors import merge, split
 class CrossAttention(Attention):
     """Attention from one sequence to another, without positions."""
 
-    def told(self, other_BSD: Tensor) -> tuple[Tensor, Tensor]:
+    def keys_and_values(self, other_BSD: Tensor) -> tuple[Tensor, Tensor]:
         """Return the keys and the values of a sequence that is asked, (B, H, S, E) each."""
         key_BHSE, value_BHSE = split(self.key_value(other_BSD), 2 * self.heads).chunk(2, dim=1)
         return key_BHSE, value_BHSE
@@ -42,7 +42,7 @@ class CrossAttention(Attention):
     def take(
         self, x_BQD: Tensor, key_BHSE: Tensor, value_BHSE: Tensor, lengths_B: Tensor | None
     ) -> Tensor:
-        """Attend to the keys and values that `told` returned, (B, Q, D)."""
+        """Attend to the keys and values that `keys_and_values` returned, (B, Q, D)."""
         query_BHQE = split(self.query(x_BQD), self.heads)
         span = Span(0, x_BQD.shape[1])
         weights_BHQS = self._weights(self.adjusted(query_BHQE, key_BHSE, span, lengths_B), span)
@@ -64,13 +64,17 @@ class DecoderBlock(nn.Module):
         self.norm_cross = make_norm(config.block)
 
     def forward(
-        self, x_BQD: Tensor, told: tuple[Tensor, Tensor], lengths_B: Tensor | None, first: int = 0
+        self,
+        x_BQD: Tensor,
+        memory: tuple[Tensor, Tensor],
+        lengths_B: Tensor | None,
+        first: int = 0,
     ) -> Tensor:
         """Update the positions of the decoder from `first` on.
 
         Args:
             x_BQD: all positions.
-            told: keys and values of the string (`CrossAttention.told`).
+            memory: keys and values of the string (`CrossAttention.keys_and_values`).
             lengths_B: how many of its positions are real, if not all.
             first: the first position to compute.
         """
@@ -78,11 +82,11 @@ class DecoderBlock(nn.Module):
         drop = said.drop
         if self.pre_norm:
             now_BQD = now_BQD + drop(said.attention(said.norm_attention(x_BQD), span)[0])
-            now_BQD = now_BQD + drop(self.cross.take(self.norm_cross(now_BQD), *told, lengths_B))
+            now_BQD = now_BQD + drop(self.cross.take(self.norm_cross(now_BQD), *memory, lengths_B))
             change_BQD: Tensor = drop(said.feed_forward(said.norm_feed_forward(now_BQD)))
             return torch.add(now_BQD, change_BQD)
         now_BQD = said.norm_attention(now_BQD + drop(said.attention(x_BQD, span)[0]))
-        now_BQD = self.norm_cross(now_BQD + drop(self.cross.take(now_BQD, *told, lengths_B)))
+        now_BQD = self.norm_cross(now_BQD + drop(self.cross.take(now_BQD, *memory, lengths_B)))
         after_BQD: Tensor = said.norm_feed_forward(now_BQD + drop(said.feed_forward(now_BQD)))
         return after_BQD
 
@@ -147,7 +151,7 @@ class EncoderDecoder(nn.Module):
         said_BM = self.hide_said(batch.decoded)
         x_BQD = self._vectors(self.said_alphabet.prepend(said_BM, "begin"))
         for block in self._blocks():
-            x_BQD = block(x_BQD, block.cross.told(state_BSD), lengths_B)
+            x_BQD = block(x_BQD, block.cross.keys_and_values(state_BSD), lengths_B)
         return self._answer(x_BQD)
 
     def begin(self, batch: Batch) -> tuple[Tensor, ...]:
@@ -163,8 +167,10 @@ class EncoderDecoder(nn.Module):
             lengths_B = batch.symbols.new_full((count,), size)
         said_B1 = self.said_alphabet.prepend(batch.symbols[:, :0], "begin")
         given = [state_BSD.new_zeros((count, 0, width)) for _ in self.decoder]
-        told = [part for block in self._blocks() for part in block.cross.told(state_BSD)]
-        return (said_B1, lengths_B, *given, *told)
+        memory = [
+            part for block in self._blocks() for part in block.cross.keys_and_values(state_BSD)
+        ]
+        return (said_B1, lengths_B, *given, *memory)
 
     def next(
         self, kept: tuple[Tensor, ...], said_B: Tensor | None
@@ -173,14 +179,14 @@ class EncoderDecoder(nn.Module):
         said_BQ, lengths_B, *rest = kept
         if said_B is not None:
             said_BQ = torch.cat((said_BQ, said_B[:, None]), dim=1)
-        given, told = rest[: len(self.decoder)], rest[len(self.decoder) :]
+        given, memory = rest[: len(self.decoder)], rest[len(self.decoder) :]
         last = said_BQ.shape[1] - 1
         x_B1D = self._vectors(said_BQ)[:, last:]
         for index, block in enumerate(self._blocks()):
             given[index] = torch.cat((given[index], x_B1D), dim=1)
-            pair = told[2 * index], told[2 * index + 1]
+            pair = memory[2 * index], memory[2 * index + 1]
             x_B1D = block(given[index], pair, lengths_B, last)
-        return self._answer(x_B1D)[:, 0], (said_BQ, lengths_B, *given, *told)
+        return self._answer(x_B1D)[:, 0], (said_BQ, lengths_B, *given, *memory)
 
     def _encoded(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Return the encoder's states, (B, S, D), and how many are real, if not all."""

@@ -44,13 +44,13 @@ class ShortConvolution(nn.Module):
         if past_BFW is None:
             past_BFW = x_BTW.new_zeros(x_BTW.shape[0], size - 1, x_BTW.shape[2])
         seen = torch.cat((past_BFW, x_BTW), dim=1)
-        mixed_BTW: Tensor = _Filtered.apply(seen, self.weight)  # type: ignore[no-untyped-call]
+        mixed_BTW: Tensor = _CausalFilter.apply(seen, self.weight)  # type: ignore[no-untyped-call]
         if self.bias is not None:
             mixed_BTW = mixed_BTW + self.bias
         return mixed_BTW, seen[:, length:]
 
 
-class _Filtered(torch.autograd.Function):
+class _CausalFilter(torch.autograd.Function):
     """The sums over the symbols seen; going back by the library, each term would fill a gradient.
 
     Legend: S = T + F - 1 symbols.

@@ -60,13 +60,13 @@ def pass_state(state_XKV: Tensor, value: Tensor, parts: Parts) -> tuple[Tensor, 
         value: the values, (X, N, C, V).
         parts: L for M = 2 things, W for O, A and what is kept of the state.
     """
-    answers, last_XKV, *_ = _Passage.apply(  # type: ignore[no-untyped-call]
+    answers, last_XKV, *_ = _ChunkedState.apply(  # type: ignore[no-untyped-call]
         state_XKV, value, *parts
     )
     return answers, last_XKV
 
 
-class _Passage(torch.autograd.Function):
+class _ChunkedState(torch.autograd.Function):
     """`apply(state_XKV, value, *parts)`; also returns tensors for the backward pass.
 
     Without scores, W and the state are both counted from the chunk's beginning, and then kept.
@@ -185,7 +185,7 @@ class _Passage(torch.autograd.Function):
         runs = info.batch_size
         pairs = zip(inputs, in_dims, strict=True)
         merged = [None if part is None else _merged(part, dim, runs) for part, dim in pairs]
-        outputs = _Passage.apply(*merged)  # type: ignore[no-untyped-call]
+        outputs = _ChunkedState.apply(*merged)  # type: ignore[no-untyped-call]
         parted = [None if part is None else part.unflatten(0, (runs, -1)) for part in outputs]
         return tuple(parted), tuple(None if part is None else 0 for part in parted)
 

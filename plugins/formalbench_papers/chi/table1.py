@@ -36,7 +36,7 @@ TASKS = (
     *("parity", "cycle-navigation", "tomita-6", "even-pairs", "d2", "tomita-3", "tomita-5"),
     *("modular-arithmetic", "tomita-4", "d3", "d4", "d12"),
 )
-"""The most telling ones first."""
+"""The most informative ones first."""
 
 AT_CHANCE = ("parity", "cycle-navigation", "modular-arithmetic", "tomita-6", "tomita-5")
 """On these the paper's Transformer is at chance; on Tomita 5 that is 75 %, those of always

@@ -154,14 +154,14 @@ def findings(
         score, found = scores.get((setting, model, p)), got.get((model, trained))
         places.append((f"{setting}, {model}", _column(p), paper, score, found))
     cells, rows = judged(places)
-    telling = [
+    decisive = [
         cell.verdict
         for cell, (_, _, paper, _, _) in zip(cells, places, strict=True)
         if _can_tell(paper.mean)
     ]
     records = records_of(got.values())
     titles = {used.name: model for model, used in MODELS.items()}
-    remarks = (_apart(telling), *_REMARKS, on_parameters(records, titles), *REMARKS)
+    remarks = (_apart(decisive), *_REMARKS, on_parameters(records, titles), *REMARKS)
     return Findings(rows, claims(scores, learned), None, remarks, cells, records)
 
 

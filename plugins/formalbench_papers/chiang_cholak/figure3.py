@@ -13,7 +13,7 @@ from formalbench.contracts.task import Task
 from formalbench.documents.charts import BLUES, GREEN, INK, ORANGE, RED
 from formalbench.documents.figures import Figure, Panel, Series
 from formalbench.documents.text import percent, plural
-from formalbench.statistics.intervals import Measured
+from formalbench.statistics.intervals import RunAccuracy
 from torch import nn
 
 from formalbench_papers.chiang_cholak import SOURCE
@@ -296,7 +296,7 @@ def _claims(sweep: Sweep, courses: Sequence[Course]) -> list[Claim]:
 
 def _not_learned(training: TrainingSetting, courses: Sequence[Course]) -> Claim:
     last = [course.tests[-1] for course in courses]
-    runs = [Measured(one.accuracy, one.strings) for one in last]
+    runs = [RunAccuracy(one.accuracy, one.strings) for one in last]
     score = score_of(runs, str(len(runs)), 0.5, ("fig3", training.name))
     return Claim(
         f"it is incapable of learning from scratch, on strings of {training.name}: less than "

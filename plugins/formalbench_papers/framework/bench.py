@@ -19,7 +19,7 @@ from formalbench.documents.reproduction import UNFINISHED, Scale
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import CellScore, evaluate
 from formalbench.host.host import load
-from formalbench.statistics.intervals import Measured, measured
+from formalbench.statistics.intervals import RunAccuracy, measured
 from formalbench.store import Store, default_results, weights_path
 from formalbench.store.weights import load_network
 from torch import nn
@@ -305,7 +305,7 @@ def score_again(bench: Bench, record: Record, task: Task, cells: TestSet) -> lis
     return evaluate(network, task, cells, device, threads, record.protocol.precision)
 
 
-def _retested(bench: Bench, record: Record, task: Task, cells: TestSet, metric: str) -> Measured:
+def _retested(bench: Bench, record: Record, task: Task, cells: TestSet, metric: str) -> RunAccuracy:
     def test() -> dict[str, float]:
         scores = score_again(bench, record, task, cells)
         mean = sum(score.measures[metric].mean for score in scores) / len(scores)
@@ -319,4 +319,4 @@ def _retested(bench: Bench, record: Record, task: Task, cells: TestSet, metric: 
         "strings": cells.fingerprint,
         "metric": metric,
     }
-    return Measured(**bench.measured(step, test))
+    return RunAccuracy(**bench.measured(step, test))

@@ -36,8 +36,8 @@ from formalbench_papers.framework.report import (
     RECORDS,
     as_markdown,
     command,
-    data_told,
     overview,
+    plain_rows,
 )
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ def _by_records(
         why = "it is stale but not marked as stale" if notes else "it is not stale any more"
     elif found is None or (
         (tuple(found.cells), tuple(found.claims)) == (told.cells, told.claims)
-        and _same_rows(data_told(found.rows), told.data)
+        and _same_rows(plain_rows(found.rows), told.data)
     ):
         return
     else:

@@ -99,11 +99,11 @@ def document(
         cells=tuple(findings.cells),
         claims=tuple(findings.claims),
         remarks=tuple(findings.remarks),
-        data=data_told(findings.rows),
+        data=plain_rows(findings.rows),
     )
 
 
-def data_told(rows: Sequence[Row]) -> tuple[dict[str, Plain], ...]:
+def plain_rows(rows: Sequence[Row]) -> tuple[dict[str, Plain], ...]:
     """Return the data as a document has them."""
     return tuple({key: _plain(value) for key, value in row.items()} for row in rows)
 

@@ -17,7 +17,7 @@ from formalbench.contracts.record import Record
 from formalbench.documents.text import percent, plural
 from formalbench.statistics.aggregate import facts_of
 from formalbench.statistics.intervals import (
-    Measured,
+    RunAccuracy,
     Sample,
     mean_draws,
     measured,
@@ -154,7 +154,7 @@ class Score:
 
 
 def score_of(
-    runs: Sequence[Measured],
+    runs: Sequence[RunAccuracy],
     outcome: str,
     chance: float | None,
     key: Sequence[object],
@@ -217,10 +217,10 @@ def _worst(result: Result, facts: TaskFacts | None) -> float | None:
     return min(facts.chance_length if one is None else one for one in reached)
 
 
-def _validated(run: Record) -> Measured | None:
+def _validated(run: Record) -> RunAccuracy | None:
     if run.selected is None or not was_trained(run):
         return None
-    return Measured(run.selected.accuracy, run.selected.strings)
+    return RunAccuracy(run.selected.accuracy, run.selected.strings)
 
 
 def _outcome(outcome: str, seeds: int) -> str:

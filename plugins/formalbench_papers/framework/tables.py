@@ -34,7 +34,7 @@ RULE = (
 Key = tuple[str, str]
 """A task and a model's title."""
 
-Trained = Mapping[Key, Got]
+TrainingResult = Mapping[Key, Got]
 """What was trained, by cell."""
 
 
@@ -81,7 +81,7 @@ class AccuracyTable:
         published: its numbers; its tasks go by our names.
         models: one for each published row that is measured.
         protocols: how the models are trained and tested at either scale.
-        quick: the tasks of the scale ``quick``, the most telling first; empty for all.
+        quick: the tasks of the scale ``quick``, the most informative first; empty for all.
         quick_models: of such a task the titles of its models; without an entry, all.
     """
 
@@ -114,12 +114,12 @@ class AccuracyTable:
             wanted, lambda key: key[0] in now and key[1] in by.get(key[0], titles)
         )
 
-    def scores(self, got: Trained) -> dict[Key, Score]:
+    def scores(self, got: TrainingResult) -> dict[Key, Score]:
         """Return the scores of every trained cell."""
         return {key: Score.of_test(found) for key, found in got.items()}
 
     def findings(
-        self, got: Trained, claims: Sequence[Claim], remarks: Sequence[str] = ()
+        self, got: TrainingResult, claims: Sequence[Claim], remarks: Sequence[str] = ()
     ) -> Findings:
         """Return the table cell by cell, with the claims."""
         scores = self.scores(got)

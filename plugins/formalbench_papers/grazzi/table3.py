@@ -22,7 +22,7 @@ from formalbench_papers.framework.tables import (
     RULE,
     AccuracyTable,
     Key,
-    Trained,
+    TrainingResult,
     published,
     residual,
 )
@@ -102,7 +102,7 @@ def carry_out(bench: Bench) -> Findings:
     return findings(TABLE.train(bench))
 
 
-def findings(got: Trained) -> Findings:
+def findings(got: TrainingResult) -> Findings:
     """Make the table and check the claims."""
     scores = TABLE.scores(got)
     remarks = (slstm_remark(scores.get((ARITHMETIC, "sLSTM"))), *_REMARKS)

@@ -21,7 +21,7 @@ from formalbench_papers.framework.tables import (
     RULE,
     AccuracyTable,
     Key,
-    Trained,
+    TrainingResult,
     published,
     residual,
 )
@@ -97,7 +97,7 @@ def carry_out(bench: Bench) -> Findings:
     return findings(TABLE.train(bench))
 
 
-def findings(got: Trained) -> Findings:
+def findings(got: TrainingResult) -> Findings:
     """Make the table and check the claims."""
     return TABLE.findings(got, claims(TABLE.scores(got)), _REMARKS)
 

@@ -14,7 +14,7 @@ from formalbench.contracts.network import Example
 from formalbench.contracts.task import Task
 from formalbench.documents.charts import BLUES, RED
 from formalbench.documents.text import percent
-from formalbench.statistics.intervals import Measured
+from formalbench.statistics.intervals import RunAccuracy
 from torch import nn
 
 from formalbench_papers.framework.bench import Bench
@@ -173,7 +173,7 @@ def _train(network: nn.Module, task: Task, length: int, seed: int) -> MeasuredAt
 
 def _point(task: str, how: str, tests: Sequence[MeasuredAt]) -> DyckPoint:
     length = tests[0].length
-    runs = [Measured(test.accuracy, test.strings) for test in tests]
+    runs = [RunAccuracy(test.accuracy, test.strings) for test in tests]
     return DyckPoint(
         length,
         score_of(runs, str(len(runs)), 0.5, ("learnability", task, how, str(length))),

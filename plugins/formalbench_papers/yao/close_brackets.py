@@ -17,7 +17,7 @@ from formalbench.contracts.record import Record
 from formalbench.documents.figures import Series
 from formalbench.documents.text import percent
 from formalbench.metrics.close_brackets import MACRO, MICRO
-from formalbench.statistics.intervals import Measured
+from formalbench.statistics.intervals import RunAccuracy
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Row, at_least, every, higher
@@ -120,11 +120,11 @@ class Trials(Got):
         return self.validation if split == "validation" else self.test
 
     def _score(self, split: str, strings: Sequence[float]) -> Score:
-        runs = [Measured(*pair) for pair in zip(self.shares(split), strings, strict=True)]
+        runs = [RunAccuracy(*pair) for pair in zip(self.shares(split), strings, strict=True)]
         key = (split, self.wanted.model, self.wanted.row, self.wanted.column)
         return score_of(runs, str(len(runs)), None, key, failing=0.0, missing=self.missing)
 
-    def told(self, split: str) -> str:
+    def score_text(self, split: str) -> str:
         """Return the mean of the trials in percent, its interval, and each of them.
 
         Example: ``95.7 % (95.1–96.2; trials 96.0, 95.4)``.

@@ -248,7 +248,7 @@ def claims(found: ByPositions, placed: Placed) -> list[Claim]:
         Claim(
             "With one layer, no encoding is near-perfect on validation",
             "Figure 7 (the text says it of two layers or more only)",
-            "; ".join(f"{key[0]} {one.told('validation')}" for key, one in shallow.items()),
+            "; ".join(f"{key[0]} {one.score_text('validation')}" for key, one in shallow.items()),
             every(at_most(one.validation, NEAR_PERFECT) for one in shallow.values()),
         ),
         similar_by_distance(
@@ -270,7 +270,7 @@ def _fails(name: str, one: Trials | None) -> Claim:
     return Claim(
         f"With two layers, {name} is not near-perfect on the longer test strings",
         "“only POS/N maintains near-perfect accuracy … LEARN and COS fail to generalize” (§6.1)",
-        f"{one.told('test')}; validation {percent(one.validation.mean)}" if one else "",
+        f"{one.score_text('test')}; validation {percent(one.validation.mean)}" if one else "",
         holds,
     )
 
@@ -279,7 +279,7 @@ def _near_perfect(text: str, paper: str, one: Trials | None) -> Claim:
     return Claim(
         text,
         paper,
-        f"{one.told('test')}; validation {percent(one.validation.mean)}" if one else "",
+        f"{one.score_text('test')}; validation {percent(one.validation.mean)}" if one else "",
         one.reaches(NEAR_PERFECT) if one else None,
     )
 
@@ -288,7 +288,7 @@ def _worst(found: ByPositions) -> str:
     if not found:
         return ""
     (name, layers), one = min(found.items(), key=lambda pair: pair[1].validation.mean or 0.0)
-    worst = one.told("validation")
+    worst = one.score_text("validation")
     return f"{worst} at worst ({name}, L = {layers}), of {plural(len(found), 'setting')}"
 
 

@@ -103,7 +103,7 @@ def _cells(found: ByModel) -> list[TableCell]:
     cells = []
     for (model, width), least in _FIRST.items():
         one = found.get((model, width))
-        ours = one.told("test") if one else ""
+        ours = one.score_text("test") if one else ""
         holds = one.reaches(least) if one else None
         cells.append(TableCell(model, f"d = {width}", f"> {100 * least:.0f} %", ours, holds))
     return cells

@@ -186,7 +186,7 @@ def cells(best: Best) -> list[TableCell]:
 
 
 def _of(one: Trials | None, split: str) -> str:
-    return f"{one.told(split)}, d = {one.wanted.model_options['width']}" if one else ""
+    return f"{one.score_text(split)}, d = {one.wanted.model_options['width']}" if one else ""
 
 
 def claims(found: Found) -> list[Claim]:

@@ -110,7 +110,7 @@ def claims(found: Found) -> list[Claim]:
     def claim(said: str, paper: str, plain: str, changed: str, holds: Answer) -> Claim:
         names = (plain, changed)
         ours = "; ".join(
-            f"{name}: {found[name].told('validation')}"
+            f"{name}: {found[name].score_text('validation')}"
             for name in names
             if set(names) <= set(found)
         )

@@ -117,7 +117,7 @@ def _until_it_breaks(bench: Bench, task: Task, bits: int, lengths: Sequence[int]
         network = bench.network(MODEL, task, **options)
         tests = []
         for length in lengths:
-            tests.append(measure(network, task, telling_strings(task, length)))
+            tests.append(measure(network, task, informative_strings(task, length)))
             if tests[-1].accuracy < 1:
                 break
         return [asdict(test) for test in tests]
@@ -126,7 +126,7 @@ def _until_it_breaks(bench: Bench, task: Task, bits: int, lengths: Sequence[int]
     return Break(bits, tuple(MeasuredAt(**test) for test in bench.measured(step, measure_them)))
 
 
-def telling_strings(task: Task, length: int) -> Symbols:
+def informative_strings(task: Task, length: int) -> Symbols:
     """Return members whose neighbours must be told apart, their type flips, and random strings.
 
     Args:

@@ -36,7 +36,7 @@ EMPTY = ("<eps>", "<epsilon>", "ε", "@0@", "@_EPSILON_SYMBOL_@")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
-class _Written:
+class _AutomatonFile:
     """The contents of an automaton's file.
 
     Attributes:
@@ -126,7 +126,7 @@ def read(path: Path) -> TaskSpec:
 
 
 def _definition(path: Path) -> TableDefinition:
-    automaton, place = _Written(), str(path)
+    automaton, place = _AutomatonFile(), str(path)
     try:
         if path.stat().st_size > MOST_BYTES:
             raise ValueError(f"larger than {MOST_BYTES} bytes")

@@ -156,7 +156,7 @@ class Names(dict[str, int]):
 
 
 @dataclass
-class _Read:
+class _StringsRead:
     """What was read so far: symbols and labels by number, and where each string comes from."""
 
     symbols: array[int] = field(default_factory=lambda: array("I"))
@@ -189,7 +189,7 @@ def read_table(described: Description) -> StringTable:
     # taken as they come, and then no others.
     symbols = _given(described.file.alphabet)
     classes = _given(described.file.classes)
-    read = _Read()
+    read = _StringsRead()
     for part in described.parts:
         read.starts.append(len(read.lengths))
         _read_part(part, described, symbols, classes, read)
@@ -235,7 +235,7 @@ def _read_part(
     described: Description,
     symbols: dict[str, int],
     classes: dict[str, int],
-    read: _Read,
+    read: _StringsRead,
 ) -> None:
     before = len(read.lengths)
     labels: Iterable[str] = () if part.labels is None else lines_of(part.labels)
@@ -282,7 +282,7 @@ def _label(place: tuple[Path, int], line: str, classes: dict[str, int], function
 
 
 def _table(
-    described: Description, read: _Read, symbols: dict[str, int], classes: dict[str, int]
+    described: Description, read: _StringsRead, symbols: dict[str, int], classes: dict[str, int]
 ) -> StringTable:
     """Sort what was read: by length, then by symbols."""
     alphabet, ranks_S = ordered(symbols, described.file.alphabet)
@@ -319,7 +319,7 @@ def _table(
     )
 
 
-def _parts(described: Description, read: _Read) -> Ints:
+def _parts(described: Description, read: _StringsRead) -> Ints:
     """Return the number of the part that each string is of, (B,)."""
     ends = [*read.starts[1:], len(read.lengths)]
     sizes = [end - start for start, end in zip(read.starts, ends, strict=True)]
@@ -360,7 +360,7 @@ def _shared(parts_B: Ints, same_B: Ints) -> int:
 
 
 def _check_labels(
-    described: Description, read: _Read, rows_B: Labels, labels_B: Ints, same_B: Ints
+    described: Description, read: _StringsRead, rows_B: Labels, labels_B: Ints, same_B: Ints
 ) -> None:
     """Check that no string has two labels."""
     bad = np.flatnonzero(same_B & (labels_B[1:] != labels_B[:-1]))
@@ -370,7 +370,7 @@ def _check_labels(
         _refuse(other, f"the same string as in {one[0]}:{one[1]}, with another {what}")
 
 
-def _place(described: Description, read: _Read, row: int) -> tuple[Path, int]:
+def _place(described: Description, read: _StringsRead, row: int) -> tuple[Path, int]:
     part = max(at for at, start in enumerate(read.starts) if start <= row)
     return described.parts[part].strings, row - read.starts[part] + 1
 

@@ -120,7 +120,7 @@ _LEAST = 2.0**-900
 """Smaller shares are set to 0, so that none is subnormal."""
 
 
-class HeldShapes:
+class MinimumLengthShapes:
     """Samples shapes whose first part must not end.
 
     Where the process is at depth 0 and must go on, it opens with probability 1 instead of 1/2.
@@ -210,7 +210,7 @@ class Shapes:
     def __init__(self, deepest: int | None = None) -> None:
         self.deepest = deepest
         self._paths: dict[int, Paths] = {}
-        self._held: dict[int, HeldShapes] = {}
+        self._held: dict[int, MinimumLengthShapes] = {}
 
     def exist(self, length: int, end: int = 0) -> bool:
         """Return whether there are any of this length that leave `end` brackets open."""
@@ -245,7 +245,7 @@ class Shapes:
         and open or end at depth 0. So a shape of N symbols that closes m times from the
         greatest depth has probability 2^(m-N-1), and given N the weight is 2^m: without
         a bound, and where it cannot be reached, shapes are uniform. Where it must not end yet, see
-        `HeldShapes`.
+        `MinimumLengthShapes`.
 
         Args:
             stream: where every number comes from.
@@ -261,7 +261,7 @@ class Shapes:
         """
         if self.deepest is not None and held and self.exist(length):
             if held not in self._held:
-                self._held[held] = HeldShapes(self.deepest, held, self._weighted)
+                self._held[held] = MinimumLengthShapes(self.deepest, held, self._weighted)
             return self._held[held].draw(stream, length, count)
         if self.deepest is None or length < 2 * self.deepest or not self.exist(length):
             return self.uniform(stream, length, count)

@@ -39,7 +39,7 @@ MOST_PAIRS = 5_000
 _LEAST = -1000  # smaller shares are raised to 2^-1000: never drawn, and never subnormal
 
 
-class Interleaved:
+class PairCounts:
     """Draws how many pairs each type has.
 
     Args:
@@ -137,7 +137,7 @@ class ShuffleDyck(Following):
 
     ``([)]`` is in; ``)(`` and ``(]`` are not. Type t opens with the symbol 2t and closes with 2t+1,
     as in `formalbench_tasks.dyck.language`. Members are uniform: how many pairs each type has is
-    drawn first (`Interleaved`), then where each type stands, then each type's shape. The brackets
+    drawn first (`PairCounts`), then where each type stands, then each type's shape. The brackets
     of a uniform member do cross.
 
     Reference: Suzgun et al. (2019), "LSTM networks can perform dynamic counting"; Bhattamishra et
@@ -159,7 +159,7 @@ class ShuffleDyck(Following):
         pairs = PAIRS[:k] if k <= len(PAIRS) else [(f"({t}", f"){t}") for t in range(1, k + 1)]
         self.alphabet = tuple(symbol for pair in pairs for symbol in pair)
         self.types = k
-        self._numbers = Interleaved(k)
+        self._numbers = PairCounts(k)
         more = "not context-free: intersected with (*[*)*]* it is (^n [^m )^n ]^m"
         note = "Yang and Chiang (2024): each type's counts; " + (more if k > 1 else "Dyck-1")
         self.theory = Theory("counter", c_rasp=True, context_free=k == 1, note=note)

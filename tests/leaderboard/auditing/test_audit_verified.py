@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from built_records import forged, renamed
 from formalbench.cli.main import run_command_line
-from formalbench.statistics.records import repeating
+from formalbench.statistics.records import reproduce_command
 from formalbench.store import Store
 from formalbench_leaderboard.publishing.audit import Auditor
-from formalbench_leaderboard.publishing.rerun import compared
+from formalbench_leaderboard.publishing.rerun import compare_verifications
 
 ASKED = ["--exhaustive", "4", "--lengths", "6,10", "--count", "20"]
 
@@ -68,7 +68,7 @@ def test_a_forged_verification_is_found(host, verified, tmp_path, change):
     model = "flawed-first" if change == "fewer errors" else "exact-parity"
     file = tmp_path / "forged.json"
     changed = renamed(forged(verified[model][1], FORGED[change]))
-    file.write_text(changed.model_copy(update={"command": repeating(changed)}).to_json())
+    file.write_text(changed.model_copy(update={"command": reproduce_command(changed)}).to_json())
     assert Auditor(host, 1, "cpu").audit(file).verdict in ("MISMATCH", "refused")
 
 
@@ -76,6 +76,6 @@ def test_how_far_low_precision_goes_elsewhere_is_not_judged(verified):
     record = verified["exact-parity"][1]
     elsewhere = record.environment.model_copy(update={"hardware": "another"})
     lower = record.model_copy(update={"break_length": record.break_length | {"fp16": 4}})
-    assert compared(lower, record).judged
-    there = compared(lower.model_copy(update={"environment": elsewhere}), record)
+    assert compare_verifications(lower, record).judged
+    there = compare_verifications(lower.model_copy(update={"environment": elsewhere}), record)
     assert (there.judged, there.otherwise) == (False, ["fp16 goes up to length 10, not 4"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from distributed import Nanny
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.hooks import Workplace
+from formalbench.contracts.hooks import Resources
 from formalbench_executors import dask
 from formalbench_executors.dask import DaskConfig
 
@@ -28,7 +28,7 @@ def cluster(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FORMALBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setattr(Nanny.kill, "__defaults__", (0.5, "nanny-kill"))  # it is patient else
-        made = dask.make(Workplace(("cpu",), 2), DaskConfig())
+        made = dask.make(Resources(("cpu",), 2), DaskConfig())
         assert len(made._cluster.workers) == 2
         yield made._cluster
         worker = made.submit(os.getpid).result(60)
@@ -39,7 +39,7 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture
 def executor(cluster):
-    made = dask.make(Workplace(), DaskConfig(address=cluster.scheduler_address))
+    made = dask.make(Resources(), DaskConfig(address=cluster.scheduler_address))
     yield made
     made.shutdown(wait=False, cancel_futures=True)
 
@@ -90,9 +90,9 @@ def hang(path):
 
 def test_a_store_that_workers_do_not_see_is_refused_before_anything_is_submitted(cluster, tmp_path):
     config = DaskConfig(address=cluster.scheduler_address)
-    dask.make(Workplace(store=tmp_path), config).shutdown()
+    dask.make(Resources(store=tmp_path), config).shutdown()
     with pytest.raises(RequestError, match=r"cannot see the folder .*/nowhere$"):
-        dask.make(Workplace(store=tmp_path / "nowhere"), config)
+        dask.make(Resources(store=tmp_path / "nowhere"), config)
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_a_session_on_a_cluster_has_the_records_of_any_other(run, cluster):
 
 def test_processes_of_this_machine_would_share_a_gpu():
     with pytest.raises(RequestError, match="share a GPU"):
-        dask.make(Workplace(("cuda:0", "cuda:1"), 2), DaskConfig())
+        dask.make(Resources(("cuda:0", "cuda:1"), 2), DaskConfig())
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from formalbench import RequestError, Workplace
+from formalbench import RequestError, Resources
 from formalbench import store as storing
 from formalbench.contracts.errors import UnwritableError
 from formalbench.host import PluginHost
@@ -135,7 +135,7 @@ KILLED = """if True:
     from dataclasses import dataclass
     from pathlib import Path
     from types import SimpleNamespace
-    from formalbench import Workplace
+    from formalbench import Resources
     from formalbench_executors import slurm
 
     @dataclass(frozen=True)
@@ -146,7 +146,7 @@ KILLED = """if True:
         cores: int = 1
         runs = (SimpleNamespace(protocol=SimpleNamespace(time_limit=None)),)
 
-    executor = slurm.make(Workplace(store=Path(sys.argv[1])), slurm.SlurmConfig())
+    executor = slurm.make(Resources(store=Path(sys.argv[1])), slurm.SlurmConfig())
     for name in sys.argv[2:]:
         executor.submit(len, Piece((name,)))
     time.sleep(600)
@@ -171,7 +171,7 @@ def test_a_kill_while_units_are_submitted(pretend, tmp_path, spawn, monkeypatch,
     store = tmp_path / "runs"
     assert spawn("-c", KILLED, store, *names).wait() == -9
     monkeypatch.setattr(slurm_queue, "SETTLE", 0.0)
-    executor = slurm.make(Workplace(store=store), slurm.SlurmConfig())
+    executor = slurm.make(Resources(store=store), slurm.SlurmConfig())
     holders = [executor.holder(name) for name in names]
     folder = slurm_queue.private_folder(store)
     left = sorted(path.name for path in folder.iterdir())

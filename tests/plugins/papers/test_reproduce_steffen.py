@@ -12,7 +12,7 @@ from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.evaluation.cells import validation_set
 from formalbench.host import PluginHost
 from formalbench.running.plan import make_plan
-from formalbench.statistics.intervals import Measured
+from formalbench.statistics.intervals import RunAccuracy
 from formalbench.training.curriculum import Interval, TrainingData
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.scores import score_of
@@ -64,7 +64,7 @@ def strings_of(batches):
 
 def point(length, accuracy, bits):
     accuracies = accuracy if isinstance(accuracy, tuple) else (accuracy,) * 3
-    runs = [Measured(one, 1000) for one in accuracies]
+    runs = [RunAccuracy(one, 1000) for one in accuracies]
     score = score_of(runs, str(len(runs)), 0.5, ("test", length))
     return DyckPoint(length, score, accuracies, (bits,) * len(accuracies))
 
@@ -106,7 +106,7 @@ def curves_of(plain, normed, task="dyck-1"):
     """Make the curves of a construction: by length the accuracies and bits of its seeds."""
 
     def point(how, length, accuracies, bits):
-        runs = [Measured(accuracy, 1000) for accuracy in accuracies]
+        runs = [RunAccuracy(accuracy, 1000) for accuracy in accuracies]
         return DyckPoint(length, score_of(runs, str(len(runs)), 0.5, (how,)), accuracies, bits)
 
     return {
@@ -141,7 +141,7 @@ def test_the_claims_on_learnability_can_fail():
 def test_the_authors_numbers_say_what_they_say():
     curves = {
         (task, how): [
-            DyckPoint(n, score_of([Measured(a, 1000)], "1", 0.5, ("x",)), (a,), (bits,))
+            DyckPoint(n, score_of([RunAccuracy(a, 1000)], "1", 0.5, ("x",)), (a,), (bits,))
             for n, (a, bits) in zip(LENGTHS, numbers, strict=True)
             if members(task, n) >= 400
         ]

@@ -30,8 +30,8 @@ from formalbench_papers.yao.theorem_4_3 import (
     TASK,
     Break,
     claims,
+    informative_strings,
     lengths_for,
-    telling_strings,
 )
 
 
@@ -43,7 +43,7 @@ def host():
 @pytest.mark.parametrize("length", [2, 4, 6, 62, 64])
 def test_the_first_four_strings_are_members_and_their_flips_are_not(host, length):
     task = host.task(TASK)
-    strings_BN = telling_strings(task, length)
+    strings_BN = informative_strings(task, length)
     assert strings_BN.shape[1] == length
     labels = task.source.classify(strings_BN)
     assert labels[:4].all()

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION, Measure
-from formalbench.contracts.record import Selected, TestResult
-from formalbench.contracts.verification import Judged, VerificationRecord
+from formalbench.contracts.record import SelectedCheckpoint, TestResult
+from formalbench.contracts.verification import StringCounts, VerificationRecord
 from formalbench.metrics.answers import Accuracy, StringAccuracy
 
 from formalbench_leaderboard.publishing.untrusted_records import check_fields
@@ -156,7 +156,7 @@ def check_test(test: TestResult, expected: ExpectedTest) -> None:
         _check_sums("test", Measure(right, asked), sums, most / 1000, expected)
 
 
-def check_selected(selected: Selected, expected: ExpectedTest) -> None:
+def check_selected(selected: SelectedCheckpoint, expected: ExpectedTest) -> None:
     """Refuse a validation with another number of strings or answers, or with other metrics.
 
     Raises:
@@ -293,7 +293,7 @@ def _network_facts(found: VerificationRecord | Verification) -> dict[str, object
     }
 
 
-def _check_number(kind: PortionKind, recorded: Judged | None, plan: VerificationPlan) -> None:
+def _check_number(kind: PortionKind, recorded: StringCounts | None, plan: VerificationPlan) -> None:
     """Refuse more strings than exist; only an audit counts whether all of them were tested."""
     most = sum(portion.size for portion in plan.portions if portion.kind == kind)
     if recorded is not None and recorded.strings > most:
