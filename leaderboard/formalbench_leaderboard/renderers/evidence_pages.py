@@ -104,11 +104,20 @@ def predictions_page(evidence: Evidence, links: Links | None = None) -> str:
         short=_first([_contradiction(cell, here) for cell in cells if cell.found == "not beyond"]),
         taught=learned_table(evidence.expected),
         explained=[f"{column.heading}: {column.meaning}" for column in LEARNED_COUNTS],
-        untaught=_first([_untaught(cell, here) for cell in evidence.expected if not cell.taught]),
+        untaught=_first(
+            [_untaught(cell, here) for cell in evidence.expected if not cell.result.mastered]
+        ),
         sources=[
             f"{theorem.name} ({theorem.evidence}): {theorem.conditions}. {theorem.source}"
             for theorem in theorems()
             if theorem.name in used
+        ],
+        undecided=[
+            f"{theorem.name} ({theorem.evidence}): networks with "
+            f"{', '.join(sorted(theorem.mechanisms))}: {theorem.statement}. Conditions: "
+            f"{theorem.conditions}. {theorem.source}"
+            for theorem in theorems()
+            if theorem.statement
         ],
     )
 
