@@ -171,6 +171,19 @@ def test_sentences_tell_this_network_from_a_larger_one(make_record):
     )
 
 
+def test_sentences_tell_our_corollaries_and_count_two_thirds_of_the_seeds_as_solved(make_record):
+    ours = Prediction("can", "a-theorem", "corollary")
+    known = replace(KNOWN, predicted=lambda model, task: ours)
+    for solved, told_so in ((1, 0), (2, 1)):
+        right = [1.0] * solved + [0.7] * (3 - solved)
+        records = [make_record("rnn", accuracy=one, seed=seed) for seed, one in enumerate(right)]
+        said = sentences(mapped(records, "parity", known=known))[0]
+        assert said.startswith(
+            "Theory for 1 measured cell: a model of its family can, by our own corollary of a "
+            f"theorem, in 1 ({told_so} solved)."
+        )
+
+
 def test_sentences_say_what_was_learned_and_not_by_every_seed_nor_tested(make_record):
     failed = {"status": "diverged", "training": TO_ITS_END}
     records = [make_record("rnn", "first:classify", seed=seed, **failed) for seed in range(2)]
