@@ -63,6 +63,10 @@ def reference(rows):
     squares = [[np.sum((one.values - one.values.mean()) ** 2) for one in row] for row in rows]
     freedom = [[len(one.values) - 1 for one in row] for row in rows]
     board = np.sum(squares) / np.sum(freedom)
+    failing = [
+        max(0.02, 1 - math.exp(-math.log(2) / sum(len(row[n].values) for row in rows)))
+        for n in tasks
+    ]
     pooled = [
         (4 * board + sum(row[n] for row in squares)) / (4 + sum(row[n] for row in freedom))
         for n in tasks
@@ -70,7 +74,7 @@ def reference(rows):
 
     def shares(m):
         for n in tasks:
-            own = 4 * max(pooled[n], 0.02 * 0.98) + squares[m][n]
+            own = 4 * max(pooled[n], failing[n] * (1 - failing[n])) + squares[m][n]
             variance = max(own / (4 + freedom[m][n]), pooled[n])
             yield variance / (freedom[m][n] + 1) / len(tasks) ** 2, freedom[m][n]
 
@@ -133,17 +137,18 @@ def test_a_task_that_no_run_finished_is_no_evidence():
 
 def test_more_seeds_where_they_scatter_make_the_difference():
     """Seven more seeds on the one task that scatters: each task's variance has its own number."""
-    rest = [[1.0] * 3] * 5
+    steady = [[1.0] * 10] * 6
     few, many = [0.55, 0.95, 0.6], [0.55, 0.95, 0.6, 0.7, 0.8, 0.7, 0.6, 0.75, 0.7, 0.65]
-    found = [p_values([row(*PERFECT), row(scattered, *rest)])[0, 1] for scattered in (few, many)]
+    rows = [row(scattered, *steady[1:]) for scattered in (few, many)]
+    found = [p_values([row(*steady), scattered])[0, 1] for scattered in rows]
     assert found[1] < found[0] / 3
 
 
 def test_scatter_of_others_on_a_task_counts_for_all():
-    """Three seeds that agree on a task where the others' do not are taken for lucky."""
-    rest = [[1.0] * 3] * 5
-    one, other = row([1.0] * 3, *rest), row([0.55] * 3, *rest)
-    lottery = [row([0.5, 1.0, 0.5], *rest), row([1.0, 1.0, 0.5], *rest)] * 2
+    """Three seeds that agree on tasks where the others' do not are taken for lucky."""
+    rest, two = [[1.0] * 3] * 4, [[0.5, 1.0, 0.5], [1.0, 1.0, 0.5]]
+    one, other = row(*PERFECT), row([0.55] * 3, [0.55] * 3, *rest)
+    lottery = [row(*two, *rest), row(*two[::-1], *rest)] * 2
     assert significantly_better([one, other])[0, 1]
     assert not significantly_better([one, other, *lottery])[0, 1]
 
@@ -176,6 +181,13 @@ BOARDS = 100
 def test_rows_that_do_not_differ_are_rarely_told_apart(name):
     """In at most 5 % of all boards; of 100 more than nine have it with a probability of 3 %."""
     assert intervals.errors(intervals.BOARDS[name], 3, BOARDS) <= 9.0
+
+
+@pytest.mark.parametrize("seeds", [3, 5])
+def test_few_rows_that_agree_on_a_task_do_not_show_that_its_seeds_never_fail(seeds):
+    """Each of the three has a task of its own on which half of its seeds fail."""
+    rows = intervals.BOARDS["three rows alone, each succeeds or fails on a task of its own"]
+    assert intervals.errors(rows, seeds, 400) <= 4.0
 
 
 @pytest.mark.parametrize("name", list(intervals.WEAKER))

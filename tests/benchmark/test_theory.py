@@ -63,6 +63,7 @@ def test_random_automata(automaton):
     assert found.c_rasp == slow.c_rasp(table)
     assert found.c_rasp_last == slow.c_rasp_last(table, automaton.classes)
     assert found.star_free == slow.star_free(elements)
+    assert found.ac0 == slow.ac0(table)
     if len(elements) <= 60:
         assert found.r_trivial == slow.r_trivial(elements)
         assert found.solvable == slow.solvable(elements)
@@ -72,6 +73,17 @@ def test_random_automata(automaton):
 def test_the_random_automata_are_of_all_classes():
     found = list(map(least, RANDOM))
     assert min(found.count(name) for name in WITHIN_REGULAR) >= 6
+    assert {theory_of(one).ac0 for one in RANDOM if not theory_of(one).star_free} == {True, False}
+
+
+def test_the_length_is_counted_in_ac0_and_a_symbol_among_others_is_not():
+    inside = "(aa)*", "((a|b)(a|b))*", "((a|b)(a|b)(a|b))*a", "(a|b(aa)*b)*", "(aa|bb)*"
+    outside = "b*(ab*ab*)*", "(b|c)*(a(b|c)*a(b|c)*)*", "(b|ab*ab*a)*"
+    for text in (*inside, *outside):
+        automaton = regex(text)
+        assert theory_of(automaton).ac0 == slow.ac0(automaton.transitions.tolist()), text
+    assert [theory_of(regex(text)).ac0 for text in inside] == [True] * 5
+    assert [theory_of(regex(text)).ac0 for text in outside] == [False] * 3
 
 
 LEAST = {

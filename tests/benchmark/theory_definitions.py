@@ -50,6 +50,22 @@ def star_free(elements: list[Map]) -> bool:
     return True
 
 
+def ac0(table) -> bool:
+    """Say whether, for no length, the maps of the words of this length contain a cyclic group."""
+    symbols = {tuple(row[symbol] for row in table) for symbol in range(len(table[0]))}
+    words, seen = frozenset(symbols), set()
+    while words not in seen:
+        seen.add(words)
+        for one in words:
+            powers = [one]
+            while then(powers[-1], one) not in powers:
+                powers.append(then(powers[-1], one))
+            if then(powers[-1], one) == one != powers[-1] and words.issuperset(powers):
+                return False
+        words = frozenset(then(word, symbol) for word in words for symbol in symbols)
+    return True
+
+
 def omega(one: Map) -> Map:
     power = one
     while then(power, power) != power:

@@ -145,9 +145,9 @@ def test_sentences_count_the_cells(make_record):
     can, far, unknown = sentences(shown)
     assert can.startswith(
         "Theory for 4 measured cells: a model of its family can, at a size that theory does not "
-        "state, in 2 (1 solved). A cell is solved if one seed is right on 99 % of the strings at "
+        "state, in 2 (1 solved). A cell is solved if two thirds of its seeds learned and are "
     )
-    assert "1 of 2 learned cells stays at 99 %" in far
+    assert "In 1 of 2 learned cells every seed learned, and their mean" in far
     assert "length (up to 1.77 times the longest training length)" in far  # 71 after 40
     assert "1 cell was not learned" in unknown
     assert "1 did not finish and 2 were not run" in unknown
@@ -171,6 +171,19 @@ def test_sentences_tell_this_network_from_a_larger_one(make_record):
     )
 
 
+def test_sentences_tell_our_corollaries_and_count_two_thirds_of_the_seeds_as_solved(make_record):
+    ours = Prediction("can", "a-theorem", "corollary")
+    known = replace(KNOWN, predicted=lambda model, task: ours)
+    for solved, told_so in ((1, 0), (2, 1)):
+        right = [1.0] * solved + [0.7] * (3 - solved)
+        records = [make_record("rnn", accuracy=one, seed=seed) for seed, one in enumerate(right)]
+        said = sentences(mapped(records, "parity", known=known))[0]
+        assert said.startswith(
+            "Theory for 1 measured cell: a model of its family can, by our own corollary of a "
+            f"theorem, in 1 ({told_so} solved)."
+        )
+
+
 def test_sentences_say_what_was_learned_and_not_by_every_seed_nor_tested(make_record):
     failed = {"status": "diverged", "training": TO_ITS_END}
     records = [make_record("rnn", "first:classify", seed=seed, **failed) for seed in range(2)]
@@ -179,9 +192,8 @@ def test_sentences_say_what_was_learned_and_not_by_every_seed_nor_tested(make_re
     records += [make_record("lstm", accuracy=right, seed=n) for n, right in enumerate((1.0, 0.98))]
     shown = mapped(records, "parity", "first")
     can, far, unknown = sentences(shown)
-    assert "a model of its family can, at a size that theory does not state, in 2 (1 solved)" in can
-    assert "stay at 99 % or more at every tested length" in far
-    assert "on average over seeds that all learned" in far
+    assert "a model of its family can, at a size that theory does not state, in 2 (0 solved)" in can
+    assert "In 2 of 3 learned cells every seed learned, and their mean accuracy is 99 %" in far
     assert unknown == (
         "Every cell that finished was learned, 1 of them not by every seed; "
         "1 did not finish (1 of them learned)."

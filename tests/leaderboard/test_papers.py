@@ -129,7 +129,7 @@ def test_what_a_paper_has_at_99_percent_was_to_be_learned(three):
     better = {**row, "results": {**row["results"], "parity": {"max": 99.0, "mean": 60.0}}}
     (cell,) = expected_learning((), found(three, {**TABLE, "rows": [better, other]}))
     assert (cell.row.model, cell.result.task, cell.said_by) == ("rnn", "parity", ("A paper",))
-    assert cell.learned
+    assert cell.result.mastered
 
 
 def test_ours_is_of_the_papers_lengths_and_of_all_seeds(three):

@@ -13,6 +13,7 @@ from formalbench.host import Plugin, PluginHost
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.result import Prediction
 from formalbench.store import Store
+from formalbench.theory.theorems import theorems
 from formalbench_leaderboard.board.predictions import (
     by_protocol,
     counts,
@@ -141,6 +142,7 @@ def test_the_command(cli, own_place, tmp_path, make_record, protocol, real):
 
 CAN = Prediction("can", "lstm-saturated", "theorem")
 CANNOT = Prediction("cannot", "non-negative-gates", "theorem")
+OURS = Prediction("can", "slstm-saturated", "corollary")
 GOES_ON = Prediction("can", "c-rasp-experiments", "experiment")
 STAYS = Prediction("cannot", "c-rasp-experiments", "experiment")
 
@@ -162,6 +164,7 @@ def cells(records, said=(CAN,)):
     [
         (CAN, [LEARNED, SOLVED], "as predicted"),
         (CAN, [LEARNED, LEARNED], "not beyond"),
+        (OURS, [LEARNED, LEARNED], "not beyond"),
         (CAN, [UNLEARNED, UNLEARNED], "not learned"),
         (THIS, [LEARNED, SOLVED], "as predicted"),
         (LARGER, [LEARNED], "not beyond"),
@@ -185,6 +188,7 @@ def test_what_is_found_of_a_prediction(make_record, said, runs, found):
         if said is None
         else {
             CAN: "can",
+            OURS: "can (our corollary)",
             THIS: "this instance can",
             LARGER: "a larger one can",
             CANNOT: "cannot",
@@ -279,6 +283,18 @@ def test_the_page_sums_up_and_stays_short(make_record):
     assert lines[-1] == f"- {500 - MOST_LISTED} more"
 
 
+def test_statements_that_decide_nothing_can_be_read(make_record):
+    """No model is built as some of them need, so that nothing else would show them."""
+    page = predictions_page(Evidence(cells([make_record("rnn", **SOLVED)])))
+    listed = page.split("## Statements without a verdict")[1]
+    lines = [line for line in listed.splitlines() if line.startswith("- ")]
+    assert [line.split()[1] for line in lines] == [one.name for one in theorems() if one.statement]
+    assert (
+        "- fixed-precision-attention (second-hand): networks with no-positions, softmax-attention, "
+        "strictly-future-masked: exactly linear temporal logic with the past operator alone"
+    ) in listed
+
+
 def test_a_name_is_escaped(make_record):
     page = predictions_page(Evidence(cells([make_record("<b>|x|", **SOLVED)], (CANNOT,))))
     assert "<b>" not in page
@@ -300,10 +316,13 @@ transformer[causal=true, positions=none] | reverse-string:transduce |
 rnn[width=8] | tomita-3 | can elman-finite-precision (larger)
 regulargpt | parity:tag | can logarithmic-depth-in-pairs (this)
 regulargpt | d12 | can logarithmic-depth-in-pairs (larger)
-regulargpt-c3 | parity | can logarithmic-depth
+regulargpt-c3 | parity |
 looped-transformer | parity |
 transformer[attention=hard, positions=none] | even-a |
 transformer[attention=hard, positions=none] | parity | cannot hard-attention-in-ac0 (this)
+transformer[attention=hard, positions=none] | tomita-5 | cannot hard-attention-in-ac0 (this)
+transformer[attention=hard, positions=none] | group-s3 | cannot hard-attention-in-ac0 (this)
+transformer[attention=hard, positions=none] | tomita-4 |
 deltaproduct[eigenvalues=0..1, reflections=3] | parity |
 mamba-2 | parity | cannot non-negative-eigenvalues (this)
 deltanet | first | can overwriting

@@ -80,9 +80,6 @@ def test_those_whose_symbols_permute_the_states(every):
     permuted = {name for name, found in numbers.items() if "transpositions" in found}
     groups = {name for name in permuted if name.startswith("group-")}
     assert permuted - groups == set(theorem_called("permutations-by-reflections").languages)
-    solvable = {name for name in groups if "derived_length" in numbers[name]}
-    assert solvable == set(theorem_called("complex-diagonal").languages)
-    assert groups - solvable == set(theorem_called("diagonal-not-solvable").languages)
 
 
 def test_those_that_see_order(every):

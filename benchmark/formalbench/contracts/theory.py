@@ -39,6 +39,9 @@ Level = Literal["regular", "counter", "context-free", "context-sensitive"]
 LEVELS: tuple[Level, ...] = ("regular", "counter", "context-free", "context-sensitive")
 WITHIN_REGULAR = ("finite", "r-trivial", "c-rasp", "c-rasp-last", "star-free", "solvable")
 BOTH_C_RASP = ("c-rasp", "c-rasp-last")
+AC0 = "ac0"
+"""Between star-free and solvable, for theorems; no table has it."""
+
 CLASSES = (*WITHIN_REGULAR, *LEVELS)
 
 
@@ -54,6 +57,8 @@ class Theory:
         c_rasp_last: whether C-RASP defines it, with the answer at the last symbol. It follows where
             `c_rasp` is True or `star_free` is False.
         star_free: whether its syntactic monoid is aperiodic.
+        ac0: whether a regular language is in AC⁰. It follows where `star_free` is True or
+            `solvable` is False.
         solvable: whether all groups in its syntactic monoid are solvable.
         context_free: whether a grammar generates it; only for counter languages, because the level
             of others implies it.
@@ -67,6 +72,7 @@ class Theory:
     c_rasp_last: bool | None = None
     star_free: bool | None = None
     solvable: bool | None = None
+    ac0: bool | None = None
     context_free: bool | None = None
     note: str = ""
 
@@ -75,6 +81,8 @@ class Theory:
             raise ValueError(f"level {self.level!r} is none of {', '.join(LEVELS)}")
         if self.c_rasp_last is None and (self.c_rasp or self.star_free is False):
             object.__setattr__(self, "c_rasp_last", bool(self.c_rasp))
+        if self.ac0 is None and (self.star_free or self.solvable is False):
+            object.__setattr__(self, "ac0", bool(self.star_free))
         said = {name: value for name in WITHIN_REGULAR if (value := self.within(name)) is not None}
         known = list(said.values())
         if known != sorted(known) or (self.level != "regular" and said.keys() - {*BOTH_C_RASP}):
@@ -101,12 +109,12 @@ class Theory:
         return cls("regular", note=note, **inside)
 
     def within(self, name: str) -> bool | None:
-        """Return whether the language is in a class of `CLASSES`; None if unknown.
+        """Return whether the language is in a class of `CLASSES`, or in AC⁰; None if unknown.
 
         Regular languages are in all levels, but count only for the first one, so that a level
         selects the languages beyond it.
         """
-        if name in WITHIN_REGULAR:
+        if name in (*WITHIN_REGULAR, AC0):
             value: bool | None = getattr(self, name.replace("-", "_"))
             return value
         if self.level == "regular" or name == "regular":

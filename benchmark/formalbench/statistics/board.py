@@ -57,14 +57,14 @@ def profile_of(results: Sequence[Result]) -> Profile | None:
     runs = [run for result in results for run in result.runs]
     if not runs:
         return None
-    solved = [_most(run.solved for run in result.runs) for result in results]
-    learned = [_most(run.learned for run in result.runs) for result in results]
+    solved = sum(result.solved for result in results)
+    learned = sum(result.mastered for result in results)
     reached = sorted((_reach(run) for run in runs if run.learned), reverse=True)
     horizon = reached[(len(reached) - 1) // 2] if reached else 0
     return Profile(
-        solved=sum(solved),
-        learned=sum(learned) - sum(solved),
-        unlearned=len(results) - sum(learned),
+        solved=solved,
+        learned=learned - solved,
+        unlearned=len(results) - learned,
         solved_seeds=sum(run.solved for run in runs) / len(runs),
         learned_seeds=sum(run.learned for run in runs) / len(runs),
         horizon=horizon or None,
@@ -83,12 +83,6 @@ def _reach(run: SeedResult) -> int:
     wrong = [length for length, strings, right in shares if right < SOLVED * strings]
     first = min(wrong, default=math.inf)
     return max((length for length in cells.length if length < first), default=0)
-
-
-def _most(flags: Iterable[bool]) -> bool:
-    """Return whether two thirds of the flags are true."""
-    held = list(flags)
-    return 3 * sum(held) >= 2 * len(held)
 
 
 SHOWN_LENGTHS = (10, 100, 1000, 10_000)

@@ -231,7 +231,8 @@ class Prediction:
     Attributes:
         verdict: ``cannot``, or ``can``, which does not mean that training learns it.
         theorem: the theorem's name in `formalbench.theory.theorems`.
-        evidence: ``theorem``, or ``experiment`` if there is no proof.
+        evidence: ``theorem``, ``corollary`` (ours, of a published theorem), or ``experiment`` if
+            there is no proof.
         instance: the network that it applies to: the trained one, a larger one of its family, or
             one of unknown size (`formalbench.theory.theorems.Theorem.instance`).
     """
@@ -325,9 +326,14 @@ class Result:
         return {name: math.fsum(found) / len(found) for name, found in by_name.items()}
 
     @property
-    def solved(self) -> int:
-        """The number of runs that solved the test (`SeedResult.solved`)."""
-        return sum(run.solved for run in self.runs)
+    def solved(self) -> bool:
+        """Whether two thirds of the seeds solved the test (`SeedResult.solved`)."""
+        return 3 * sum(run.solved for run in self.runs) >= 2 * self.seeds
+
+    @property
+    def mastered(self) -> bool:
+        """Whether two thirds of the seeds learned the training lengths."""
+        return 3 * self.learned >= 2 * self.seeds
 
     @property
     def marked(self) -> bool:

@@ -24,7 +24,13 @@ import numpy as np
 
 from formalbench.contracts.theory import Theory
 from formalbench.theory.c_rasp import Ints, components, in_c_rasp, in_c_rasp_last, is_r_trivial
-from formalbench.theory.transition_monoid import ENOUGH, Images, images, is_solvable_group
+from formalbench.theory.transition_monoid import (
+    ENOUGH,
+    Images,
+    images,
+    is_in_ac0,
+    is_solvable_group,
+)
 
 if TYPE_CHECKING:
     from formalbench.contracts.source import MinimalAutomaton
@@ -101,7 +107,8 @@ def classes_of(automaton: MinimalAutomaton) -> Theory:
     star_free = _is_star_free(found, counts)
     solvable = star_free or _is_solvable(found, label_Q)
     note = TOO_LARGE if star_free is None or solvable is None else ""
-    return Theory("regular", **facts, star_free=star_free, solvable=solvable, note=note)
+    ac0 = star_free or (solvable and is_in_ac0(found))
+    return Theory("regular", **facts, star_free=star_free, ac0=ac0, solvable=solvable, note=note)
 
 
 def _is_star_free(found: Images, counts: bool | None) -> bool | None:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import unknown
-from formalbench.contracts.theory import CLASSES, Theory
+from formalbench.contracts.theory import AC0, CLASSES, Theory
 
 if TYPE_CHECKING:
     from formalbench.contracts.source import MinimalAutomaton, Source
@@ -119,8 +119,11 @@ def check_class(name: str) -> str:
 
 
 def theory_facts(theory: Theory | None) -> dict[str, Any] | None:
-    """Return language classes as JSON data."""
-    return None if theory is None else {**asdict(theory), "class": theory.finest}
+    """Return language classes as JSON data, without AC⁰, which only theorems use."""
+    if theory is None:
+        return None
+    facts = {name: value for name, value in asdict(theory).items() if name != AC0}
+    return {**facts, "class": theory.finest}
 
 
 def _of_automaton(

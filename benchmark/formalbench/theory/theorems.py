@@ -2,7 +2,8 @@
 
 None is about training, except those whose evidence is an experiment. So ``can`` does not mean that
 a network will learn a language, and theorems hold for idealised networks. All are about recognising
-languages, not about functions from strings to strings.
+languages, not about functions from strings to strings. A *corollary* is ours: it follows from a
+theorem of its source, which does not state it.
 
 ``can`` says that some network of a kind does it. If the source states the size of the network in
 its proof, `Theorem.instance` compares a network with it.
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from formalbench.contracts.theory import CLASSES, LEVELS, WITHIN_REGULAR, Theory
+from formalbench.contracts.theory import AC0, CLASSES, LEVELS, WITHIN_REGULAR, Theory
 
 if TYPE_CHECKING:
     from formalbench.contracts.network import Traits
@@ -47,7 +48,7 @@ class Theorem(BaseModel):
     statement: str = ""
     conditions: str
     source: str
-    evidence: Literal["theorem", "experiment", "second-hand"] = "theorem"
+    evidence: Literal["theorem", "corollary", "experiment", "second-hand"] = "theorem"
     needs: dict[str, tuple[int | str, ...]] = Field(default_factory=dict)
     stated: str = ""
 
@@ -63,7 +64,7 @@ class Theorem(BaseModel):
             raise ValueError(f"{self.name} must say what size it needs and where that is stated")
         if self.languages or self.statement:
             return self
-        if not classes or not set(classes) <= set(CLASSES):
+        if not classes or not set(classes) <= {*CLASSES, AC0}:
             raise ValueError(f"{self.name} names no class, or an unknown one")
         return self
 
@@ -89,7 +90,7 @@ class Theorem(BaseModel):
         if self.exactly and theory.level != "regular":
             return "cannot"  # classes of regular languages contain no other language
         bound = self.exactly or self.at_most
-        if bound in WITHIN_REGULAR and theory.within(bound) is False:
+        if bound in (*WITHIN_REGULAR, AC0) and theory.within(bound) is False:
             return "cannot"
         return "unknown"
 
@@ -162,13 +163,14 @@ def predict_each(
 ) -> list[tuple[Verdict, Theorem]]:
     """Return the predictions of the first deciding theorem and the first deciding experiment.
 
-    A theorem is about what a network can compute, an experiment about what training finds.
+    A theorem (or corollary) is about what a network can compute, an experiment about what training
+    finds.
     """
-    found: dict[str, tuple[Verdict, Theorem]] = {}
+    found: dict[bool, tuple[Verdict, Theorem]] = {}
     for theorem in about(traits):
         if (verdict := theorem.verdict(theory, language)) != "unknown":
-            found.setdefault(theorem.evidence, (verdict, theorem))
-    return [found[kind] for kind in ("theorem", "experiment") if kind in found]
+            found.setdefault(theorem.evidence == "experiment", (verdict, theorem))
+    return [found[experiment] for experiment in (False, True) if experiment in found]
 
 
 def theorem_called(name: str) -> Theorem:

@@ -1,9 +1,9 @@
 """Predictions of theory compared with measurements, and results that were expected to be learned.
 
-There are two kinds of predictions, which are never merged into one number. A *theorem* states what
-a network can express; no theorem is about training. An *experiment* states what training found in a
-publication, where nothing is proved. A model that did not learn its training lengths says nothing
-about either kind (`formalbench.statistics.records`).
+There are two kinds of predictions, which are never merged into one number. A *theorem*, or our
+corollary of one, states what a network can express; no theorem is about training. An *experiment*
+states what training found in a publication, where nothing is proved. A model that did not learn its
+training lengths says nothing about either kind (`formalbench.statistics.records`).
 
 If a theorem says that a network can express a language, training may still not find the solution,
 and a paper's setting always differs from ours. A theorem whose proof needs a larger network says
@@ -89,6 +89,7 @@ CAN = {
 
 KINDS = {
     ("theorem", "cannot"): "cannot",
+    ("corollary", "can"): "can (our corollary)",
     ("experiment", "can"): "extrapolates once learned",
     ("experiment", "cannot"): "does not extrapolate",
 }
@@ -175,11 +176,6 @@ class ExpectedLearning:
     result: Result
     said_by: tuple[str, ...]
 
-    @property
-    def learned(self) -> bool:
-        """Whether at least two thirds of the seeds learned the training lengths."""
-        return 3 * self.result.learned >= 2 * self.result.seeds
-
 
 @dataclass(frozen=True, slots=True)
 class LearnedCount:
@@ -196,12 +192,12 @@ class LearnedCount:
     @property
     def learned(self) -> int:
         """Number of results that at least two thirds of the seeds learned."""
-        return sum(cell.learned for cell in self.cells)
+        return sum(cell.result.mastered for cell in self.cells)
 
     @property
     def partly(self) -> int:
         """Number of results that some seeds learned, but fewer than two thirds of them."""
-        return sum(not cell.learned and cell.result.learned > 0 for cell in self.cells)
+        return sum(not cell.result.mastered and cell.result.learned > 0 for cell in self.cells)
 
     @property
     def unlearned(self) -> int:
@@ -266,8 +262,9 @@ CELLS: tuple[Column[PredictionOutcome], ...] = (
     words(
         "prediction",
         "this instance can: the network has the size that the theorem needs; a larger one can: it "
-        "is smaller; can: the theorem states no size; cannot: at no size; extrapolates once "
-        "learned, does not extrapolate: results of published experiments",
+        "is smaller; can: the theorem states no size; can (our corollary): the cited paper does "
+        "not state it; cannot: at no size; extrapolates once learned, does not extrapolate: "
+        "results of published experiments",
         lambda cell: cell.kind,
         more={
             "evidence": lambda cell: cell.prediction.evidence if cell.prediction else None,

@@ -66,7 +66,8 @@ class MapCell:
         budget: the largest number of optimiser steps of a run that did not learn; if all runs
             learned, the largest budget of a run.
         capped: number of runs that did not learn and ended before their budget.
-        solved: number of runs that learned and are right on 99 % of the strings at every length.
+        solved: whether two thirds of the runs learned and are right on 99 % of the strings at every
+            length, as in a row's profile.
         solved_to: the length up to which the runs' mean accuracy is at least 99 %, if all finished
             runs learned (see `Result`).
         command: repeats the runs, or runs them if there are none.
@@ -84,7 +85,7 @@ class MapCell:
     validation: float | None = None
     budget: int = 0
     capped: int = 0
-    solved: int = 0
+    solved: bool = False
     solved_to: int | None = None
     prediction: Prediction | None = None
     weak: bool = False
@@ -303,7 +304,7 @@ def _theory_claim(cells: Sequence[MapCell]) -> TheoryClaim | None:
     if not known:
         return None
     agreed = len({one.verdict for one in known}) == 1 and len(known) == len(cells)
-    proved = all(one.evidence == "theorem" for one in known)
+    proved = all(one.evidence != "experiment" for one in known)
     return (known[0].verdict if agreed else "some") + ("" if proved else BY_EXPERIMENTS)
 
 
@@ -361,9 +362,10 @@ _SAID = (
     ("the model can express the language", "can", "this instance"),
     ("a larger model of its family can", "can", "a larger one of its family"),
     ("a model of its family can, at a size that theory does not state,", "can", "unknown"),
+    ("a model of its family can, by our own corollary of a theorem,", "can", "corollary"),
     ("no size can", "cannot", ""),
 )
-"""A theorem's prediction for a cell: its verdict and the instance that it is about."""
+"""A theorem's prediction for a cell: its verdict, and the instance that it is about."""
 
 
 def sentences(shown: LanguageMap) -> tuple[str, ...]:
@@ -388,15 +390,15 @@ def _expressible(measured: list[Placed]) -> str:
             "express the language."
         )
     parts = [
-        f"{what} in {len(cells)} ({sum(cell.solved > 0 for cell in cells)} solved)"
+        f"{what} in {len(cells)} ({sum(cell.solved for cell in cells)} solved)"
         for what, verdict, instance in _SAID
         if (cells := [cell for cell in said if _theorem(cell) == (verdict, instance)])
     ]
     listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
     return (
-        f"Theory for {of}: {listed}. A cell is solved if one "
-        f"seed is right on {_THRESHOLD} of the strings at every tested length. Theorems say which "
-        "weights exist, not which ones training finds."
+        f"Theory for {of}: {listed}. A cell is solved if two thirds of its seeds learned and are "
+        f"right on {_THRESHOLD} of the strings at every tested length. Theorems say which weights "
+        "exist, not which ones training finds."
     )
 
 
@@ -408,13 +410,12 @@ def _extrapolates(measured: list[Placed]) -> str:
     of = plural(len(learned), "learned cell")
     if not far:
         return (
-            f"None of the {of} stays at {_THRESHOLD} up to the longest tested length, on average "
-            "over the seeds. Each strip shows where accuracy falls."
+            f"In none of the {of} is the mean accuracy of the seeds {_THRESHOLD} or more up to the "
+            "longest tested length. Each strip shows where accuracy falls."
         )
     return (
-        f"{len(far)} of {of} {'stays' if len(far) == 1 else 'stay'} at {_THRESHOLD} or more at "
-        f"every tested length{_times(far)}, on average over seeds that all learned. Other lengths "
-        "were not tested."
+        f"In {len(far)} of {of} every seed learned, and their mean accuracy is {_THRESHOLD} or "
+        f"more at every tested length{_times(far)}. Other lengths were not tested."
     )
 
 
@@ -439,10 +440,15 @@ def _unknown(cells: list[Placed]) -> str:
 
 
 def _theorem(cell: MapCell) -> tuple[str, str] | None:
-    """Return the prediction of a theorem for a cell, and the networks that it is about."""
+    """Return the prediction of a theorem for a cell, and the networks that it is about.
+
+    Of our own corollaries that is ``corollary``: none states a size.
+    """
     said = cell.prediction
-    if said is None or said.evidence != "theorem":
+    if said is None or said.evidence == "experiment":
         return None
+    if said.evidence == "corollary":
+        return said.verdict, said.evidence
     return said.verdict, "" if said.verdict == "cannot" else said.instance
 
 

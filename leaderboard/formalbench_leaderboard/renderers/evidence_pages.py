@@ -107,12 +107,23 @@ def predictions_page(evidence: Evidence, links: Links | None = None) -> str:
         taught=learned_table(evidence.expected_learning),
         explained=[f"{column.heading}: {column.meaning}" for column in LEARNED_COUNTS],
         untaught=_first(
-            [_unlearned_line(cell, here) for cell in evidence.expected_learning if not cell.learned]
+            [
+                _unlearned_line(cell, here)
+                for cell in evidence.expected_learning
+                if not cell.result.mastered
+            ]
         ),
         sources=[
             f"{theorem.name} ({theorem.evidence}): {theorem.conditions}. {theorem.source}"
             for theorem in theorems()
             if theorem.name in used
+        ],
+        undecided=[
+            f"{theorem.name} ({theorem.evidence}): networks with "
+            f"{', '.join(sorted(theorem.mechanisms))}: {theorem.statement}. Conditions: "
+            f"{theorem.conditions}. {theorem.source}"
+            for theorem in theorems()
+            if theorem.statement
         ],
     )
 

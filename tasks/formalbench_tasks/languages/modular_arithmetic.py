@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 
@@ -18,6 +19,9 @@ from formalbench_tasks.limits import check_length
 
 BITS = ("0", "1")
 
+COUNTING = replace(Theory.least("solvable"), ac0=False)
+"""It takes a count of symbols modulo a number."""
+
 
 @task(
     "parity",
@@ -25,7 +29,7 @@ BITS = ("0", "1")
     config=ParityConfig,
     objectives=("classify", "tag", "next-symbols"),
     reference="Chiang and Cholak (2022), section 2",
-    theory=Theory.least("solvable"),
+    theory=COUNTING,
     keywords=("state tracking", "modular counting"),
 )
 class Parity(RegularLanguage):
@@ -74,7 +78,7 @@ CYCLE = 5
     "where does a walk on a cycle of five end?",
     objectives=("classify", "tag"),
     reference="Delétang et al. (2023), appendix A",
-    theory=Theory.least("solvable"),
+    theory=COUNTING,
     keywords=("state tracking",),
 )
 class CycleNavigation(AutomatonFunction):
@@ -104,7 +108,7 @@ OUTSIDE = MODULUS  # the automaton's class for strings that are not expressions
     "modular-arithmetic",
     "the value mod 5 of an expression such as 3+2*4-1",
     reference="Delétang et al. (2023), appendix A",
-    theory=Theory.least("solvable"),
+    theory=COUNTING,
 )
 class ModularArithmetic(Language):
     """The class is the value mod 5 of digits and operators in turn; ``*`` binds tighter.

@@ -76,7 +76,7 @@ def test_a_ring_may_be_a_circle(modulus):
 def test_what_theory_says_of_each(spec):
     """Which theorems apply to a network depends on its mechanisms and eigenvalues."""
     found = {theorem.name for theorem in about(build(spec.name, {}).traits)}
-    diagonal, drift = {"diagonal-in-tc0", "diagonal-not-solvable"}, "affine-recurrences-drift"
+    diagonal, drift = {"diagonal-in-tc0", "complex-diagonal"}, "affine-recurrences-drift"
     wanted = {
         "deltaproduct": {drift, "products-of-reflections", "permutations-by-reflections"},
         "deltanet": {drift, "overwriting", "positive-eigenvalues"},
