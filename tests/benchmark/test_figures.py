@@ -80,6 +80,15 @@ def test_the_ends_of_an_axis():
     assert (across[1] - across[0]) / 200 == pytest.approx((up[1] - up[0]) / 100)
 
 
+def test_a_band_is_drawn_around_its_line_and_within_the_axis():
+    mean = Series([0, 1], [0.5, 0.5], RED, "mean", band=([0.2, 0.3], [0.9, 0.6]))
+    svg = picture(Figure([[Panel([mean])]]), "svg").decode()
+    assert svg.count("mark-area") == 1  # none in the legend
+    assert f'fill="{RED}"' in svg
+    ((_, up),) = domains(Figure([[Panel([mean])]]))
+    assert up == pytest.approx([0.2 - 0.028, 0.9 + 0.028])
+
+
 @pytest.mark.parametrize(
     ("low", "high"), [(8, 12), (2.1, 2.2), (1, 1e6), (1e-300, 1e-296), (1.0, 3)]
 )

@@ -70,6 +70,7 @@ class Series:
         hollow: whether points are rings.
         size: diameter of points in pixels.
         bars: vertical bars: x coordinates, lower ends and upper ends.
+        band: a shaded band around the line: lower and upper ends, one of each per x coordinate.
         every: number of points per marker, and index of the first point with a marker.
     """
 
@@ -83,6 +84,7 @@ class Series:
     hollow: bool = False
     size: float = 6.0
     bars: tuple[Sequence[float], Sequence[float], Sequence[float]] = ((), (), ())
+    band: tuple[Sequence[float], Sequence[float]] = ((), ())
     every: tuple[int, int] = (1, 0)
 
     @property
@@ -269,6 +271,10 @@ def _series(one: Series) -> Iterable[Any]:
     bars = [{"x": x, "y": low, "top": high} for x, low, high in zip(*one.bars, strict=True)]
     if bars:
         yield _chart(bars).mark_rule(color=one.color, opacity=0.45).encode(y2="top:Q")
+    ends = zip(one.x, *one.band, strict=True) if one.band[0] else ()
+    band = [{"x": float(x), "y": low, "top": high} for x, low, high in ends]
+    if band:
+        yield _chart(band).mark_area(color=one.color, opacity=0.2, clip=True).encode(y2="top:Q")
     places = [
         {"x": float(x), "y": float(y) if math.isfinite(y) else None}
         for x, y in zip(one.x, one.y, strict=True)
@@ -374,7 +380,7 @@ def _around(panel: Panel, axis: int) -> tuple[float, float]:
     values: list[float] = [float(at) for at in (panel.xticks, panel.yticks)[axis]]
     for one in panel.lines:
         values += (one.x, one.y)[axis]
-        values += one.bars[0] if axis == 0 else chain(*one.bars[1:])
+        values += one.bars[0] if axis == 0 else chain(*one.bars[1:], *one.band)
     if axis == 1 and panel.level is not None:
         values.append(panel.level)
     values = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
@@ -410,6 +416,7 @@ def _legend(
             y=[up] * 3,
             every=(3, 1),
             bars=((), (), ()),
+            band=((), ()),
         )
         if one.dash is None:
             line = replace(line, x=[left + _LINE / 2], y=[up], every=(1, 0))

@@ -41,6 +41,7 @@ from formalbench_papers.steffen.dyck import (
     FEWEST,
     LEARNED,
     LENGTHS,
+    RULE,
     Curves,
     DyckPoint,
     Published,
@@ -272,8 +273,6 @@ _REMARKS = (
     "in the authors' code. The authors have one run.",
     "Non-members are members with one symbol changed. Training and test strings are kept apart by "
     f"a hash; lengths with fewer than {FEWEST} members are left out, as in `steffen-dyck`.",
-    "A cell is judged by accuracy alone, as in `steffen-dyck`: it holds if our average is within 2 "
-    "points of the authors' or within its 95 % interval, and differs if the two intervals do not "
-    "overlap.",
+    RULE,
     "Computed in double precision; the authors' code has single precision.",
 )

@@ -193,6 +193,20 @@ def test_the_claims_of_figure_3_can_fail():
     assert verdicts(sweep(), fixed=(0.5, 1.0, 0.9))[5] == "cannot tell"
 
 
+def test_figure_3_has_a_line_and_a_band_for_each_setting():
+    fig3 = chiang_cholak_fig3
+    courses = [
+        course(training, seed, accuracy=seed / 10)
+        for training in (fig3.RECOVERY, *fig3.FROM_SCRATCH)
+        for seed in range(11)
+    ]
+    panels = fig3._draw({10: [(1.0, one(10, 1.0, 0.0))]}, courses).panels
+    assert [len(panel.lines) for panel in panels] == [1, 3, 1, 3]
+    for line in panels[3].lines:
+        assert list(line.y) == pytest.approx([0.5, 0.5])
+        assert line.band == ([0.5, 0.0], [0.5, 1.0])
+
+
 @pytest.mark.slow
 def test_figure_3_is_carried_out_and_goes_on(host, monkeypatch, tmp_path):
     class Tiny(Bench):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,19 +15,25 @@ from formalbench.evaluation.cells import validation_set
 from formalbench.host import PluginHost
 from formalbench.running.plan import make_plan
 from formalbench.statistics.intervals import RunAccuracy
+from formalbench.store import REPRODUCTIONS
 from formalbench.training.curriculum import Interval, TrainingData
 from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.checks import Kept
 from formalbench_papers.framework.scores import score_of
 from formalbench_papers.steffen import learnability
 from formalbench_papers.steffen.dyck import (
     LANGUAGES,
     LENGTHS,
+    RARE,
+    RULE,
     DyckPoint,
     cells,
     claims,
     members,
     wanted,
 )
+
+PUBLISHED = Path(__file__).parents[3] / REPRODUCTIONS
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +103,55 @@ def test_the_claims_can_fail(changed, fails):
         assert claim.holds is not any(words in claim.claim for words in fails), claim
 
 
+def verdict(accuracies, missing=0, length=26):
+    """Of Dyck-1, soft: the authors' run has 100 % at n = 26 and 52.5 % at n = 50."""
+    found = point(length, accuracies, 0.0)
+    found = replace(found, score=replace(found.score, missing=missing))
+    (cell,) = [one for one in cells({("dyck-1", "soft"): [found]}) if one.ours]
+    assert cell.column == f"n = {length}"
+    return cell.verdict
+
+
+@pytest.mark.parametrize("missing", [0, 7])
+def test_a_cell_compares_the_authors_run_with_our_seeds(missing):
+    assert verdict((1.0, 1.0, 0.98), missing) == "holds"
+    assert verdict((0.5, 0.5, 1.0), missing) == "cannot tell"
+    assert verdict((0.5, 0.5, 0.5), missing) == "cannot tell"
+    assert verdict((1.0,) * 3 + (0.5,) * 7, missing) == "cannot tell"
+    assert verdict((0.5,) * 18, missing) == "cannot tell"
+    assert verdict((0.5,) * 19, missing) == "differs"
+    assert verdict((1.0, 1.0), missing) == "cannot tell"
+    # Not within two points, but within what 1,000 strings leave open.
+    assert verdict((0.5, 0.5, 0.5), missing, length=50) == "holds"
+
+
+def test_the_page_says_how_many_seeds_a_difference_takes():
+    seeds = next(k for k in range(100) if 1 / (k + 1) <= RARE)
+    assert f"at least {seeds} seeds" in RULE
+
+
+def test_every_run_that_is_published_is_planned(built_in):
+    planned = {
+        run.test_id
+        for one in wanted(LENGTHS, "")
+        for run in make_plan(built_in, one.request()).runs
+    }
+    records = Kept.beside(PUBLISHED, "steffen-dyck").records
+    own = {one.test_id for one in records if not one.protocol.name.endswith("-quick")}
+    assert own <= planned
+    seeds = {(one.task, one.column): one.seeds for one in wanted(LENGTHS, "") if "soft" in one.row}
+    assert {task: seeds[task, "n = 100"] for task in LANGUAGES} == dict.fromkeys(LANGUAGES, 10)
+
+
+def test_seeds_that_disagree_refute_no_single_run():
+    some = (1.0,) * 2 + (0.5,) * 8
+    first = [
+        one for one in claims(curves(soft=(some, some, 0.5))) if "recognises short" in one.claim
+    ]
+    assert [one.verdict for one in first] == ["cannot tell"] * 3
+    assert first[0].ours.endswith("2 of 10 seeds reach it")
+
+
 def test_seeds_that_disagree_cannot_tell():
     split = (1.0, 1.0, 0.5)
     found = {claim.claim[:40]: claim for claim in claims(curves(soft=(split, split, split)))}
@@ -141,7 +198,9 @@ def test_the_claims_on_learnability_can_fail():
 def test_the_authors_numbers_say_what_they_say():
     curves = {
         (task, how): [
-            DyckPoint(n, score_of([RunAccuracy(a, 1000)], "1", 0.5, ("x",)), (a,), (bits,))
+            DyckPoint(
+                n, score_of([RunAccuracy(a, 1000)] * 3, "3", 0.5, ("x",)), (a,) * 3, (bits,) * 3
+            )
             for n, (a, bits) in zip(LENGTHS, numbers, strict=True)
             if members(task, n) >= 400
         ]
