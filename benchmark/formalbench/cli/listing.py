@@ -181,6 +181,8 @@ def spec_facts(host: PluginHost, entry: Entry[Any]) -> dict[str, Any]:
             facts["named_by"] = _named_by(host, spec)
         elif field.name == "earlier":
             facts["earlier"] = [str(path) for path in value]
+        elif field.name == "resources":
+            facts["workplace"] = value  # keys of JSON keep their names
         elif isinstance(value, Splits):
             splits = {"train": value.train, "test": value.test, "step": value.step}
         else:
