@@ -107,23 +107,16 @@ class Got:
 
         Seeds that did not learn them are not missing: they were run.
         """
-        runs = [
-            record
-            for record in self.chosen
-            if record.selected is not None and record.selected.accuracy >= LEARNED
-        ]
+        runs = [record for record in self.chosen if _learned(record)]
         seeds = len(runs) + self.missing
         return Got(replace(self.wanted, seeds=seeds), runs) if runs else None
 
     @property
-    def ran_out(self) -> bool:
-        """Whether the last step of the protocol ended the training of a chosen run."""
-        return any(run.training and run.training.ended == "budget" for run in self.chosen)
-
-    @property
     def cut_off(self) -> bool:
-        """Whether a reduced budget ended before any run had learned the training lengths."""
-        return self.wanted.reduced and self.ran_out and self.learned is None
+        """Whether a reduced budget ended a run before it had learned the training lengths."""
+        return self.wanted.reduced and any(
+            ran_out(record) and not _learned(record) for record in self.chosen
+        )
 
     @property
     def accuracies(self) -> list[float]:
@@ -135,6 +128,15 @@ class Got:
         """The row of a board: mean, best, interval, scaled accuracy, as everywhere else."""
         names = (self.wanted.row, self.wanted.column)
         return aggregate(self.records, facts_of(self.records), ["reproduction", *names]).result
+
+
+def _learned(record: Record) -> bool:
+    return record.selected is not None and record.selected.accuracy >= LEARNED
+
+
+def ran_out(record: Record) -> bool:
+    """Return whether the last step of the protocol ended a run's training."""
+    return record.training is not None and record.training.ended == "budget"
 
 
 def records_of(every: Iterable[Got]) -> list[Record]:

@@ -67,7 +67,8 @@ class Score:
         missing: the number of planned seeds that have not been run.
         learned: whether a seed learned the training lengths; True if that is not asked.
         seeds: the number of seeds that `worst` and `best` are of.
-        cut_off: whether a reduced budget ended before a seed had learned the training lengths.
+        cut_off: whether a reduced budget ended a seed's training before it had learned the
+            training lengths: the seed might have become better.
     """
 
     best: float | None
@@ -246,9 +247,10 @@ def agrees(paper: PublishedResult, ours: Score) -> Answer:
     """Return whether a cell holds by `tables.RULE`.
 
     "Cannot tell" while seeds are missing, and if no seed learned the training lengths: what such
-    networks do neither confirms a paper's number nor refutes it.
+    networks do neither confirms a paper's number nor refutes it. If some were cut off before they
+    had, ours is not below the paper's for sure.
     """
-    if ours.missing or ours.cut_off or not ours.learned:
+    if ours.missing or not ours.learned:
         return "cannot tell"
     if ours.mean is None or ours.low is None or ours.high is None:
         return False
@@ -257,13 +259,21 @@ def agrees(paper: PublishedResult, ours: Score) -> Answer:
         if _close(paper.max, ours.best):
             narrow = _close(paper.mean, ours.low) and _close(paper.mean, ours.high)
             return enough or (narrow and paper.max is None) or "cannot tell"
-        return False if enough and not _close(paper.max, ours.best, FURTHEST) else "cannot tell"
+        far = enough and not _close(paper.max, ours.best, FURTHEST)
+        return (
+            "cannot tell" if not far or (ours.cut_off and _below(ours.best, paper.max)) else False
+        )
     average = (paper.mean or 0.0) / 100
     within = ours.low - _ROUNDING <= average <= ours.high + _ROUNDING
     apart = enough and (
         _over(average, ours.best) or _over(ours.worst, max(average, (paper.max or 0.0) / 100))
     )
-    return "cannot tell" if within and not apart else False
+    higher_later = ours.cut_off and _below(ours.mean, paper.mean)
+    return "cannot tell" if higher_later or (within and not apart) else False
+
+
+def _below(ours: float | None, paper: float | None) -> bool:
+    return ours is not None and paper is not None and ours < paper / 100
 
 
 def _over(one: float | None, other: float | None) -> bool:
@@ -297,7 +307,8 @@ def ours_text(paper: PublishedResult, ours: Score) -> str:
         return ours.outcome
     shown = [percent(ours.best)] if paper.max is not None else []
     numbers = " / ".join([*shown, percent(ours.mean)])
-    outcome = f"{ours.outcome}{UNLEARNED if ours.cut_off or not ours.learned else ''}"
+    some = f"{UNLEARNED} by all" if ours.cut_off else ""
+    outcome = f"{ours.outcome}{some if ours.learned else UNLEARNED}"
     return f"{numbers} ({percent(ours.low)}–{percent(ours.high)}; {outcome})"
 
 

@@ -129,7 +129,9 @@ class AccuracyTable:
     ) -> Findings:
         """Return the table cell by cell, with the claims."""
         scores = {
-            key: replace(score, learned=True) if key in self.failing else score
+            key: replace(
+                score, learned=score.learned or (key in self.failing and not score.cut_off)
+            )
             for key, score in self.scores(got).items()
         }
         keys = [(task, model.title) for task in self.published.tasks for model in self.models]

@@ -21,7 +21,7 @@ from formalbench.statistics.intervals import Measured
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Row, at_least, every, higher
-from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.runs import Got, Wanted, ran_out
 from formalbench_papers.framework.scores import UNLEARNED, Score, score_of
 
 K = TypeVar("K")
@@ -115,7 +115,6 @@ class Trials(Got):
     def validation(self) -> Score:
         """The mean over the trials, with its interval."""
         strings = [one.selected.strings if one.selected else 0.0 for one in self.chosen]
-        # No protocol here trains for as long as the paper, unless it stops without a gain.
         return replace(self._score("validation", strings), cut_off=self.ran_out)
 
     @cached_property
@@ -124,6 +123,11 @@ class Trials(Got):
         strings = [sum(one.test.cells.strings) if one.test else 0.0 for one in self.chosen]
         score = self._score("test", strings)
         return replace(score, cut_off=self.ran_out and not self.mastered)
+
+    @property
+    def ran_out(self) -> bool:
+        """Whether the last step ended a trial: no protocol here trains for as long as the paper."""
+        return any(map(ran_out, self.chosen))
 
     def score(self, split: str) -> Score:
         """Return the score on validation or test."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from built_records import TO_ITS_END
+from formalbench.contracts.published import PublishedResult
 from formalbench.host import PluginHost
 from formalbench.host.options import make_config
 from formalbench.running.plan import make_plan
@@ -13,7 +14,7 @@ from formalbench_papers import Score, is_at_chance, reaches, stays_below
 from formalbench_papers.framework import claims
 from formalbench_papers.framework.claims import higher
 from formalbench_papers.framework.runs import Got, Wanted
-from formalbench_papers.framework.scores import averaged
+from formalbench_papers.framework.scores import averaged, cell
 from formalbench_papers.grazzi import table3
 from formalbench_papers.path_attention import flipflop
 from formalbench_papers.slice_cde import table2
@@ -104,6 +105,29 @@ def test_fewer_than_three_seeds_decide_only_by_the_interval(seeds):
 )
 def test_a_claim_about_every_setting_needs_every_setting(answers, of, expected):
     assert claims.every(answers, of) == expected
+
+
+def test_a_seed_that_was_cut_off_may_have_become_better(make_record):
+    budget = TO_ITS_END | {"ended": "budget"}
+    wanted = Wanted("parity", "mLSTM", "mlstm", "parity", "quick", seeds=3, reduced=True)
+    runs = [make_record("mlstm", seed=0, accuracy=0.6, training=budget)]  # it learned
+    runs += [
+        make_record("mlstm", seed=seed, validation=0.9, accuracy=0.6, training=budget)
+        for seed in (1, 2)
+    ]
+    some, none = (Score.of_test(Got(replace(wanted, reduced=how), runs)) for how in (True, False))
+    assert (some.learned, some.cut_off, none.cut_off) == (True, True, False)
+    assert (claims.at_least(some, 0.9), claims.at_least(none, 0.9)) == ("cannot tell", False)
+    for paper, expected in ((90.0, "cannot tell"), (60.0, True), (30.0, False)):
+        published = PublishedResult(mean=paper)
+        told = cell("parity", "mLSTM", published, some)
+        assert told.holds == expected
+        assert told.ours.endswith("3 seeds; training lengths not learned by all)")
+        assert cell("parity", "mLSTM", published, none).holds == (expected is True)
+    far = PublishedResult(max=95.0, mean=60.0)
+    assert [cell("", "", far, one).holds for one in (some, none)] == ["cannot tell", False]
+    near = PublishedResult(max=45.0, mean=60.0)  # a seed that is better is better for sure
+    assert [cell("", "", near, one).holds for one in (some, none)] == [False, False]
 
 
 def test_a_cell_of_which_the_paper_says_that_it_is_not_learned_is_judged(make_record):

@@ -141,7 +141,7 @@ def test_the_claims_on_learnability_can_fail():
 def test_the_authors_numbers_say_what_they_say():
     curves = {
         (task, how): [
-            DyckPoint(n, score_of([Measured(a, 1000)], "1", 0.5, ("x",)), (a,), (bits,))
+            DyckPoint(n, score_of([Measured(a, 1000)] * 3, "3", 0.5, ("x",)), (a,) * 3, (bits,) * 3)
             for n, (a, bits) in zip(LENGTHS, numbers, strict=True)
             if members(task, n) >= 400
         ]
