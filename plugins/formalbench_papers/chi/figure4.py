@@ -258,7 +258,7 @@ PANELS = (
     "recent symbol (right) to the earliest (left). If all symbols have equal weight, the "
     "curve is a straight line from the lower right to the upper left.",
     reduced=QUICK_PROTOCOL,
-    core_hours=(0.1, 90),
+    core_hours=(0.3, 90),
     inside=True,
 )
 def carry_out(bench: Bench) -> Findings:

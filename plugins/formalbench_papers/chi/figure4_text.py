@@ -70,8 +70,8 @@ _REMARKS = (
     "The paper does not say which model of Table 3 the figure shows. Its tokens are word pieces; "
     "those of the scale quick are bytes: a window of the same size covers less text there.",
     f"A field counts as local if 99 % of the gradient is in the last {LENGTHS[0]} tokens, as many "
-    "as a window of the training has; the limit is ours. On PARITY it covers all positions (Figure "
-    "4a).",
+    "as a window of the training has; the limit is ours, since the paper only shows a curve. On "
+    "PARITY the field covers all positions (Figure 4a). One network decides nothing.",
 )
 
 

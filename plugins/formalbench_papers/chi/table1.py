@@ -18,6 +18,7 @@ from formalbench_papers.chi.models import (
 )
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
+    LEAST_SEEDS,
     Answer,
     Claim,
     Findings,
@@ -52,6 +53,9 @@ SIMILAR = 0.05
 SUBSTANTIAL = 0.20
 """In the paper RegularGPT is 33 points ahead over all tasks."""
 
+MASKED = "even-pairs"
+"""A causal Transformer solves this task, and the paper's, which is not causal, does not."""
+
 PAPER = published("chi-2023-table-1")
 
 TABLE = AccuracyTable(
@@ -70,16 +74,16 @@ TABLE = AccuracyTable(
     "tasks, 51–100 after 50 for D_n and Tomita. Maximum / average over three seeds in "
     f"percent; ours with the interval of the average and the number of seeds. {RULE}",
     reduced=FEWER_STEPS,
-    core_hours=(3.8, 2960),
+    core_hours=(4.5, 2960),
     figure=False,
 )
 def carry_out(bench: Bench) -> Findings:
     """Train the models of the scale; make the table of all that is there."""
     got = TABLE.train(bench)
     learned = {
-        task: Score.of_test(runs)
-        for (task, title), found in got.items()
-        if title == TRANSFORMER.title and (runs := found.learned) is not None
+        key: Score.of_test(runs)
+        for key, found in got.items()
+        if (runs := found.learned) is not None
     }
     titles = {model.name: model.title for model in TABLE.models}
     remarks = (on_parameters(records_of(got.values()), titles), *_REMARKS, *REMARKS)
@@ -98,12 +102,12 @@ _REMARKS = (
 )
 
 
-def claims(scores: Mapping[Key, Score], learned: Mapping[str, Score]) -> list[Claim]:
+def claims(scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> list[Claim]:
     """Check the paper's claims about its table.
 
     Args:
         scores: of every task and model that was run.
-        learned: of the Transformer, by task: of those seeds that learned the training lengths.
+        learned: the same of those seeds that learned the training lengths.
     """
     rnn = _of(scores, RNN.title)
     return [
@@ -113,16 +117,20 @@ def claims(scores: Mapping[Key, Score], learned: Mapping[str, Score]) -> list[Cl
                 f"the Transformer that learned {task} up to the training length is at chance "
                 "beyond: within 2 points of it, and a scaled accuracy of 0 within the interval",
                 f"{PAPER.result(TRANSFORMER.title, task).mean:.1f} (average)",
-                learned.get(task) or scores.get((task, TRANSFORMER.title)),
-                learned=task in learned,
+                learned.get(key) or scores.get(key),
+                learned=key in learned,
             )
             for task in AT_CHANCE
+            for key in ((task, TRANSFORMER.title),)
         ),
         Claim(
             "the RNN learns every task: its best seed reaches 99 %",
             "100.0 on all twelve (maximum)",
             at_worst(rnn, "best", "task"),
-            every(of_learned(best_reaches(score, PERFECT), score) for score in rnn.values()),
+            every(
+                (of_learned(best_reaches(score, PERFECT), score) for score in rnn.values()),
+                of=len(TASKS),
+            ),
         ),
         _is_similar(scores),
         _is_ahead(scores, learned),
@@ -151,16 +159,17 @@ def _is_similar(scores: Mapping[Key, Score]) -> Claim:
         f"{percent(gaps[widest])} points at most ({widest}), of {plural(len(gaps), 'task')}"
         if gaps
         else "",
-        every(_are_similar(*pair) for pair in pairs.values()),
+        every((_are_similar(*pair) for pair in pairs.values()), of=len(TASKS)),
     )
 
 
 def _are_similar(one: Score, other: Score) -> Answer:
     """Return whether the best seeds are similar; they are not if all seeds or the means differ.
 
-    A seed that is missing may be better than the best.
+    A seed that is missing may be better than the best, and of few seeds the best says little.
     """
-    if one.best is None or other.best is None or one.missing or other.missing:
+    few = min(one.seeds, other.seeds) < LEAST_SEEDS
+    if one.best is None or other.best is None or one.missing or other.missing or few:
         return "cannot tell"
     if abs(one.best - other.best) <= SIMILAR:
         return True
@@ -168,28 +177,42 @@ def _are_similar(one: Score, other: Score) -> Answer:
     return of_learned(False, one, other) if apart else "cannot tell"
 
 
-def _is_ahead(scores: Mapping[Key, Score], learned: Mapping[str, Score]) -> Claim:
-    """Compare on the tasks on which seeds of the Transformer learned the training lengths."""
-    ours, other = _of(scores, REGULARGPT.title), _of(scores, TRANSFORMER.title)
-    run = [task for task in ours if task in other]
-    tasks = [task for task in run if task in learned]
+def _is_ahead(scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> Claim:
+    """Compare seeds that learned the training lengths, on the tasks where both models have some."""
+    run, both = (
+        [
+            task
+            for task in TASKS
+            if task != MASKED and {(task, REGULARGPT.title), (task, TRANSFORMER.title)} <= set(some)
+        ]
+        for some in (scores, learned)
+    )
     paper = [
         (PAPER.result(REGULARGPT.title, task).mean or 0.0)
         - (PAPER.result(TRANSFORMER.title, task).mean or 0.0)
-        for task in tasks or run or PAPER.tasks
+        for task in both or run or TASKS
     ]
     told = ""
     holds: Answer = "cannot tell" if run else None
-    if run and not tasks:
-        told = f"on {plural(len(run), 'task')} no seed learned the training lengths"
-    elif tasks:
-        first, second = averaged([ours[t] for t in tasks]), averaged([learned[t] for t in tasks])
+    if run and not both:
+        told = f"on {plural(len(run), 'task')} no seed of one of them learned the training lengths"
+    elif both:
+        first, second = (
+            averaged([learned[task, model.title] for task in both])
+            for model in (REGULARGPT, TRANSFORMER)
+        )
         holds = rises(second, first, SUBSTANTIAL)
-        told = f"{percent(first.mean)} and {percent(second.mean)} on {plural(len(tasks), 'task')}"
+        told = (
+            f"{percent(first.mean)} ({percent(first.low)}–{percent(first.high)}) and "
+            f"{percent(second.mean)} ({percent(second.low)}–{percent(second.high)}) on "
+            f"{plural(len(both), 'task')} ({', '.join(both)})"
+        )
     return Claim(
-        "RegularGPT with C = 2 is ahead of the Transformer by 20 points, averaged over the tasks "
-        "whose training lengths the Transformer learned",
-        f"“substantially outperforms” (§5.1); {sum(paper) / len(paper):.1f} points on these tasks",
+        "RegularGPT with C = 2 is ahead of the Transformer by 20 points (our limit), averaged over "
+        "the tasks whose training lengths seeds of both learned, by these seeds; without "
+        f"{MASKED}, where the Transformer's mask decides",
+        f"“substantially outperforms” (§5.1); {sum(paper) / len(paper):.1f} points on these tasks "
+        "(all seeds)",
         told,
         holds,
     )

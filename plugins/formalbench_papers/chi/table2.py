@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 from formalbench.contracts.task import Task
@@ -81,7 +82,7 @@ Key = tuple[str, str, float]
     "on (40), and on longer strings, 41–500. Average over three seeds in percent; ours "
     f"with its interval and the number of seeds. {RULE}",
     reduced=FEWER_STEPS,
-    core_hours=(1.0, 1290),
+    core_hours=(1.2, 1290),
     figure=False,
     inside=True,
 )
@@ -97,6 +98,7 @@ def carry_out(bench: Bench) -> Findings:
             used.options(bench.scale),
             {"p": p},
             cells=_cells(model, p),
+            reduced=bench.scale == "quick",
         )
         for p in PROBABILITIES
         for model, used in MODELS.items()
@@ -152,6 +154,8 @@ def findings(
         trained = 0.5 if setting.endswith(AT_HALF) else p
         paper = TABLE.result(model, f"{setting.removesuffix(AT_HALF)}, p={p:g}")
         score, found = scores.get((setting, model, p)), got.get((model, trained))
+        if score is not None:
+            score = replace(score, learned=(setting, model, p) in learned)
         places.append((f"{setting}, {model}", _column(p), paper, score, found))
     cells, rows = judged(places)
     decisive = [
@@ -229,10 +233,13 @@ def _is_robust(
         "100.0 everywhere",
         f"{_least(found)}{_unlearned(found, judged) if setting.startswith(FURTHER) else ''}",
         every(
-            at_least(score, PERFECT)
-            if setting.startswith(SAME)
-            else learned_reach(score, judged.get(p), PERFECT)
-            for p, score in found.items()
+            (
+                at_least(score, PERFECT)
+                if setting.startswith(SAME)
+                else learned_reach(score, judged.get(p), PERFECT)
+                for p, score in found.items()
+            ),
+            of=len(PROBABILITIES),
         ),
     )
 
@@ -263,7 +270,10 @@ def _does_not_extrapolate(
         "within the interval of its scaled accuracy)",
         "49.7 to 50.3",
         f"{_shown(found)}{elsewhere}{_unlearned(found, judged)}",
-        every(judged[p].at_chance or False if p in judged else "cannot tell" for p in found),
+        every(
+            (judged[p].at_chance or False if p in judged else "cannot tell" for p in found),
+            of=len(PROBABILITIES),
+        ),
     )
 
 

@@ -225,7 +225,7 @@ REMARKS = (
     "predicted. No window crosses the end of a text if the corpus sets `within`.",
     "A longer window is thus a shorter one with more text before it, so the ratio of two "
     "perplexities needs fewer windows than a perplexity. At the scale quick there are 96 windows "
-    "and one seed, so each verdict rests on one run.",
+    "and one seed, which decides nothing by itself.",
     "In training and testing, every position is read after all levels of the whole window "
     "(`levels=string`), as in the paper: for 512 tokens two levels, with every chunk size. By "
     "default, RegularGPT reads a position after the levels of its prefix (one level for the first "

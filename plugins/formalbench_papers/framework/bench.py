@@ -51,8 +51,7 @@ class Bench:
         only: rows and columns of the page; if there are any, nothing else is trained.
         measurements: what was measured without training.
         planned: for each cell that belongs to the scale, whether it lacks runs; filled by `train`.
-        asked: told the names of the protocols that models are asked for under, before any record is
-            read; may raise.
+        asked: told what is wanted before any record is read; may raise.
     """
 
     host: PluginHost
@@ -65,7 +64,7 @@ class Bench:
     only: tuple[str, ...] = ()
     measurements: Measurements = field(default_factory=Measurements)
     planned: list[bool] = field(default_factory=list)
-    asked: Callable[[set[str]], None] = lambda protocols: None
+    asked: Callable[[Sequence[Wanted]], None] = lambda wanted: None
 
     def train(
         self, wanted: Sequence[Wanted], now: Callable[[Wanted], bool] = lambda one: True
@@ -85,7 +84,7 @@ class Bench:
         """
         from formalbench_papers.framework.runs import held, select, train
 
-        self.asked({one.protocol for one in wanted})
+        self.asked(wanted)
         chosen = select(wanted, self.only) if self.only else [one for one in wanted if now(one)]
         if self.training and chosen:
             train(self.host, chosen, self.folder, self.device, self.jobs)
@@ -284,13 +283,14 @@ def retest(
         bench.report(str(error))
         return None
     outcome = f"{len(finished)} of {len(got.chosen)} finished"
-    return score_of(
+    found = score_of(
         runs,
         str(len(runs)) if len(finished) == len(got.chosen) else outcome,
         metric[1],
         ("retest", got.wanted.row, got.wanted.column, cells.fingerprint),
         missing=got.missing,
     )
+    return replace(found, cut_off=got.cut_off)
 
 
 def score_again(bench: Bench, record: Record, task: Task, cells: TestSet) -> list[CellScore]:

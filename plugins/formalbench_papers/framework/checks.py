@@ -14,13 +14,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import ReproductionSpec
-from formalbench.documents.reproduction import NOT_RUN, Document, Plain, all_hold, read_document
+from formalbench.documents.reproduction import (
+    NOT_RUN,
+    Document,
+    Plain,
+    Scale,
+    all_hold,
+    read_document,
+)
 from formalbench.documents.text import plural, spreadsheet
 from formalbench.files import read_plain
 from formalbench.statistics.selection import current_of
@@ -39,9 +46,9 @@ from formalbench_papers.framework.report import (
     overview,
     plain_rows,
 )
+from formalbench_papers.framework.runs import Wanted, keys_of, run_key
 
 if TYPE_CHECKING:
-    from formalbench.documents.reproduction import Scale
     from formalbench.host.host import PluginHost
 
 
@@ -102,7 +109,7 @@ def found_again(
     scale: Scale,
     kept: Kept,
     host: PluginHost,
-    asked: Callable[[set[str]], None] = lambda protocols: None,
+    asked: Callable[[Sequence[Wanted]], None] = lambda wanted: None,
 ) -> Findings:
     """Return a reproduction's findings from stored records, without training or measuring.
 
@@ -125,6 +132,30 @@ def found_again(
             asked=asked,
         )
         return carry_out(bench, spec)
+
+
+def in_use(spec: ReproductionSpec, kept: Kept, host: PluginHost) -> list[Record]:
+    """Return the stored records that the experiment asks `Bench.train` for at either scale.
+
+    All of them if it does not come to ask, as without its corpus.
+    """
+
+    def stop(wanted: Sequence[Wanted]) -> None:
+        raise _WantedError(wanted)
+
+    keys: set[tuple[str, str]] = set()
+    for scale in get_args(Scale):
+        try:
+            found_again(spec, scale, Kept((), kept.measurements), host, stop)
+        except _WantedError as asked:
+            keys.update(key for one in asked.args[0] for key in keys_of(host, one))
+        except RequestError:
+            return list(kept.records)
+    return [one for one in kept.records if run_key(one) in keys]
+
+
+class _WantedError(Exception):
+    """What an experiment asked for, before it was given anything."""
 
 
 def on_nothing_kept(told: Document, records: int, measured: bool) -> tuple[str, ...]:
@@ -171,8 +202,9 @@ def judge(
         if "unknown" in standings:
             raise _CannotJudgeError(*told.notes)
 
-    def asked(protocols: set[str]) -> None:
+    def asked(wanted: Sequence[Wanted]) -> None:
         # Records of the other scale make no page of this one stale.
+        protocols = {one.protocol for one in wanted}
         refuse(one for one in kept.records if one.protocol.name in protocols)
 
     try:

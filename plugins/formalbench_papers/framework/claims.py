@@ -1,9 +1,10 @@
-"""Claims of a paper, the cells and rows they rest on, and the usual verdicts.
+"""Claims of a paper, the cells and rows they rest on, and the rule for all verdicts.
 
-A claim about a limit holds if every seed is on the right side of it, or the 95 % interval of their
-mean is; it differs if every seed, or the interval, is on the wrong side. Where seeds disagree and
-the interval has both sides, they cannot tell, however near or far their mean is. Nor can they while
-planned seeds have not been run: each of these may be on the other side.
+The rule (`RULE`) is the same for claims and cells. The 95 % interval of the mean decides if it lies
+on one side of a limit, or of the paper's number. So do the seeds if they all lie on one side and
+are at least `LEAST_SEEDS`. Everything else is "cannot tell": each seed that has not been run may be
+on the other side; a training that a reduced budget ended might have gone on to learn; and a claim
+about every setting of the paper needs every setting, although one that was run can refute it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,17 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Claim", "TableCell"]
 
 Row = Mapping[str, str | int | float]
+
+LEAST_SEEDS = 3
+"""So many seeds decide if they all lie on one side; fewer may do so by chance."""
+
+RULE = (
+    "A verdict about trained networks needs the 95 % interval of our mean on one side, or "
+    f"{LEAST_SEEDS} or more seeds that all agree; otherwise it is “cannot tell”, as it is where "
+    "planned runs or settings of the paper are missing, and where networks did not learn the "
+    "training lengths within a reduced budget."
+)
+"""The rule as every page prints it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +69,21 @@ class Findings:
 
 
 def at_least(score: Score, limit: float) -> Answer:
-    """Return whether a model reaches a share of one; a model of which no run finished does not."""
+    """Return whether a model reaches a share of one; a model of which no run finished does not.
+
+    One whose training was cut off might have reached it later.
+    """
     if score.missing:
         return "cannot tell"
     if score.mean is None:
         return False
-    return _side([score.low, score.worst], [score.high, score.best], limit)
+    ends = [(score.low, score.high)]
+    if score.seeds >= LEAST_SEEDS:
+        ends.append((score.worst, score.best))
+    if any(low is not None and low >= limit for low, _ in ends):
+        return True
+    under = any(high is not None and high < limit for _, high in ends)
+    return False if under and not score.cut_off else "cannot tell"
 
 
 def below(score: Score, limit: float) -> Answer:
@@ -77,20 +98,28 @@ def at_most(score: Score, limit: float) -> Answer:
 
 
 def best_reaches(score: Score, limit: float) -> Answer:
-    """Return whether a model's best seed reaches a share of one; a missing seed may be the best."""
+    """Return whether a model's best seed reaches a share of one; one seed is enough to show it.
+
+    That none does takes `LEAST_SEEDS`, or that no run finished; a missing seed may be the best.
+    """
     if score.best is not None and score.best >= limit:
         return True
-    return "cannot tell" if score.missing else False
+    few = score.best is not None and score.seeds < LEAST_SEEDS
+    return "cannot tell" if score.missing or few or score.cut_off else False
 
 
 def rises(first: Score, second: Score, by: float = 0.0) -> Answer:
-    """Return whether the second is better than the first, by more than so much."""
+    """Return whether the second is better than the first, by more than so much.
+
+    A second whose training was cut off might have become better later.
+    """
     if first.missing or second.missing:
         return "cannot tell"
-    if _over(second.low, first.high, by) or _over(second.worst, first.best, by):
+    enough = min(first.seeds, second.seeds) >= LEAST_SEEDS
+    if _over(second.low, first.high, by) or (enough and _over(second.worst, first.best, by)):
         return True
-    if _over(first.low, second.high, -by) or _over(first.worst, second.best, -by):
-        return False
+    if _over(first.low, second.high, -by) or (enough and _over(first.worst, second.best, -by)):
+        return "cannot tell" if second.cut_off else False
     return "cannot tell"
 
 
@@ -101,7 +130,7 @@ def higher(
 
     They are if the least difference of two seeds, or the lower end of the 95 % interval of the
     difference of the means (Welch's), is more than that. They are not if the greatest difference,
-    or the upper end, is not more.
+    or the upper end, is not more. Both sides need `LEAST_SEEDS`.
 
     Args:
         ones: a number of each seed.
@@ -111,11 +140,11 @@ def higher(
     """
     if not ones or not others:
         return None
-    if missing:
+    if missing or min(len(ones), len(others)) < LEAST_SEEDS:
         return "cannot tell"
     gaps = [one - other for one in ones for other in others]
     low, high = min(gaps), max(gaps)
-    if low <= by <= high and min(len(ones), len(others)) > 1:
+    if low <= by <= high:
         low, high = _welch(ones, others)
     return True if low > by else False if high <= by else "cannot tell"
 
@@ -155,39 +184,41 @@ def learned_reach(score: Score, learned: Score | None, limit: float) -> Answer:
     return reached if refuted or reached is not False else "cannot tell"
 
 
-def every(answers: Iterable[Answer]) -> Answer:
-    """Join answers by *and*; None where there are none."""
-    given = list(answers)
-    if not given:
+def every(answers: Iterable[Answer], of: int = 0) -> Answer:
+    """Join answers by *and*.
+
+    Args:
+        answers: one for each setting that a claim speaks of; None for one that was not run.
+        of: how many settings it speaks of, if the answers leave out those that were not run.
+
+    Returns:
+        None if nothing was run; False if a setting refutes the claim; True only if all confirm it.
+    """
+    each = list(answers)
+    given = {*each, *[None] * (of - len(each))}
+    if given <= {None}:
         return None
-    if any(answer is False for answer in given):
-        return False
-    return True if all(answer is True for answer in given) else "cannot tell"
+    return False if False in given else given == {True} or "cannot tell"
 
 
 def across(seeds: Iterable[bool], missing: int = 0) -> Answer:
-    """Join the answers of seeds: True or False if they agree, else "cannot tell".
+    """Join the answers of seeds: True or False if `LEAST_SEEDS` agree, else "cannot tell".
 
     Args:
         seeds: what those say that finished.
         missing: the number of seeds that have not been run, or did not finish: any of them might
             have said otherwise.
     """
-    said = set(seeds)
-    return "cannot tell" if missing or len(said) > 1 else next(iter(said), None)
+    said = list(seeds)
+    if not said and not missing:
+        return None
+    agreed = len(said) >= LEAST_SEEDS and len(set(said)) == 1
+    return said[0] if agreed and not missing else "cannot tell"
 
 
 def opposite(answer: Answer) -> Answer:
     """Return the answer to the opposite question."""
     return not answer if isinstance(answer, bool) else answer
-
-
-def _side(lows: Iterable[float | None], highs: Iterable[float | None], limit: float) -> Answer:
-    if any(low is not None and low >= limit for low in lows):
-        return True
-    if any(high is not None and high < limit for high in highs):
-        return False
-    return "cannot tell"
 
 
 def _over(one: float | None, other: float | None, by: float) -> bool:

@@ -188,8 +188,9 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
     from formalbench.ui.terminal import plugins_print_to_stderr
 
     from formalbench_papers.framework.bench import carry_out
-    from formalbench_papers.framework.checks import Kept, on_nothing_kept, take_records
+    from formalbench_papers.framework.checks import Kept, in_use, on_nothing_kept, take_records
     from formalbench_papers.framework.report import Circumstances, document, write_all
+    from formalbench_papers.framework.runs import run_key
 
     draws = _can_draw(chosen)
     kept = Kept.beside(folder, chosen.name)
@@ -202,10 +203,9 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
         findings = replace(findings, draw=None)
     how = Circumstances.now(bench.scale, time.monotonic() - start)
     # Keep records of the other scale, so that they need not be trained again.
-    known = {(one.test_id, one.protocol.title) for one in findings.records}
-    others = [
-        one for one in kept.not_stale(bench.host) if (one.test_id, one.protocol.title) not in known
-    ]
+    known = {run_key(one) for one in findings.records}
+    kept = replace(kept, records=kept.not_stale(bench.host))
+    others = [one for one in in_use(chosen, kept, bench.host) if run_key(one) not in known]
     records = [*findings.records, *others]
     bench.measurements.keep_used({one.test_id for one in others})
     steps = len(bench.measurements)
@@ -222,7 +222,7 @@ def find_again(chosen: ReproductionSpec, folder: Path, host: PluginHost) -> Outc
     """
     from formalbench.documents.reproduction import all_hold, read_document
 
-    from formalbench_papers.framework.checks import Kept, judge
+    from formalbench_papers.framework.checks import Kept, in_use, judge
     from formalbench_papers.framework.measurements import Measurements
     from formalbench_papers.framework.report import Circumstances, document, write_all, write_page
 
@@ -242,8 +242,9 @@ def find_again(chosen: ReproductionSpec, folder: Path, host: PluginHost) -> Outc
         findings = replace(findings, draw=None)
     how = Circumstances(before.scale, before.seconds, before.date, *before.environments[:1])
     steps = len(Measurements(kept.measurements))
-    told = document(chosen, findings, how, len(kept.records), steps)
-    return told, write_all(folder, told, findings, kept.records)
+    records = in_use(chosen, kept, host)
+    told = document(chosen, findings, how, len(records), steps)
+    return told, write_all(folder, told, findings, records)
 
 
 def _can_draw(chosen: ReproductionSpec) -> bool:

@@ -34,7 +34,7 @@ from formalbench.files import write_atomically
 from formalbench.statistics.records import environments_of
 from formalbench.store.record_file import written
 
-from formalbench_papers.framework.claims import Findings, Row
+from formalbench_papers.framework.claims import RULE, Findings, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +162,7 @@ def as_markdown(one: Document) -> str:
         command=Markdown(one.command),
         RECORDS=Markdown(RECORDS),
         MEASURED=Markdown(MEASURED),
+        RULE=RULE,
         hours=hours_note(one.core_hours),
         scale=scale_note(one.scale, one.reduced),
         nothing_run=told == {NOT_RUN},

@@ -39,6 +39,7 @@ class Wanted:
         seeds: how many; None for the protocol's number.
         cells: the cells of the page that these runs are for, as row and column, if they are other
             ones than `row` and `column`.
+        reduced: whether the protocol trains for fewer steps than the paper.
     """
 
     row: str
@@ -50,6 +51,7 @@ class Wanted:
     task_options: Mapping[str, Value] = field(default_factory=dict)
     seeds: int | None = None
     cells: tuple[tuple[str, str], ...] = ()
+    reduced: bool = False
 
     @property
     def shown(self) -> tuple[tuple[str, str], ...]:
@@ -105,13 +107,16 @@ class Got:
 
         Seeds that did not learn them are not missing: they were run.
         """
-        runs = [
-            record
-            for record in self.chosen
-            if record.selected is not None and record.selected.accuracy >= LEARNED
-        ]
+        runs = [record for record in self.chosen if _learned(record)]
         seeds = len(runs) + self.missing
         return Got(replace(self.wanted, seeds=seeds), runs) if runs else None
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether a reduced budget ended a run before it had learned the training lengths."""
+        return self.wanted.reduced and any(
+            ran_out(record) and not _learned(record) for record in self.chosen
+        )
 
     @property
     def accuracies(self) -> list[float]:
@@ -123,6 +128,15 @@ class Got:
         """The row of a board: mean, best, interval, scaled accuracy, as everywhere else."""
         names = (self.wanted.row, self.wanted.column)
         return aggregate(self.records, facts_of(self.records), ["reproduction", *names]).result
+
+
+def _learned(record: Record) -> bool:
+    return record.selected is not None and record.selected.accuracy >= LEARNED
+
+
+def ran_out(record: Record) -> bool:
+    """Return whether the last step of the protocol ended a run's training."""
+    return record.training is not None and record.training.ended == "budget"
 
 
 def records_of(every: Iterable[Got]) -> list[Record]:
@@ -187,7 +201,7 @@ def train(
     """
     chosen = choose_device(device)
     plans = [make_plan(host, one.request()) for one in wanted]
-    every = RunPlan(tuple({_key(run): run for plan in plans for run in plan.runs}.values()))
+    every = RunPlan(tuple({run_key(run): run for plan in plans for run in plan.runs}.values()))
     execute_live(host, every, Store(results), RunOptions(jobs=jobs, devices=(chosen,)))
 
 
@@ -201,15 +215,22 @@ def held(host: PluginHost, wanted: Sequence[Wanted], results: Path) -> list[Got 
     Raises:
         RequestError: for a bad request, or a file that is no record.
     """
-    by_key = {_key(record): record for record in Store(results).records()}
+    by_key = {run_key(record): record for record in Store(results).records()}
     every = []
     for one in wanted:
         runs = make_plan(host, one.request()).runs
-        records = [by_key[_key(run)] for run in runs if _key(run) in by_key]
-        every.append(Got(one, records) if records else None)
+        records = [by_key[run_key(run)] for run in runs if run_key(run) in by_key]
+        # A record's protocol may plan fewer seeds than the protocol does now.
+        planned = replace(one, seeds=len({run.seed for run in runs}))
+        every.append(Got(planned, records) if records else None)
     return every
 
 
-def _key(run: Run | Record) -> tuple[str, str]:
+def keys_of(host: PluginHost, wanted: Wanted) -> set[tuple[str, str]]:
+    """Return the keys of the runs of a cell."""
+    return {run_key(run) for run in make_plan(host, wanted.request()).runs}
+
+
+def run_key(run: Run | Record) -> tuple[str, str]:
     """Return what a run and its record share, and no other run under a protocol's title."""
     return run.test_id, run.protocol.title

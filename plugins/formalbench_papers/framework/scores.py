@@ -28,6 +28,7 @@ from formalbench.statistics.records import was_trained
 from formalbench.statistics.result import Result, TaskFacts
 
 from formalbench_papers.framework.claims import (
+    LEAST_SEEDS,
     Answer,
     Claim,
     Row,
@@ -46,6 +47,9 @@ FURTHEST = 0.10
 """Maxima further apart than this differ: nothing is known of how a maximum scatters, but a seed
 that solves the task and one that does not are further apart."""
 
+UNLEARNED = "; training lengths not learned"
+"""What is added to the numbers of networks that did not learn them."""
+
 _ROUNDING = 1e-9
 
 
@@ -61,8 +65,10 @@ class Score:
         outcome: how many seeds there are, and which did not finish.
         worst: the worst seed's accuracy; None if it is not known.
         missing: the number of planned seeds that have not been run.
-        learned: whether a seed learned the training lengths; of others than those of the test,
-            True.
+        learned: whether a seed learned the training lengths; True if that is not asked.
+        seeds: the number of seeds that `worst` and `best` are of.
+        cut_off: whether a reduced budget ended a seed's training before it had learned the
+            training lengths: the seed might have become better.
     """
 
     best: float | None
@@ -74,6 +80,8 @@ class Score:
     worst: float | None = None
     missing: int = 0
     learned: bool = True
+    seeds: int = 0
+    cut_off: bool = False
 
     @classmethod
     def of_test(cls, got: Got) -> Score:
@@ -90,6 +98,8 @@ class Score:
             worst=_worst(result, facts),
             missing=got.missing,
             learned=got.learned is not None,
+            seeds=result.seeds,
+            cut_off=got.cut_off,
         )
 
     @classmethod
@@ -109,7 +119,8 @@ class Score:
         chance = None if facts is None else facts.chance_length
         window = f"lengths {lengths.start} to {lengths.stop - 1}"
         key = window, got.wanted.row, got.wanted.column
-        return score_of(runs, got.result.outcome, chance, key, missing=got.missing)
+        found = score_of(runs, got.result.outcome, chance, key, missing=got.missing)
+        return replace(found, learned=got.learned is not None, cut_off=got.cut_off)
 
     @classmethod
     def of_validation(cls, got: Got) -> Score:
@@ -120,7 +131,8 @@ class Score:
         key = ("validation", got.wanted.row, got.wanted.column)
         facts = facts_of(got.records)
         failing = None if facts is None else facts.chance_length
-        return score_of(runs, outcome, None, key, failing, got.missing)
+        found = score_of(runs, outcome, None, key, failing, got.missing)
+        return replace(found, cut_off=got.cut_off)
 
     @property
     def text(self) -> str:
@@ -131,9 +143,9 @@ class Score:
     def at_chance(self) -> Answer:
         """Whether it is at chance; None if that is not known.
 
-        It is if a scaled accuracy of 0 is within its interval and chance within `TOLERANCE` of its
-        mean; it is not if 0 is outside. A wide interval with 0 in it alone cannot tell, nor can
-        some of the planned seeds.
+        It is if a scaled accuracy of 0 is within its interval and chance within `TOLERANCE` of the
+        mean of at least `LEAST_SEEDS` seeds; it is not if 0 is outside. A wide interval with 0 in
+        it alone cannot tell, nor can some of the planned seeds.
         """
         interval = self.scaled_interval
         if interval is None or self.mean is None or self.chance is None:
@@ -142,7 +154,8 @@ class Score:
             return "cannot tell"
         if interval[0] > _ROUNDING or interval[1] < -_ROUNDING:
             return False
-        return abs(self.mean - self.chance) <= TOLERANCE + _ROUNDING or "cannot tell"
+        near = abs(self.mean - self.chance) <= TOLERANCE + _ROUNDING
+        return (near and self.seeds >= LEAST_SEEDS) or "cannot tell"
 
     @property
     def scaled_interval(self) -> tuple[float, float] | None:
@@ -179,7 +192,8 @@ def score_of(
     sample = Sample.of("reproduction", runs, failing if chance is None else chance)
     low, high = percentile_interval(mean_draws([sample], key), around=mean)
     how = _outcome(outcome, seeds)
-    return Score(max(accuracies), mean, low, high, chance, how, min(accuracies), missing)
+    best, worst = max(accuracies), min(accuracies)
+    return Score(best, mean, low, high, chance, how, worst, missing, seeds=seeds)
 
 
 def averaged(scores: Sequence[Score]) -> Score:
@@ -206,6 +220,8 @@ def averaged(scores: Sequence[Score]) -> Score:
         worst=mean(one.worst for one in scores),
         missing=sum(one.missing for one in scores),
         learned=all(one.learned for one in scores),
+        seeds=min(one.seeds for one in scores),
+        cut_off=any(one.cut_off for one in scores),
     )
 
 
@@ -228,17 +244,41 @@ def _outcome(outcome: str, seeds: int) -> str:
 
 
 def agrees(paper: PublishedResult, ours: Score) -> Answer:
-    """Return whether a cell holds by `RULE`; "cannot tell" while seeds are missing."""
-    if ours.missing:
+    """Return whether a cell holds by `tables.RULE`.
+
+    "Cannot tell" while seeds are missing, and if no seed learned the training lengths: what such
+    networks do neither confirms a paper's number nor refutes it. If some were cut off before they
+    had, ours is not below the paper's for sure.
+    """
+    if ours.missing or not ours.learned:
         return "cannot tell"
-    if _close(paper.mean, ours.mean) and _close(paper.max, ours.best):
-        return True
     if ours.mean is None or ours.low is None or ours.high is None:
         return False
+    enough = ours.seeds >= LEAST_SEEDS
     if _close(paper.mean, ours.mean):  # the paper may give a maximum alone
-        return "cannot tell" if _close(paper.max, ours.best, FURTHEST) else False
-    within = ours.low - _ROUNDING <= (paper.mean or 0.0) / 100 <= ours.high + _ROUNDING
-    return "cannot tell" if within else False
+        if _close(paper.max, ours.best):
+            narrow = _close(paper.mean, ours.low) and _close(paper.mean, ours.high)
+            return enough or (narrow and paper.max is None) or "cannot tell"
+        far = enough and not _close(paper.max, ours.best, FURTHEST)
+        return (
+            "cannot tell" if not far or (ours.cut_off and _below(ours.best, paper.max)) else False
+        )
+    average = (paper.mean or 0.0) / 100
+    within = ours.low - _ROUNDING <= average <= ours.high + _ROUNDING
+    apart = enough and (
+        _over(average, ours.best) or _over(ours.worst, max(average, (paper.max or 0.0) / 100))
+    )
+    higher_later = ours.cut_off and _below(ours.mean, paper.mean)
+    return "cannot tell" if higher_later or (within and not apart) else False
+
+
+def _below(ours: float | None, paper: float | None) -> bool:
+    return ours is not None and paper is not None and ours < paper / 100
+
+
+def _over(one: float | None, other: float | None) -> bool:
+    """Return whether a share is above another by more than `TOLERANCE`."""
+    return one is not None and other is not None and one - other > TOLERANCE + _ROUNDING
 
 
 def _close(paper: float | None, ours: float | None, tolerance: float = TOLERANCE) -> bool:
@@ -262,12 +302,14 @@ def paper_text(paper: PublishedResult) -> str:
 
 
 def ours_text(paper: PublishedResult, ours: Score) -> str:
-    """Return our numbers alike, with the mean's interval and the number of seeds."""
+    """Return our numbers alike, with the mean's interval, the number of seeds, and `UNLEARNED`."""
     if ours.mean is None:
         return ours.outcome
     shown = [percent(ours.best)] if paper.max is not None else []
     numbers = " / ".join([*shown, percent(ours.mean)])
-    return f"{numbers} ({percent(ours.low)}–{percent(ours.high)}; {ours.outcome})"
+    some = f"{UNLEARNED} by all" if ours.cut_off else ""
+    outcome = f"{ours.outcome}{some if ours.learned else UNLEARNED}"
+    return f"{numbers} ({percent(ours.low)}–{percent(ours.high)}; {outcome})"
 
 
 def data(one: TableCell, paper: PublishedResult, ours: Score | None, got: Got | None) -> Row:

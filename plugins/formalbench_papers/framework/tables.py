@@ -7,7 +7,7 @@ claims; `claims` has common ones.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
@@ -24,11 +24,12 @@ from formalbench_papers.index import TABLES
 
 RULE = (
     "A cell holds if the paper's average, and its maximum if it has one, are within 2 points of "
-    "ours. It differs if the paper's average is more than 2 points away and also outside our 95 % "
-    "interval (over seeds and test strings), or, where the average is not decisive, if the maxima "
-    "are 10 points apart. In all other cases, and while planned seeds are missing, the verdict is "
-    "“cannot tell”."
+    "ours, over three or more seeds. It differs if the average is further away and outside our "
+    "95 % interval (over seeds and test strings), or if three or more seeds are all below the "
+    "average, or all above the maximum; and, where the averages agree, if the maxima are 10 points "
+    "apart."
 )
+"""What the rule for verdicts, `claims.RULE`, means for a cell with a number."""
 
 
 Key = tuple[str, str]
@@ -83,6 +84,9 @@ class AccuracyTable:
         protocols: how the models are trained and tested at either scale.
         quick: the tasks of the scale ``quick``, the most informative first; empty for all.
         quick_models: of such a task the titles of its models; without an entry, all.
+        failing: the cells of which the paper says that the model does not learn the task. There a
+            network that did not learn the training lengths is no less evidence than in a claim,
+            unless its training was cut off.
     """
 
     published: PublishedTable
@@ -90,6 +94,7 @@ class AccuracyTable:
     protocols: Mapping[Scale, str]
     quick: tuple[str, ...] = ()
     quick_models: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    failing: frozenset[Key] = frozenset()
 
     def train(self, bench: Bench) -> dict[Key, Got]:
         """Train the cells of the scale; return all records."""
@@ -106,6 +111,7 @@ class AccuracyTable:
                 task=task,
                 protocol=self.protocols[bench.scale],
                 model_options=model.options(bench.scale),
+                reduced=bench.scale == "quick",
             )
             for task in order
             for model in self.models
@@ -122,7 +128,12 @@ class AccuracyTable:
         self, got: TrainingResult, claims: Sequence[Claim], remarks: Sequence[str] = ()
     ) -> Findings:
         """Return the table cell by cell, with the claims."""
-        scores = self.scores(got)
+        scores = {
+            key: replace(
+                score, learned=score.learned or (key in self.failing and not score.cut_off)
+            )
+            for key, score in self.scores(got).items()
+        }
         keys = [(task, model.title) for task in self.published.tasks for model in self.models]
         cells, rows = judged(
             (*key, self.published.result(key[1], key[0]), scores.get(key), got.get(key))

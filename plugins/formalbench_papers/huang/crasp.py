@@ -70,7 +70,10 @@ def carry_out(bench: Bench) -> Findings:
     shape = bench.choose(_SHAPE, _LARGE)
     protocol = PROTOCOLS[bench.scale]
     wanted = {
-        (task, kind): Wanted(task, kind, "transformer", task, protocol, shape | POSITIONS[kind])
+        (task, kind): Wanted(
+            *(task, kind, "transformer", task, protocol, shape | POSITIONS[kind]),
+            reduced=bench.scale == "quick",
+        )
         for task, kind in product(TASKS, POSITIONS)
     }
     return findings(bench.train_each(wanted))

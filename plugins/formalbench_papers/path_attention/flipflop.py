@@ -77,7 +77,10 @@ def carry_out(bench: Bench) -> Findings:
     protocol = PROTOCOLS[bench.scale]
     got = bench.train_each(
         {
-            model: Wanted(model, TASK, "transformer", TASK, protocol, options)
+            model: Wanted(
+                *(model, TASK, "transformer", TASK, protocol, options),
+                reduced=bench.scale == "quick",
+            )
             for model, options in reversed(MODELS.items())
         }
     )
@@ -140,13 +143,13 @@ def claims(scores: Mapping[Key, Score]) -> list[Claim]:
             "PaTH reads 99 % of bits right on average, of every kind of strings",
             "99.9999 at least",
             at_worst(ours, "mean"),
-            every(at_least(score, PERFECT) for score in ours.values()),
+            every((at_least(score, PERFECT) for score in ours.values()), of=len(KINDS)),
         ),
         Claim(
             "every kind of attention reads 99 % of bits right on average in dense strings",
             "99.99 at least",
             at_worst(all_dense, "mean"),
-            every(at_least(score, PERFECT) for score in all_dense.values()),
+            every((at_least(score, PERFECT) for score in all_dense.values()), of=len(MODELS)),
         ),
         *(
             Claim(

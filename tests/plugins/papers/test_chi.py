@@ -35,6 +35,7 @@ def score(mean=1.0, best=None, low=None, high=None, chance=0.5, missing=0):
         chance,
         "3 seeds",
         missing=missing,
+        seeds=3,
     )
 
 
@@ -65,6 +66,40 @@ def test_the_rule_for_a_cell(paper, ours, holds):
     published = PublishedResult(max=paper[0], mean=paper[1])
     assert agrees(published, ours) == holds
     assert cell("parity", "RNN", published, ours).holds == holds
+
+
+@pytest.mark.parametrize(
+    ("paper", "seeds", "holds"),
+    [
+        ((100.0, 88.7), (1.0, 1.0, 1.0), "cannot tell"),  # a seed of the paper's reached it, too
+        ((90.0, 88.7), (1.0, 0.98, 0.99), False),  # each of ours is above all of the paper's
+        ((90.0, 88.7), (1.0, 0.98, 0.9), "cannot tell"),
+        ((None, 70.0), (0.5, 0.6, 0.55), False),
+        ((None, 70.0), (0.5, 0.6), "cannot tell"),  # two seeds decide nothing
+        ((None, 55.0), (0.54, 0.56), "cannot tell"),
+        ((None, 55.0), (0.54, 0.56, 0.55), True),
+        ((70.0, None), (0.5, 0.69), "cannot tell"),
+        ((70.0, 60.0), (0.62, 0.5, 0.68), True),
+    ],
+)
+def test_three_seeds_on_one_side_decide_a_cell_as_they_do_a_claim(paper, seeds, holds):
+    mean = sum(seeds) / len(seeds)
+    ours = Score(max(seeds), mean, 0.2, 1.0, 0.5, "seeds", min(seeds), seeds=len(seeds))
+    assert agrees(PublishedResult(max=paper[0], mean=paper[1]), ours) == holds
+
+
+def test_a_cell_of_networks_that_learned_no_training_lengths_cannot_tell_and_is_marked(make_record):
+    wanted = Wanted("parity", "RNN", "rnn", "parity", "quick", seeds=3)
+    for accuracy, paper in ((0.5, PARITY), (0.5, PublishedResult(max=50.0, mean=50.0))):
+        runs = [
+            make_record("rnn", seed=seed, validation=0.6, accuracy=accuracy) for seed in range(3)
+        ]
+        shown = cell("parity", "RNN", paper, Score.of_test(Got(wanted, runs)))
+        assert shown.verdict == "cannot tell"
+        assert shown.ours.endswith("3 seeds; training lengths not learned)")
+    runs[0] = make_record("rnn", seed=0, validation=1.0, accuracy=0.5)  # one is enough
+    shown = cell("parity", "RNN", PARITY, Score.of_test(Got(wanted, runs)))
+    assert (shown.verdict, "not learned" in shown.ours) == ("differs", False)
 
 
 def test_a_run_that_did_not_finish_is_said(make_record):
@@ -105,9 +140,9 @@ CHANCE = range(12, 17)
 
 
 def claims_1(scores, learned=None):
-    """The claims, where the Transformer learned every training length."""
+    """The claims; what does not say otherwise learned its training lengths."""
     if learned is None:
-        learned = {task: one for (task, model), one in scores.items() if model == "Transformer"}
+        learned = {key: one for key, one in scores.items() if one.learned}
     return chi_table1.claims(scores, learned)
 
 
@@ -159,10 +194,17 @@ def test_each_claim_of_table_1_can_fail_or_stay_open(task, model, changed, verdi
 def test_a_transformer_that_learned_no_training_lengths_says_nothing_of_longer_ones():
     found = claims_1(PAPER | AT_CHANCE, learned={})
     assert {found[place].verdict for place in (*CHANCE, 19)} == {UNSURE}
-    assert all("no seed learned" in found[place].ours for place in (12, 19))
-    # Of the tasks only those count whose training lengths it learned.
-    found = claims_1(PAPER | AT_CHANCE, learned={"parity": score(1.0)})[19]
-    assert (found.verdict, found.ours) == (DIFFERS, "100.0 and 100.0 on 1 task")
+    assert "no seed learned" in found[12].ours
+    assert found[19].ours == "on 11 tasks no seed of one of them learned the training lengths"
+    # Of the tasks only those count whose training lengths both learned.
+    learned = dict.fromkeys((("parity", "Transformer"), ("parity", TWO), (D2, TWO)), score(1.0))
+    found = claims_1(PAPER | AT_CHANCE, learned)[19]
+    told = "100.0 (100.0–100.0) and 100.0 (100.0–100.0) on 1 task (parity)"
+    assert (found.verdict, found.ours) == (DIFFERS, told)
+    assert "our limit" in found.claim
+    # The mask decides on even pairs, so they do not count.
+    masked = {("even-pairs", title): score(1.0) for title in ("Transformer", TWO)}
+    assert claims_1(PAPER | AT_CHANCE, learned | masked)[19] == found
     assert verdicts_1(PERFECT)[19] == DIFFERS
 
 
@@ -186,6 +228,7 @@ def test_half_a_table_is_claimed_of_what_was_run():
     some = {key: value for key, value in PAPER.items() if key[0] in ("parity", "d2")}
     found = claims_1(some | {("parity", "Transformer"): AT_CHANCE["parity", "Transformer"]})
     assert "of 2 tasks" in found[17].ours
+    assert {found[17].verdict, found[18].verdict} == {UNSURE}  # they are about every task
     assert (found[0].verdict, found[1].verdict) == ("holds", "not run at this scale")
     assert found[20].verdict == "not run at this scale"
 
@@ -239,6 +282,8 @@ def test_each_claim_of_table_2_can_fail_or_stay_open(changed, verdict, text):
 def test_what_learned_no_training_lengths_does_not_refute_table_2():
     assert {one.verdict for one in claims_2(scores_2())} == {"holds"}
     assert {one.verdict for one in claims_2({})} == {"not run at this scale"}
+    some = {key: one for key, one in scores_2().items() if key[2] in (0.1, 0.9)}
+    assert {one.verdict for one in claims_2(some)} == {UNSURE}  # they are about every P(1)
     key = (FAR, "RegularGPT", 0.9)
     scores = scores_2() | {key: score(0.6)}
     unlearned = {other: one for other, one in scores.items() if other != key}

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from built_records import TO_ITS_END
+from formalbench.contracts.published import PublishedResult
 from formalbench.host import PluginHost
 from formalbench.host.options import make_config
 from formalbench.running.plan import make_plan
 from formalbench_papers import Score, is_at_chance, reaches, stays_below
 from formalbench_papers.framework import claims
 from formalbench_papers.framework.claims import higher
-from formalbench_papers.framework.runs import Wanted
-from formalbench_papers.framework.scores import averaged
+from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.scores import averaged, cell
 from formalbench_papers.grazzi import table3
 from formalbench_papers.path_attention import flipflop
 from formalbench_papers.slice_cde import table2
@@ -20,7 +22,7 @@ from scipy.stats import ttest_ind
 
 
 def score(best, mean=0.5, low=0.4, high=0.6):
-    return Score(best, mean, low, high, 0.5, "3 seeds")
+    return Score(best, mean, low, high, 0.5, "3 seeds", seeds=3)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +52,101 @@ def test_what_learned_no_training_lengths_says_nothing_of_longer_strings():
     assert reaches("x", "p", replace(score(1.0), learned=False), 0.99).holds is True
 
 
+def test_a_training_that_was_cut_off_shows_neither_that_a_level_is_missed_nor_kept():
+    poor = Score(0.52, 0.51, 0.50, 0.52, 0.5, "3 seeds", 0.50, learned=False, seeds=3)
+    cut = replace(poor, cut_off=True)
+    for answer in (claims.at_least, claims.below, claims.at_most, claims.best_reaches):
+        assert answer(poor, 0.8) in (True, False)
+        assert answer(cut, 0.8) == "cannot tell"
+    assert stays_below("x", "p", poor, 0.8).holds is True
+    assert stays_below("x", "p", cut, 0.8).holds == "cannot tell"
+    assert claims.at_least(cut, 0.4) is True  # what it reached, it reached
+    assert claims.below(cut, 0.4) is False
+    # It does not refute that it is ahead of another; that others are ahead of it was measured.
+    good = Score(0.99, 0.98, 0.97, 0.99, 0.5, "3 seeds", 0.97, seeds=3)
+    assert (claims.rises(good, poor), claims.rises(good, cut)) == (False, "cannot tell")
+    assert claims.rises(cut, good) is True
+
+
+@pytest.mark.parametrize("seeds", [1, 2, 3])
+def test_fewer_than_three_seeds_decide_only_by_the_interval(seeds):
+    decided = seeds == 3
+    unsure = Score(0.95, 0.94, 0.2, 0.99, 0.5, "seeds", 0.93, seeds=seeds)
+    assert claims.at_least(unsure, 0.9) == (decided or "cannot tell")
+    assert claims.below(unsure, 0.96) == (decided or "cannot tell")
+    assert claims.at_least(replace(unsure, low=0.91), 0.9) is True
+    assert claims.below(replace(unsure, high=0.955), 0.96) is True
+    assert claims.best_reaches(unsure, 0.95) is True
+    assert claims.best_reaches(unsure, 0.96) == (False if decided else "cannot tell")
+    lower = Score(0.85, 0.84, 0.1, 0.9, 0.5, "seeds", 0.83, seeds=3)
+    assert claims.rises(lower, unsure) == (decided or "cannot tell")
+    assert claims.rises(unsure, lower) == (False if decided else "cannot tell")
+    assert claims.rises(replace(lower, high=0.86), replace(unsure, low=0.9)) is True
+    assert claims.across([True] * seeds) == (decided or "cannot tell")
+    assert higher([0.9] * seeds, [0.1] * 3) == (decided or "cannot tell")
+    assert higher([0.9] * 3, [0.1] * seeds) == (decided or "cannot tell")
+    at_chance = Score(0.51, 0.5, 0.4, 0.6, 0.5, "seeds", 0.49, seeds=seeds)
+    assert is_at_chance("x", "p", at_chance).holds == (decided or "cannot tell")
+
+
+@pytest.mark.parametrize(
+    ("answers", "of", "expected"),
+    [
+        ([True, True], 0, True),
+        ([True, None], 0, "cannot tell"),
+        ([True, True], 3, "cannot tell"),
+        ([False, None], 0, False),
+        ([True, False], 3, False),
+        ([None, None], 0, None),
+        ([], 2, None),
+        ([], 0, None),
+        ([True, "cannot tell"], 0, "cannot tell"),
+    ],
+)
+def test_a_claim_about_every_setting_needs_every_setting(answers, of, expected):
+    assert claims.every(answers, of) == expected
+
+
+def test_a_seed_that_was_cut_off_may_have_become_better(make_record):
+    budget = TO_ITS_END | {"ended": "budget"}
+    wanted = Wanted("parity", "mLSTM", "mlstm", "parity", "quick", seeds=3, reduced=True)
+    runs = [make_record("mlstm", seed=0, accuracy=0.6, training=budget)]  # it learned
+    runs += [
+        make_record("mlstm", seed=seed, validation=0.9, accuracy=0.6, training=budget)
+        for seed in (1, 2)
+    ]
+    some, none = (Score.of_test(Got(replace(wanted, reduced=how), runs)) for how in (True, False))
+    assert (some.learned, some.cut_off, none.cut_off) == (True, True, False)
+    assert (claims.at_least(some, 0.9), claims.at_least(none, 0.9)) == ("cannot tell", False)
+    for paper, expected in ((90.0, "cannot tell"), (60.0, True), (30.0, False)):
+        published = PublishedResult(mean=paper)
+        told = cell("parity", "mLSTM", published, some)
+        assert told.holds == expected
+        assert told.ours.endswith("3 seeds; training lengths not learned by all)")
+        assert cell("parity", "mLSTM", published, none).holds == (expected is True)
+    far = PublishedResult(max=95.0, mean=60.0)
+    assert [cell("", "", far, one).holds for one in (some, none)] == ["cannot tell", False]
+    near = PublishedResult(max=45.0, mean=60.0)  # a seed that is better is better for sure
+    assert [cell("", "", near, one).holds for one in (some, none)] == [False, False]
+
+
+def test_a_cell_of_which_the_paper_says_that_it_is_not_learned_is_judged(make_record):
+    options = {"validation": 0.5, "accuracy": 0.5}
+    budget = TO_ITS_END | {"ended": "budget"}
+
+    def verdict(title, training, reduced):
+        wanted = Wanted("parity", title, "mamba", "parity", "quick", seeds=3, reduced=reduced)
+        runs = [make_record("mamba", seed=i, training=training, **options) for i in range(3)]
+        found = table3.TABLE.findings({("parity", title): Got(wanted, runs)}, ())
+        (told,) = [cell for cell in found.cells if cell.ours]
+        return told.verdict
+
+    assert verdict(table3.MAMBA, budget, reduced=False) == "holds"
+    assert verdict(table3.MAMBA, budget, reduced=True) == "cannot tell"  # it was cut off
+    assert verdict(table3.MAMBA, TO_ITS_END, reduced=True) == "holds"
+    assert verdict("Transformer", TO_ITS_END, reduced=False) == "cannot tell"
+
+
 @pytest.mark.parametrize(
     ("found", "holds"),
     [
@@ -70,13 +167,13 @@ def test_chance_is_within_the_interval_and_near_the_mean(found, holds):
 @pytest.mark.parametrize(
     ("ones", "others", "by", "expected"),
     [
-        ((0.9, 0.8), (0.7, 0.6), 0.0, True),  # seed against seed
-        ((0.9, 0.8), (0.7, 0.6), 0.15, "cannot tell"),
-        ((0.7, 0.6), (0.9, 0.8), 0.0, False),
-        ((0.5, 0.5), (0.5, 0.5), 0.0, False),
-        ((0.9, 0.6), (0.7, 0.65), 0.0, "cannot tell"),
+        ((0.9, 0.85, 0.8), (0.7, 0.65, 0.6), 0.0, True),  # seed against seed
+        ((0.9, 0.85, 0.8), (0.7, 0.65, 0.6), 0.15, "cannot tell"),
+        ((0.7, 0.65, 0.6), (0.9, 0.85, 0.8), 0.0, False),
+        ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5), 0.0, False),
+        ((0.9, 0.75, 0.6), (0.7, 0.65, 0.68), 0.0, "cannot tell"),
+        ((0.9, 0.8), (0.3, 0.2, 0.1), 0.0, "cannot tell"),  # two seeds on a side
         ((0.90, 0.91, 0.92, 0.89, 0.6), (0.60, 0.61, 0.62, 0.5, 0.59), 0.0, True),  # Welch
-        ((0.9,), (0.8,), 0.0, True),
         ((), (0.8,), 0.0, None),
     ],
 )
@@ -123,6 +220,9 @@ def test_scores_of_several_tasks_are_averaged():
         (0.755, 0.745, 0.735, 0.755, 0.73)
     )
     assert (found.outcome, found.missing) == ("2 tasks", 1)
+    assert (found.seeds, found.cut_off) == (3, False)
+    found = averaged([replace(GOOD, seeds=2), replace(POOR, cut_off=True)])
+    assert (found.seeds, found.cut_off) == (2, True)
     assert averaged([GOOD, NOTHING]).mean is None
 
 
@@ -134,7 +234,7 @@ def test_the_interval_of_a_difference_is_welchs():
 
 def mean_score(mean, best=None, worst=None):
     best, worst = mean if best is None else best, mean if worst is None else worst
-    return Score(best, mean, worst, best, 0.5, "3 seeds", worst)
+    return Score(best, mean, worst, best, 0.5, "3 seeds", worst, seeds=3)
 
 
 def verdicts(claims):
@@ -244,7 +344,7 @@ def test_claims_of_slice_are_about_averages():
         ("cycle-navigation", "DeltaNet [0, 1]"): 0.5,
         ("cycle-navigation", "SLiCE, diagonal"): 0.7,
         ("parity", "DeltaNet [-1, 1]"): 0.97,
-        ("parity", "LSTM"): 1.0,
+        **{(task, "LSTM"): 1.0 for task in table2.PAPER.tasks},
         ("cycle-navigation", "sLSTM"): 0.32,
     }
     scores = {key: mean_score(mean) for key, mean in means.items()}

@@ -336,6 +336,41 @@ def test_a_page_is_not_stale_by_records_of_the_other_scale(toy):
     assert note.startswith("4 of 4 runs belong to an older version of a model, task or protocol")
 
 
+def carry_out_either(bench, names=("rnn", "lstm")):
+    """Train two models, as one experiment did before it was content with one."""
+    wanted = [Wanted(n, "parity", n, "parity", "tiny", {"width": 4}) for n in names]
+    records = [record for got in bench.train(wanted) for record in got.records]
+    return Findings([{"runs": len(records)}], [], None, records=records)
+
+
+def test_records_that_no_scale_asks_for_any_more_leave_the_page(toy):
+    toy(spec=replace(GRID, factory=carry_out_either))
+    assert "[4 runs]" in toy.read("md")
+    one = replace(GRID, factory=lambda bench: carry_out_either(bench, ("rnn",)))
+    assert toy("--from-records", spec=one)[0] == 0
+    assert "[2 runs]" in toy.read("md")
+    assert toy.problems() == []
+    toy(spec=replace(GRID, factory=carry_out_either))
+    toy("--no-training", spec=one)
+    assert len(read_packed(toy.folder / "toy.records.jsonl")) == 2
+
+
+def test_more_planned_seeds_than_records_say_are_missing(toy):
+    toy()
+    more = PROTOCOL.replace("seeds: 2", "seeds: 3").format("tiny", 1, RATES["tiny"])
+    (toy.place / "tiny.yaml").write_text(more)
+    missing = []
+
+    def look(bench):
+        found = carry_out_grid(bench)
+        wanted = [Wanted("parity", "d = 4", "rnn", "parity", "tiny", {"width": 4})]
+        missing.extend(got.missing for got in bench.train(wanted))
+        return found
+
+    assert toy("--no-training", spec=replace(GRID, factory=look))[0] == 0
+    assert missing == [1]
+
+
 class Measuring:
     """Measures four steps, and is interrupted at one of them."""
 
