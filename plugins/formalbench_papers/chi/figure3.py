@@ -255,7 +255,7 @@ def clustered(vectors: Vectors) -> tuple[Clustered, Points]:
 
 @experiment(
     "chi-fig3",
-    "RegularGPT's vectors cluster by the state of what they have seen",
+    "RegularGPT's vectors and the states of PARITY and Cycle Navigation",
     f"{SOURCE}, Figure 3 and §7.3",
     about="RegularGPT, trained on strings of length 40 and less, reads one of length 500. The "
     "vectors of all layers, on their first two principal components: each stands for a "

@@ -251,7 +251,7 @@ PANELS = (
 
 @experiment(
     "chi-fig4a",
-    "The receptive field of RegularGPT covers all 500 symbols",
+    "The receptive field of RegularGPT on PARITY",
     f"{SOURCE}, Figure 4a and §7.4; the tool from Chi et al. (2022b)",
     about="How much each of 500 symbols changes the answer of a network trained on at most 40 "
     "symbols: the norm of the gradient with respect to its vector, added up from the most "

@@ -30,7 +30,7 @@ WINDOWS = 96
 
 @experiment(
     "chi-fig4b",
-    "The receptive field of RegularGPT on text is local",
+    "The receptive field of RegularGPT on text",
     f"{SOURCE}, Figure 4b and §7.4; the tool from Chi et al. (2022b)",
     about="How much each of 2,048 tokens changes the prediction of the last one, in a network "
     "trained on windows of 512: the norm of the gradient with respect to its vector, added "

@@ -83,7 +83,7 @@ SLSTM_REPORTS = {
 
 @experiment(
     "grazzi-table3",
-    "Negative eigenvalues let linear recurrences solve parity and count modulo 5",
+    "Linear recurrences with and without negative eigenvalues on parity and modulo 5",
     "Grazzi, Siems, Zela, Franke, Hutter & Pontil (2024), Unlocking State-Tracking in "
     "Linear RNNs Through Negative Eigenvalues, Table 3",
     about="Accuracy on lengths 41-256 after training on 3-40: the best of three seeds, in "

@@ -50,7 +50,7 @@ Key = tuple[str, str]
 
 @experiment(
     "huang-crasp",
-    "Transformers go on to longer strings of what C-RASP can say, and of nothing else",
+    "Transformers on longer strings of languages inside and outside of C-RASP",
     "Huang et al. (2025), A Formal Framework for Understanding Length Generalization in "
     "Transformers, section 5; the languages from Yang, Veseli et al. (2026)",
     about="Accuracy of causal transformers on 51-100 and 101-150 symbols after training on at "

@@ -59,7 +59,7 @@ Key = tuple[str, str]
 
 @experiment(
     "path-flipflop",
-    "PaTH remembers the last bit written where other attention forgets it",
+    "The last bit written, read by PaTH and by other attention",
     "Yang et al. (2025), PaTH Attention: Position Encoding via Accumulating Householder "
     "Transformations, Table 1; the task from Liu et al. (2023)",
     about="The share of bits read right, in percent, by one layer of attention with two heads "

@@ -78,7 +78,7 @@ SUBSTANTIAL = 0.20
 
 @experiment(
     "slice-table2",
-    "Block-diagonal recurrences track states that diagonal ones do not",
+    "State tracking by block-diagonal and by diagonal recurrences",
     "Walker, Yang, Muca Cirone, Salvi & Lyons (2025), Structured Linear CDEs: Maximally "
     "Expressive and Parallel-in-Time Sequence Models, Table 2",
     about="Accuracy on lengths 41-256 after training on 3-40: the average over seeds, in "

@@ -141,7 +141,7 @@ ORDER = (2, 10, 1, 3, 4, 5)
 
 @experiment(
     "yao-fig4a",
-    "Only a scalar position generalizes to longer strings of Dyck-(8, 10)",
+    "Three kinds of positions on longer strings of Dyck-(8, 10)",
     f"{SOURCE}, Figures 4(a) and 7",
     about="Share of close brackets predicted with confidence (more than 0.8 of the probability of "
     "all closes) by Transformers of width 30 that were trained on strings of up to 700 "

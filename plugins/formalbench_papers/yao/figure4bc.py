@@ -46,7 +46,7 @@ ByModel = Mapping[tuple[str, int], Trials]
 
 @experiment(
     "yao-fig4bc",
-    "A Transformer needs less memory than an LSTM on Dyck-(8, 10)",
+    "The memory that a Transformer and an LSTM need on Dyck-(8, 10)",
     f"{SOURCE}, Figures 4(b) and 4(c)",
     about="Share of close brackets predicted with confidence by a two-layer Transformer with "
     "positions i/6000 and by a one-layer LSTM, against the memory dimension, on the "

@@ -202,6 +202,23 @@ def test_a_state_is_what_a_page_says(copied):
     assert line.split("|")[4].strip() == "not run"
 
 
+def test_a_claim_that_stands_for_a_result_is_on_its_page():
+    rows = [row for paper in yaml.safe_load(RESULTS.read_text()) for row in paper["results"]]
+    named = [(row["page"], row["claim"]) for row in rows if "claim" in row]
+    assert named
+    for page, begins in named:
+        claims = [claim.claim for claim in read_document(PUBLISHED / f"{page}.json").claims]
+        for begin in [begins] if isinstance(begins, str) else begins:
+            assert any(claim.startswith(begin) for claim in claims), (page, begin)
+
+
+def test_a_claim_gives_its_own_state(copied):
+    shutil.copy(PUBLISHED / "chiang-cholak-fig3.json", copied)
+    lines = overview(copied).splitlines()
+    (line,) = [line for line in lines if line.startswith("| §4.1, perturbed ")]
+    assert line.split("|")[4].strip() == "scale paper; claims: 1 holds"
+
+
 def test_the_list_is_rendered_with_every_page_and_checked(copied):
     (copied / "README.md").write_text("")
     words = ["reproduce", "chiang-cholak-fig2", "--from-records", "--output", str(copied)]
