@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 import re
 import subprocess
+import warnings
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
@@ -118,7 +119,8 @@ def missing(text: str) -> list[str]:
         if name.endswith("_"):
             continue  # the beginning of a name that code completes
         try:
-            pkgutil.resolve_name(name)
+            with warnings.catch_warnings(action="ignore"):  # old names
+                pkgutil.resolve_name(name)
         except (ImportError, AttributeError):
             lost.append(name)
     return lost

@@ -102,9 +102,9 @@ class Cohort:
 
     Attributes:
         build: returns a network with fresh weights from torch's global generator.
-        ready: networks that were built before, with fresh weights, by seed; each is used once.
         program: chooses how gradients are computed.
         checkpointer: saves the cohort regularly, to resume after a kill; None to save nothing.
+        ready: networks that were built before, with fresh weights, by seed; each is used once.
     """
 
     build: Callable[[], nn.Module]
@@ -113,9 +113,9 @@ class Cohort:
     members: Sequence[Member]
     device: torch.device
     resolved: ResolvedProtocol
-    ready: dict[int, nn.Module] = field(default_factory=dict)
     program: Callable[..., Program] = choose_program
     checkpointer: Checkpointer | None = None
+    ready: dict[int, nn.Module] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

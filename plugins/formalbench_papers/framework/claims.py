@@ -31,7 +31,7 @@ __all__ = ["Answer", "Claim", "TableCell"]
 Row = Mapping[str, str | int | float]
 
 LEAST_SEEDS = 3
-"""So many seeds decide if they all lie on one side; fewer may do so by chance."""
+"""This number of seeds decides if they all lie on one side; fewer may do so by chance."""
 
 RULE = (
     "A verdict about trained networks needs the 95 % interval of our mean on one side, or "

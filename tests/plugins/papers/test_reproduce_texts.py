@@ -48,7 +48,7 @@ def verdicts(claims):
 
 def as_the_paper():
     return {
-        model: [dict(zip(table3.LENGTHS, numbers, strict=True))]
+        model: [dict(zip(table3.LENGTHS, numbers, strict=True)) for _ in range(3)]
         for model, numbers in table3.PAPER.items()
     }
 
@@ -74,7 +74,8 @@ def test_every_claim_holds_of_the_numbers_of_table_3():
 )
 def test_a_claim_of_table_3_differs_if_its_row_does(model, length, times, index):
     found = as_the_paper()
-    found[model][0][length] = times * found[model][0][512]
+    for seed in found[model]:
+        seed[length] = times * seed[512]
     expected = ["holds"] * 10
     expected[index] = "differs"
     assert verdicts(table3.claims(found, {}))[:10] == expected
@@ -90,7 +91,8 @@ def test_a_claim_of_table_3_differs_if_its_row_does(model, length, times, index)
 def test_thicker_must_be_better_and_close_to_others(times, expected):
     found = as_the_paper()
     for length in table3.LENGTHS:
-        found["RegularGPT 128/12"][0][length] *= times
+        for seed in found["RegularGPT 128/12"]:
+            seed[length] *= times
     assert verdicts(table3.claims(found, {}))[10:] == expected
     found["RegularGPT 128/12"].append(dict.fromkeys(table3.LENGTHS, 20.0))
     if times == 1.08:
@@ -130,9 +132,9 @@ def test_plateaus_and_drops():
     rising = LossCurve(STEPS, tuple(1.0 + 0.01 * i for i in range(len(STEPS))))
     assert rising.steepest == 0.0
     assert (sudden().drops, gradual().drops, rising.drops) == (True, False, False)
-    fig = figure6.claims({figure6.LEARN: [sudden()], figure6.SCALAR: [gradual()]})
+    fig = figure6.claims({figure6.LEARN: [sudden()] * 3, figure6.SCALAR: [gradual()] * 3})
     assert verdicts(fig) == ["differs", "holds", "holds"]  # it ends at 1.44, and the other at 1.29
-    fig = figure6.claims({figure6.LEARN: [gradual()], figure6.SCALAR: [sudden()]})
+    fig = figure6.claims({figure6.LEARN: [gradual()] * 3, figure6.SCALAR: [sudden()] * 3})
     assert verdicts(fig) == ["holds", "differs", "differs"]
 
 
@@ -142,7 +144,7 @@ def test_a_fall_at_the_beginning_is_no_drop_from_a_plateau():
     assert not early.drops
     late = LossCurve(STEPS, tuple(2.7 - 0.02 * max(0, min(i - 15, 6)) for i in range(len(STEPS))))
     assert late.drops
-    fig = figure6.claims({figure6.LEARN: [early], figure6.SCALAR: [gradual()]})
+    fig = figure6.claims({figure6.LEARN: [early] * 3, figure6.SCALAR: [gradual()] * 3})
     assert verdicts(fig)[1] == "differs"
 
 
@@ -151,10 +153,10 @@ def test_nothing_is_told_of_a_loss_that_never_left_the_level_of_frequencies():
     assert not still.left
     assert sudden().left
     assert gradual().left
-    fig = figure6.claims({figure6.LEARN: [still], figure6.SCALAR: [gradual()]})
+    fig = figure6.claims({figure6.LEARN: [still] * 3, figure6.SCALAR: [gradual()] * 3})
     assert verdicts(fig) == ["cannot tell", "cannot tell", "holds"]
     assert "on the plateau throughout, at 2.70" in fig[1].ours
-    fig = figure6.claims({figure6.LEARN: [sudden()], figure6.SCALAR: [still]})
+    fig = figure6.claims({figure6.LEARN: [sudden()] * 3, figure6.SCALAR: [still] * 3})
     assert verdicts(fig) == ["cannot tell", "holds", "cannot tell"]
     assert verdicts(figure6.claims({})) == ["not run at this scale"] * 3
 
@@ -175,23 +177,23 @@ def lifted(by, curve=None):
 @pytest.mark.parametrize(
     ("scalar", "none", "expected"),
     [
-        ([0.1, 0.05], [0.01, -0.01], ["holds", "holds"]),
-        ([-0.1, -0.05], [0.1, 0.1], ["differs", "differs"]),
-        ([0.5, 0.6], [0.0, 0.0], ["differs", "holds"]),  # not slightly
-        ([0.1, -0.1], [0.0, 0.2], ["cannot tell", "cannot tell"]),
+        ([0.1, 0.07, 0.05], [0.01, 0.0, -0.01], ["holds", "holds"]),
+        ([-0.1, -0.07, -0.05], [0.1, 0.1, 0.1], ["differs", "differs"]),
+        ([0.5, 0.55, 0.6], [0.0, 0.0, 0.0], ["differs", "holds"]),  # not slightly
+        ([0.1, 0.1, -0.1], [0.0, 0.2, 0.2], ["cannot tell", "cannot tell"]),
     ],
 )
 def test_the_curves_of_footnote_5(scalar, none, expected):
     found = {
         gpt2.SCALAR: [lifted(by) for by in scalar],
-        gpt2.LEARN: [gradual(), gradual()],
+        gpt2.LEARN: [gradual()] * 3,
         gpt2.NONE: [lifted(by) for by in none],
     }
     ran = dict.fromkeys(found, 0)
     assert verdicts(gpt2.claims(found, ran)) == expected
     assert verdicts(gpt2.claims(found, {**ran, gpt2.LEARN: 1})) == ["cannot tell"] * 2
     still = LossCurve(STEPS, tuple(2.7 + 0.001 * (len(STEPS) - i) for i in range(len(STEPS))))
-    found[gpt2.LEARN] = [still, still]
+    found[gpt2.LEARN] = [still] * 3
     assert verdicts(gpt2.claims(found, ran)) == ["cannot tell"] * 2
     assert verdicts(gpt2.claims({}, {})) == ["not run at this scale"] * 2
 
@@ -259,8 +261,8 @@ def test_a_field_on_text_is_measured_drawn_and_kept(host, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize(
     ("reach", "verdict"),
-    [((300,), "holds"), ((512, 200), "holds"), ((600,), "differs"), ((300, 900), "cannot tell"),
-     ((), "not run at this scale")],
+    [((300, 400, 350), "holds"), ((512, 200, 300), "holds"), ((600, 700, 800), "differs"),
+     ((300, 300, 900), "cannot tell"), ((300,), "cannot tell"), ((), "not run at this scale")],
 )  # fmt: skip
 def test_a_field_is_local_if_it_is_no_longer_than_a_window_of_the_training(reach, verdict):
     curve = np.linspace(1, 0, 2048)
@@ -269,6 +271,6 @@ def test_a_field_is_local_if_it_is_no_longer_than_a_window_of_the_training(reach
 
 
 def test_while_a_seed_of_figure_6_is_missing_nothing_is_told():
-    curves = {figure6.LEARN: [sudden()], figure6.SCALAR: [gradual()]}
+    curves = {figure6.LEARN: [sudden()] * 3, figure6.SCALAR: [gradual()] * 3}
     assert verdicts(figure6.claims(curves)) != ["cannot tell"] * 3
     assert verdicts(figure6.claims(curves, 1)) == ["cannot tell"] * 3
