@@ -51,7 +51,7 @@ ByModel = Mapping[tuple[str, int], Trials]
     about="Share of close brackets predicted with confidence by a two-layer Transformer with "
     "positions i/6000 and by a one-layer LSTM, against the memory dimension, on the "
     "training lengths (validation) and on 701 to 1,400 symbols (test). Dots are trials, "
-    "the dotted line is 95 %.",
+    "the dashed line is 95 %.",
     reduced="memory dimensions 10, 30 and 50 instead of ten up to 100 (`--only 'd = 20'` "
     f"trains one); {REDUCED}.",
     core_hours=(2.0, 45),
