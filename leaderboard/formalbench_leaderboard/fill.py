@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
-from formalbench.documents.reproduction import UNFINISHED, Document, read_document
+from formalbench.documents.reproduction import UNFINISHED, Document, Scale, read_document
 from formalbench.documents.text import plural
 from formalbench.running.estimate import due, estimate
 from formalbench.running.plan import ENDED, Run, RunKey, RunOptions, RunPlan, ends, key_of
@@ -28,7 +28,7 @@ from formalbench.store import PUBLISHED_RESULTS, REPRODUCTIONS, Store
 from formalbench.store.record_file import read_packed
 from formalbench.ui.live import execute_live
 
-from formalbench_leaderboard.plan import CLAIM_DIFFERS, Plan, PlanEntry, runs_of, squeezed
+from formalbench_leaderboard.plan import CLAIM_DIFFERS, Plan, PlanEntry, runs_of
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -161,24 +161,17 @@ def _missing_page(host: PluginHost, entry: PlanEntry, pages: Path) -> MissingEnt
     page = read_document(file)
     if page.scale == "quick" and entry.scale == "paper":
         return MissingEntry(entry, 1, hours)
-    if _is_complete(page, entry) and not _is_stale(host, page, file):
+    if _is_complete(page, entry.scale) and not _is_stale(host, page, file):
         return MissingEntry(entry, 0, 0.0)
     return MissingEntry(entry, 1, page.seconds / HOUR if hours is None else hours)
 
 
-def _is_complete(page: Document, entry: PlanEntry) -> bool:
-    """Whether a page has every run and verdict that an entry requires."""
-    if entry.scale == "quick" and not entry.only:
-        return not any(UNFINISHED in remark for remark in page.remarks)
-    only = set(map(squeezed, entry.only))
-    cells = [
-        cell
-        for cell in page.cells
-        if not only or only & {squeezed(cell.row), squeezed(cell.column)}
-    ]
-    verdicts = {cell.verdict for cell in cells}
-    verdicts |= set() if only else {claim.verdict for claim in page.claims}
-    return "not run at this scale" not in verdicts
+def _is_complete(page: Document, scale: Scale) -> bool:
+    """Whether a page has every run of a scale; at the scale paper nothing may be left out."""
+    if any(UNFINISHED in remark for remark in page.remarks):
+        return False
+    verdicts = {one.verdict for one in (*page.cells, *page.claims)}
+    return scale == "quick" or "not run at this scale" not in verdicts
 
 
 def _is_stale(host: PluginHost, page: Document, file: Path) -> bool:
@@ -286,7 +279,6 @@ def _reproduce(
     assert entry.reproduction is not None
     name = entry.reproduction.name
     words = [sys.executable, "-m", "formalbench", "reproduce", name, "--scale", entry.scale]
-    words += [word for point in entry.only for word in ("--only", point)]
     words += ["--results", str(place.results), "--output", str(place.pages)]
     words += ["--device", options.device]
     words += ["--jobs", str(options.jobs)] if options.jobs is not None else []

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from formalbench.contracts.errors import BrokenPluginError, RequestError, one_line
+from formalbench.contracts.errors import RequestError, one_line
 from formalbench.contracts.protocol import Part
 from formalbench.contracts.specs import ReproductionSpec
 from formalbench.documents.reproduction import Scale
@@ -79,14 +76,12 @@ class ReproductionEntry(Part):
         title, reason: as in `RunsEntry`.
         reproduce: its name, as for ``formalbench reproduce``.
         scale: the scale of the reproduction.
-        only: the points to reproduce; empty for all.
     """
 
     title: Text
     reason: Text
     reproduce: Text
     scale: Scale
-    only: tuple[Text, ...] = ()
 
 
 class PlanFile(Part):
@@ -111,7 +106,6 @@ class PlanEntry:
         runs: its runs, model by model; empty for a reproduction.
         reproduction: the reproduction; None for an entry with runs.
         scale: the scale of the reproduction.
-        only: the points to reproduce; empty for all.
     """
 
     number: int
@@ -119,7 +113,6 @@ class PlanEntry:
     runs: tuple[Run, ...] = ()
     reproduction: ReproductionSpec | None = None
     scale: Scale = "paper"
-    only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -179,11 +172,9 @@ def _entry(host: PluginHost, number: int, data: dict[str, Any], place: str) -> P
         wanted = _validated(ReproductionEntry, data, place)
         try:
             spec = host.reproductions.get(wanted.reproduce)[0].spec
-            if wanted.only:
-                _check_points(host, wanted)
         except RequestError as error:
             raise RequestError(f"{place}: {error}") from None
-        return PlanEntry(number, wanted.title, (), spec, wanted.scale, wanted.only)
+        return PlanEntry(number, wanted.title, (), spec, wanted.scale)
     asked = _validated(RunsEntry, data, place)
     try:
         # An entry names its protocol; the device changes nothing else in a plan.
@@ -191,37 +182,6 @@ def _entry(host: PluginHost, number: int, data: dict[str, Any], place: str) -> P
     except RequestError as error:
         raise RequestError(f"{place}: {error}") from None
     return PlanEntry(number, asked.title, runs)
-
-
-def _check_points(host: PluginHost, wanted: ReproductionEntry) -> None:
-    """Check that a reproduction has the points that an entry names.
-
-    Only the reproduction's own code knows its points, so it runs in a separate process. It trains
-    nothing.
-
-    Raises:
-        RequestError: names the point, and all that exist.
-        BrokenPluginError: if the code fails.
-    """
-    words = [sys.executable, "-m", "formalbench", "reproduce", wanted.reproduce]
-    words += ["--scale", wanted.scale, "--no-training"]
-    words += [word for point in wanted.only for word in ("--only", point)]
-    words += [word for plugin in host.locals() for word in ("--plugin", str(plugin.named))]
-    with TemporaryDirectory() as folder:
-        words += ["--results", folder, "--output", folder]
-        done = subprocess.run(words, capture_output=True, text=True)  # noqa: S603  # ours
-    if done.returncode in (0, CLAIM_DIFFERS):
-        return
-    said = [line for line in done.stderr.splitlines() if line.startswith("formalbench: ")]
-    line = said[-1].removeprefix("formalbench: ") if said else "it gave no message"
-    if done.returncode == RequestError.exit_code:
-        raise RequestError(line)
-    raise BrokenPluginError(f"reproduce {wanted.reproduce}: exit code {done.returncode}: {line}")
-
-
-def squeezed(point: str) -> str:
-    """Return a point's name in a normal form, for comparison."""
-    return "".join(point.split()).casefold()
 
 
 def _validated(kind: type[P], data: dict[str, Any], place: str) -> P:
