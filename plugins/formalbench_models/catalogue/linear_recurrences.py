@@ -281,6 +281,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         MlstmConfig,
         "LSTM with matrix memory and exponential gates",
         "Beck et al. 2024, xLSTM, section 2.3",
+        version=2,  # 1: the maps of blocks, one symbol at a time
     ),
     learned(
         "slice",

@@ -69,7 +69,8 @@ class BlockLinear(nn.Module):
     def forward(self, x_D: Tensor) -> Tensor:
         """Return (..., D)."""
         parts = torch.unflatten(x_D, -1, self.weight.shape[:2])
-        return (parts.unsqueeze(-2) @ self.weight.mT).squeeze(-2).flatten(-2)
+        # A product per block; `parts.unsqueeze(-2) @ weight.mT` would be one per block and symbol.
+        return torch.einsum("...kd,ked->...ke", parts, self.weight).flatten(-2)
 
 
 class MlstmMixer(Mixer):
