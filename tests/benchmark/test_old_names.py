@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import formalbench
+import formalbench_papers
 import pytest
 from formalbench import ExecutorSpec, Metric, Objective, Resources
 from formalbench.objectives.classify import Classify
@@ -56,3 +57,10 @@ def test_an_executor_with_the_old_name_of_resources(recwarn):
     with pytest.warns(DeprecationWarning, match="Workplace is now Resources"):
         assert formalbench.Workplace is Resources
     assert not recwarn
+
+
+@pytest.mark.parametrize(("old", "new"), [("Wanted", "CellPlan"), ("Got", "CellRecords")])
+def test_old_names_of_the_papers_warn(old, new):
+    with pytest.warns(DeprecationWarning, match=f"{old} is now {new}"):
+        found = getattr(formalbench_papers, old)
+    assert found is getattr(formalbench_papers, new)

@@ -32,7 +32,7 @@ from formalbench.store.archive import Archive
 from formalbench.store.record_file import read_packed
 from formalbench.training import run_state
 from formalbench_papers.framework.claims import Claim, Findings
-from formalbench_papers.framework.runs import Wanted
+from formalbench_papers.framework.runs import CellPlan
 
 PROTOCOL = """
 name: tiny
@@ -148,7 +148,7 @@ def _without_seconds(parts: tuple[object, ...]) -> list[object]:
 
 
 def _toy(bench) -> Findings:
-    wanted = [Wanted(model, "first", "rnn", "first", "tiny", {"width": 4}) for model in ("rnn",)]
+    wanted = [CellPlan(model, "first", "rnn", "first", "tiny", {"width": 4}) for model in ("rnn",)]
     (got,) = bench.train(wanted)
     steps = [bench.measured({"task": "first", "seed": n}, partial(float, n)) for n in range(3)]
     rows = [{"run": number, "accuracy": one} for number, one in enumerate(got.accuracies)]

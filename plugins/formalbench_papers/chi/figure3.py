@@ -28,7 +28,7 @@ from formalbench_papers.chi.models import QUICK_PROTOCOL, REGULARGPT
 from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of_networks, trained
 from formalbench_papers.framework.claims import Claim, Findings, Row, across, value_range
 from formalbench_papers.framework.curves import random_strings
-from formalbench_papers.framework.runs import Wanted
+from formalbench_papers.framework.runs import CellPlan
 from formalbench_papers.index import experiment
 
 Points = npt.NDArray[np.float64]
@@ -271,7 +271,7 @@ def carry_out(bench: Bench) -> Findings:
     options = REGULARGPT.options(bench.scale)
     protocol = bench.choose("chi-table1-quick", "chi-table1")
     wanted = [
-        Wanted("RegularGPT", one.title, REGULARGPT.name, one.task, protocol, options)
+        CellPlan("RegularGPT", one.title, REGULARGPT.name, one.task, protocol, options)
         for one in LANGUAGES
     ]
     rows: list[Row] = []

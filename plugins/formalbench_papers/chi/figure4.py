@@ -37,7 +37,7 @@ from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of
 from formalbench_papers.framework.claims import Claim, Findings, Row, across, value_range
 from formalbench_papers.framework.curves import random_strings
 from formalbench_papers.framework.measurements import Step
-from formalbench_papers.framework.runs import Wanted
+from formalbench_papers.framework.runs import CellPlan
 from formalbench_papers.framework.tables import PaperModel
 from formalbench_papers.index import experiment
 
@@ -300,8 +300,8 @@ def _look(network: TrainedNetwork, model: str, panel: FieldLanguage) -> Field:
     )
 
 
-def _wanted(bench: Bench, panel: FieldLanguage, model: PaperModel, seeds: int | None) -> Wanted:
-    return Wanted(
+def _wanted(bench: Bench, panel: FieldLanguage, model: PaperModel, seeds: int | None) -> CellPlan:
+    return CellPlan(
         model.title,
         panel.title,
         model.name,

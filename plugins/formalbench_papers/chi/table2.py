@@ -30,7 +30,7 @@ from formalbench_papers.framework.claims import (
     learned_reach,
     rises,
 )
-from formalbench_papers.framework.runs import Got, Wanted, records_of
+from formalbench_papers.framework.runs import CellPlan, CellRecords, records_of
 from formalbench_papers.framework.scores import Score
 from formalbench_papers.framework.tables import RULE, judged, published
 from formalbench_papers.index import experiment
@@ -89,7 +89,7 @@ Key = tuple[str, str, float]
 def carry_out(bench: Bench) -> Findings:
     """Train every model at every probability, and test those trained at 0.5 at the others."""
     wanted = {
-        (model, p): Wanted(
+        (model, p): CellPlan(
             model,
             _column(p),
             used.name,
@@ -116,7 +116,7 @@ def _cells(model: str, p: float) -> tuple[tuple[str, str], ...]:
     return ((model, _column(p)), *own, *crossed)
 
 
-def _scores(bench: Bench, got: Mapping[tuple[str, float], Got]) -> dict[Key, Score]:
+def _scores(bench: Bench, got: Mapping[tuple[str, float], CellRecords]) -> dict[Key, Score]:
     """Test what was trained at `LENGTH` and, of what was trained at 0.5, at every probability."""
     protocol = bench.host.protocol(PROTOCOLS[bench.scale])
     scores: dict[Key, Score] = {}
@@ -138,7 +138,7 @@ def _scores(bench: Bench, got: Mapping[tuple[str, float], Got]) -> dict[Key, Sco
 
 
 def findings(
-    got: Mapping[tuple[str, float], Got],
+    got: Mapping[tuple[str, float], CellRecords],
     scores: Mapping[Key, Score],
     learned: Mapping[Key, Score],
 ) -> Findings:

@@ -22,7 +22,7 @@ from formalbench_papers.framework.claims import (
     seeds_row,
     seeds_text,
 )
-from formalbench_papers.framework.runs import Got, Wanted, records_of
+from formalbench_papers.framework.runs import CellPlan, CellRecords, records_of
 from formalbench_papers.framework.tables import text_task
 from formalbench_papers.index import experiment
 
@@ -93,7 +93,7 @@ def carry_out(bench: Bench) -> Findings:
     return findings(bench.train_each({one: wanted_runs(one, task, bench) for one in PAPER}))
 
 
-def wanted_runs(model: str, task: str, bench: Bench) -> Wanted:
+def wanted_runs(model: str, task: str, bench: Bench) -> CellPlan:
     """Return the runs of a model of the table."""
     size: dict[str, Value] = bench.choose({"width": 64, "heads": 2}, {"width": 768, "heads": 12})
     if model in POSITIONS:
@@ -101,14 +101,14 @@ def wanted_runs(model: str, task: str, bench: Bench) -> Wanted:
         options = {**size, "positions": POSITIONS[model], "layers": layers, "causal": True}
         if model in ("KERPLE", "T5"):  # the authors' layers share their parameters of positions
             options["shared_positions"] = bench.scale == "paper"
-        return Wanted(model, task, "transformer", task, PROTOCOLS[bench.scale], options)
+        return CellPlan(model, task, "transformer", task, PROTOCOLS[bench.scale], options)
     chunk, thickness = (int(part) for part in model.split()[1].split("/"))
     thickness = bench.choose(QUICK_THICKNESS[thickness], thickness)
     options = {**size, "chunk": chunk, "thickness": thickness, **_LIKE_THE_PAPER}
-    return Wanted(model, task, "regulargpt", task, PROTOCOLS[bench.scale], options)
+    return CellPlan(model, task, "regulargpt", task, PROTOCOLS[bench.scale], options)
 
 
-def findings(got: Mapping[str, Got]) -> Findings:
+def findings(got: Mapping[str, CellRecords]) -> Findings:
     """Make the table and check the claims.
 
     Args:

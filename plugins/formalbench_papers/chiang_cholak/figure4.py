@@ -28,7 +28,7 @@ from formalbench_papers.framework.claims import (
     opposite,
     rises,
 )
-from formalbench_papers.framework.runs import Got, Wanted, records_of
+from formalbench_papers.framework.runs import CellPlan, CellRecords, records_of
 from formalbench_papers.framework.scores import Score
 from formalbench_papers.index import experiment
 
@@ -80,7 +80,7 @@ class Mean:
 Means = dict[Key, Mean]
 
 
-def mean_of(got: Got) -> Mean | None:
+def mean_of(got: CellRecords) -> Mean | None:
     """Return the mean of the runs that finished; None if there is none."""
     histories = [
         run.training.history
@@ -102,9 +102,9 @@ def mean_of(got: Got) -> Mean | None:
     )
 
 
-def curves_of(got: Got) -> list[Mean]:
+def curves_of(got: CellRecords) -> list[Mean]:
     """Return the curve of each run that finished, by seed."""
-    every = (mean_of(Got(got.wanted, [run])) for run in got.chosen)
+    every = (mean_of(CellRecords(got.plan, [run])) for run in got.chosen)
     return [one for one in every if one is not None]
 
 
@@ -136,11 +136,11 @@ SETTLED = 0.1
 ENOUGH = 3
 """Runs that must have learned a training length; fewer say nothing of what networks learn there."""
 
-ByLength = Mapping[int, Got]
+ByLength = Mapping[int, CellRecords]
 """The runs of one task and one kind of attention, by training length."""
 
 
-def claims(got: Mapping[Key, Got]) -> list[Claim]:
+def claims(got: Mapping[Key, CellRecords]) -> list[Claim]:
     """Check the paper's claims about its figure.
 
     Curves and cross-entropies are those of all runs, as the paper plots them. What is claimed of
@@ -162,23 +162,23 @@ def claims(got: Mapping[Key, Got]) -> list[Claim]:
     ]
 
 
-def _learned(got: Got) -> Got | None:
+def _learned(got: CellRecords) -> CellRecords | None:
     """Return the runs that learned their training length; None if these are not enough."""
     runs = got.learned
     return runs if runs is not None and len(runs.chosen) >= ENOUGH else None
 
 
-def _if_learned(got: Got, answer: Answer) -> Answer:
+def _if_learned(got: CellRecords, answer: Answer) -> Answer:
     """Return an answer on all runs; where too few learned, they do not say no."""
     return "cannot tell" if answer is False and not _learned(got) else answer
 
 
-def _counted(got: Got) -> str:
+def _counted(got: CellRecords) -> str:
     learned = len(got.learned.chosen) if got.learned else 0
     return f"{learned} of {plural(len(got.chosen), 'run')} learned"
 
 
-def _of_learned(got: ByLength, text: Callable[[Got], str]) -> str:
+def _of_learned(got: ByLength, text: Callable[[CellRecords], str]) -> str:
     """Return a text on the runs that learned each length, and how many these are."""
     learned = {n: _learned(one) for n, one in got.items()}
     texts = {n: f"{text(runs)}, " if runs else "" for n, runs in learned.items()}
@@ -203,12 +203,12 @@ def _easier(first: ByLength, parity: ByLength) -> Claim:
     )
 
 
-def _near(got: Got) -> list[float]:
+def _near(got: CellRecords) -> list[float]:
     """Return how the last weights of each run do at the training length."""
     return [run.selected.accuracy for run in got.chosen if run.selected is not None]
 
 
-def _bits(got: Got) -> list[float]:
+def _bits(got: CellRecords) -> list[float]:
     """Return the cross-entropy of each run on longer strings."""
     return [run.test.cells.bits for run in got.chosen if run.test is not None]
 
@@ -292,14 +292,14 @@ def _scaled_is_perfect(scaled: ByLength) -> list[Claim]:
     ]
 
 
-def _perfect(got: Got, learned: Got | None) -> Answer:
+def _perfect(got: CellRecords, learned: CellRecords | None) -> Answer:
     """Return whether mean bits are perfect; runs that did not learn do not say no."""
     perfect = _few_bits(got)
     refuted = learned is not None and _few_bits(learned) is False
     return perfect if refuted or perfect is not False else "cannot tell"
 
 
-def _few_bits(got: Got) -> Answer:
+def _few_bits(got: CellRecords) -> Answer:
     return opposite(_positive([bits - BITS for bits in _bits(got)], got.missing))
 
 
@@ -387,7 +387,7 @@ def _attention_lower(standard: ByLength) -> Claim:
 
 
 def _attention_earlier(standard: ByLength) -> Claim:
-    def settled(runs: Got) -> list[float]:
+    def settled(runs: CellRecords) -> list[float]:
         return [_settled(one) for one in curves_of(runs)]
 
     epochs = {n: settled(runs) for n, got in standard.items() if (runs := _learned(got))}
@@ -421,7 +421,7 @@ def _settled(curve: Mean) -> float:
     return float(curve.epoch[max(far) + 1] if far else curve.epoch[0])
 
 
-def _parity(got: Mapping[Key, Got]) -> list[Claim]:
+def _parity(got: Mapping[Key, CellRecords]) -> list[Claim]:
     paper = (
         "“unable to get a transformer to learn to recognize PARITY” (§4.1), with standard "
         "attention; {} % is ours"
@@ -485,7 +485,7 @@ def carry_out(bench: Bench) -> Findings:
     keys: list[Key] = [(FIRST, kind, n) for n in LENGTHS for kind in (SCALED, STANDARD)]
     keys += [(PARITY, kind, n) for n in LENGTHS for kind in OPTIONS]
     wanted = {
-        (task, kind, length): Wanted(
+        (task, kind, length): CellPlan(
             f"{task.upper()}, trained at {length}",
             kind,
             MODEL.format(task),
@@ -505,7 +505,7 @@ def _quick(key: Key) -> bool:
     return task == FIRST or (kind == STANDARD and length in PARITY_QUICK)
 
 
-def findings(got: Mapping[Key, Got]) -> Findings:
+def findings(got: Mapping[Key, CellRecords]) -> Findings:
     """Make the curves and check the claims."""
     means = {key: mean for key, one in got.items() if (mean := mean_of(one)) is not None}
     rows = [row for key, mean in means.items() for row in _rows(key, mean)]

@@ -21,7 +21,7 @@ from formalbench_papers.framework.claims import (
     seeds_row,
     seeds_text,
 )
-from formalbench_papers.framework.runs import Got, Wanted, records_of
+from formalbench_papers.framework.runs import CellPlan, CellRecords, records_of
 from formalbench_papers.framework.tables import text_task
 from formalbench_papers.index import experiment
 
@@ -94,9 +94,9 @@ def carry_out(bench: Bench) -> Findings:
     )
 
 
-def _wanted(model: str, column: str, task: str, bench: Bench) -> Wanted:
+def _wanted(model: str, column: str, task: str, bench: Bench) -> CellPlan:
     """Return the runs of a cell."""
-    return Wanted(
+    return CellPlan(
         *(model, column, MODELS[model], task, PROTOCOLS[bench.scale]),
         model_options=bench.choose(SMALL, LARGE),
         task_options=TRAINED[column],
@@ -104,7 +104,7 @@ def _wanted(model: str, column: str, task: str, bench: Bench) -> Wanted:
     )
 
 
-def findings(got: Mapping[tuple[str, str], Got]) -> Findings:
+def findings(got: Mapping[tuple[str, str], CellRecords]) -> Findings:
     """Make the table and check the claims.
 
     Args:

@@ -26,7 +26,7 @@ from torch import nn
 
 from formalbench_papers.framework.claims import Findings
 from formalbench_papers.framework.measurements import Measurements, Step
-from formalbench_papers.framework.runs import LEARNED, Got, Wanted
+from formalbench_papers.framework.runs import LEARNED, CellPlan, CellRecords
 from formalbench_papers.framework.scores import Score, score_of
 
 if TYPE_CHECKING:
@@ -64,11 +64,11 @@ class Bench:
     only: tuple[str, ...] = ()
     measurements: Measurements = field(default_factory=Measurements)
     planned: list[bool] = field(default_factory=list)
-    asked: Callable[[Sequence[Wanted]], None] = lambda wanted: None
+    asked: Callable[[Sequence[CellPlan]], None] = lambda wanted: None
 
     def train(
-        self, wanted: Sequence[Wanted], now: Callable[[Wanted], bool] = lambda one: True
-    ) -> list[Got | None]:
+        self, wanted: Sequence[CellPlan], now: Callable[[CellPlan], bool] = lambda one: True
+    ) -> list[CellRecords | None]:
         """Train and test models, and return all that has records, in the order given.
 
         Args:
@@ -97,8 +97,8 @@ class Bench:
         return found
 
     def train_each(
-        self, wanted: Mapping[K, Wanted], now: Callable[[K], bool] = lambda key: True
-    ) -> dict[K, Got]:
+        self, wanted: Mapping[K, CellPlan], now: Callable[[K], bool] = lambda key: True
+    ) -> dict[K, CellRecords]:
         """Train models as `train` does; return what has records, by key.
 
         Args:
@@ -219,7 +219,7 @@ class TrainedNetwork:
         return self.bench.measured({"test_id": self.record.test_id, **step}, look)
 
 
-def trained(bench: Bench, wanted: Sequence[Wanted]) -> list[list[TrainedNetwork]]:
+def trained(bench: Bench, wanted: Sequence[CellPlan]) -> list[list[TrainedNetwork]]:
     """Train what is wanted, and return its networks, those of each in the order of their seeds.
 
     Returns:
@@ -234,7 +234,7 @@ def trained(bench: Bench, wanted: Sequence[Wanted]) -> list[list[TrainedNetwork]
         if got and not finished:
             first = got.records[0]
             raise RequestError(
-                f"no run of {got.wanted.model} on {got.wanted.task} finished: "
+                f"no run of {got.plan.model} on {got.plan.task} finished: "
                 f"{first.status}, {first.message}"
             )
         every.append([TrainedNetwork(bench, record) for record in finished])
@@ -257,7 +257,7 @@ def draw_strings(task: Task, lengths: Sequence[int], count: int) -> TestSet:
 
 def retest(
     bench: Bench,
-    got: Got,
+    got: CellRecords,
     task: Task,
     cells: TestSet,
     metric: tuple[str, float] | None = None,
@@ -287,7 +287,7 @@ def retest(
         runs,
         str(len(runs)) if len(finished) == len(got.chosen) else outcome,
         metric[1],
-        ("retest", got.wanted.row, got.wanted.column, cells.fingerprint),
+        ("retest", got.plan.row, got.plan.column, cells.fingerprint),
         missing=got.missing,
     )
     return replace(found, cut_off=got.cut_off)

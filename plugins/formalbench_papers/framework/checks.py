@@ -46,14 +46,14 @@ from formalbench_papers.framework.report import (
     overview,
     plain_rows,
 )
-from formalbench_papers.framework.runs import Wanted, keys_of, run_key
+from formalbench_papers.framework.runs import CellPlan, keys_of, run_key
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class PageRecords:
     """The stored records and measurements of a page.
 
     Attributes:
@@ -65,7 +65,7 @@ class Kept:
     measurements: Path
 
     @classmethod
-    def beside(cls, folder: Path, name: str) -> Kept:
+    def beside(cls, folder: Path, name: str) -> PageRecords:
         """Read the files next to a reproduction's page; they may be missing.
 
         Raises:
@@ -87,7 +87,7 @@ class Kept:
         return [record for record in self.records if here.standing(record) != "stale"]
 
 
-def take_records(kept: Kept, spec: ReproductionSpec, store: Store, host: PluginHost) -> int:
+def take_records(kept: PageRecords, spec: ReproductionSpec, store: Store, host: PluginHost) -> int:
     """Write to a results folder the records beside a page that it lacks; return how many.
 
     The weights of their networks are not kept. Where a reproduction looks into networks, a record
@@ -107,9 +107,9 @@ def take_records(kept: Kept, spec: ReproductionSpec, store: Store, host: PluginH
 def found_again(
     spec: ReproductionSpec,
     scale: Scale,
-    kept: Kept,
+    kept: PageRecords,
     host: PluginHost,
-    asked: Callable[[Sequence[Wanted]], None] = lambda wanted: None,
+    asked: Callable[[Sequence[CellPlan]], None] = lambda wanted: None,
 ) -> Findings:
     """Return a reproduction's findings from stored records, without training or measuring.
 
@@ -134,19 +134,19 @@ def found_again(
         return carry_out(bench, spec)
 
 
-def in_use(spec: ReproductionSpec, kept: Kept, host: PluginHost) -> list[Record]:
+def in_use(spec: ReproductionSpec, kept: PageRecords, host: PluginHost) -> list[Record]:
     """Return the stored records that the experiment asks `Bench.train` for at either scale.
 
     All of them if it does not come to ask, as without its corpus.
     """
 
-    def stop(wanted: Sequence[Wanted]) -> None:
+    def stop(wanted: Sequence[CellPlan]) -> None:
         raise _WantedError(wanted)
 
     keys: set[tuple[str, str]] = set()
     for scale in get_args(Scale):
         try:
-            found_again(spec, scale, Kept((), kept.measurements), host, stop)
+            found_again(spec, scale, PageRecords((), kept.measurements), host, stop)
         except _WantedError as asked:
             keys.update(key for one in asked.args[0] for key in keys_of(host, one))
         except RequestError:
@@ -174,7 +174,7 @@ class _CannotJudgeError(Exception):
 
 
 def judge(
-    spec: ReproductionSpec, told: Document, kept: Kept, host: PluginHost
+    spec: ReproductionSpec, told: Document, kept: PageRecords, host: PluginHost
 ) -> tuple[Findings | None, tuple[str, ...]]:
     """Recompute a page from its stored records.
 
@@ -202,7 +202,7 @@ def judge(
         if "unknown" in standings:
             raise _CannotJudgeError(*told.notes)
 
-    def asked(wanted: Sequence[Wanted]) -> None:
+    def asked(wanted: Sequence[CellPlan]) -> None:
         # Records of the other scale make no page of this one stale.
         protocols = {one.protocol for one in wanted}
         refuse(one for one in kept.records if one.protocol.name in protocols)
@@ -313,7 +313,7 @@ def _by_records(
     folder: Path, told: Document, spec: ReproductionSpec, host: PluginHost
 ) -> Iterator[str]:
     name = spec.name
-    kept = Kept.beside(folder, name)
+    kept = PageRecords.beside(folder, name)
     if len(kept.records) != (told.records or 0):
         yield (
             f"{folder / name}{RECORDS}: {plural(len(kept.records), 'record')}, and the page says "

@@ -188,12 +188,17 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
     from formalbench.ui.terminal import plugins_print_to_stderr
 
     from formalbench_papers.framework.bench import carry_out
-    from formalbench_papers.framework.checks import Kept, in_use, on_nothing_kept, take_records
+    from formalbench_papers.framework.checks import (
+        PageRecords,
+        in_use,
+        on_nothing_kept,
+        take_records,
+    )
     from formalbench_papers.framework.report import Circumstances, document, write_all
     from formalbench_papers.framework.runs import run_key
 
     draws = _can_draw(chosen)
-    kept = Kept.beside(folder, chosen.name)
+    kept = PageRecords.beside(folder, chosen.name)
     if taken := take_records(kept, chosen, Store(bench.folder), bench.host):
         bench.report(f"{taken} records were copied from the page's folder to {bench.folder}")
     start = time.monotonic()
@@ -222,13 +227,13 @@ def find_again(chosen: ReproductionSpec, folder: Path, host: PluginHost) -> Outc
     """
     from formalbench.documents.reproduction import all_hold, read_document
 
-    from formalbench_papers.framework.checks import Kept, in_use, judge
+    from formalbench_papers.framework.checks import PageRecords, in_use, judge
     from formalbench_papers.framework.measurements import Measurements
     from formalbench_papers.framework.report import Circumstances, document, write_all, write_page
 
     before = read_document(folder / f"{chosen.name}.json")
     draws = _can_draw(chosen)
-    kept = Kept.beside(folder, chosen.name)
+    kept = PageRecords.beside(folder, chosen.name)
     findings, notes = judge(chosen, before, kept, host)
     if findings is None:
         update = {

@@ -29,7 +29,7 @@ nothing about longer strings."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CellPlan:
     """Runs of one model on one task under one protocol: what a cell of a table asks for.
 
     Attributes:
@@ -72,15 +72,15 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Got:
+class CellRecords:
     """Records of the runs of a cell.
 
     Attributes:
-        wanted: what it was.
+        plan: what was asked for.
         records: of every rate and seed, at least one; some may not have finished.
     """
 
-    wanted: Wanted
+    plan: CellPlan
     records: Sequence[Record]
 
     @property
@@ -93,7 +93,7 @@ class Got:
     @property
     def missing(self) -> int:
         """How many seeds of the chosen rate were not run yet."""
-        planned = self.wanted.seeds or self.records[0].protocol.seeds
+        planned = self.plan.seeds or self.records[0].protocol.seeds
         return max(0, planned - len(self.chosen))
 
     @property
@@ -102,19 +102,19 @@ class Got:
         return self.missing + sum(record.test is None for record in self.chosen)
 
     @property
-    def learned(self) -> Got | None:
+    def learned(self) -> CellRecords | None:
         """Those of the chosen runs that learned the training lengths; None if none did.
 
         Seeds that did not learn them are not missing: they were run.
         """
         runs = [record for record in self.chosen if _learned(record)]
         seeds = len(runs) + self.missing
-        return Got(replace(self.wanted, seeds=seeds), runs) if runs else None
+        return CellRecords(replace(self.plan, seeds=seeds), runs) if runs else None
 
     @property
     def cut_off(self) -> bool:
         """Whether a reduced budget ended a run before it had learned the training lengths."""
-        return self.wanted.reduced and any(
+        return self.plan.reduced and any(
             ran_out(record) and not _learned(record) for record in self.chosen
         )
 
@@ -126,7 +126,7 @@ class Got:
     @property
     def result(self) -> Result:
         """The row of a board: mean, best, interval, scaled accuracy, as everywhere else."""
-        names = (self.wanted.row, self.wanted.column)
+        names = (self.plan.row, self.plan.column)
         return aggregate(self.records, facts_of(self.records), ["reproduction", *names]).result
 
 
@@ -139,12 +139,12 @@ def ran_out(record: Record) -> bool:
     return record.training is not None and record.training.ended == "budget"
 
 
-def records_of(every: Iterable[Got]) -> list[Record]:
+def records_of(every: Iterable[CellRecords]) -> list[Record]:
     """Return the records of all that was trained, those of the rates that were not chosen, too."""
     return [record for got in every for record in got.records]
 
 
-def select(wanted: Sequence[Wanted], only: Sequence[str]) -> list[Wanted]:
+def select(wanted: Sequence[CellPlan], only: Sequence[str]) -> list[CellPlan]:
     """Return the runs for the points that a user asks for.
 
     Several rows, or several columns, are all meant; a row and a column together mean their cell.
@@ -182,7 +182,7 @@ def _squeezed(point: str) -> str:
 
 def train(
     host: PluginHost,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[CellPlan],
     results: Path,
     device: str = "auto",
     jobs: int | None = None,
@@ -205,7 +205,7 @@ def train(
     execute_live(host, every, Store(results), RunOptions(jobs=jobs, devices=(chosen,)))
 
 
-def held(host: PluginHost, wanted: Sequence[Wanted], results: Path) -> list[Got | None]:
+def held(host: PluginHost, wanted: Sequence[CellPlan], results: Path) -> list[CellRecords | None]:
     """Return existing records of the wanted cells, without training.
 
     Returns:
@@ -222,11 +222,11 @@ def held(host: PluginHost, wanted: Sequence[Wanted], results: Path) -> list[Got 
         records = [by_key[run_key(run)] for run in runs if run_key(run) in by_key]
         # A record's protocol may plan fewer seeds than the protocol does now.
         planned = replace(one, seeds=len({run.seed for run in runs}))
-        every.append(Got(planned, records) if records else None)
+        every.append(CellRecords(planned, records) if records else None)
     return every
 
 
-def keys_of(host: PluginHost, wanted: Wanted) -> set[tuple[str, str]]:
+def keys_of(host: PluginHost, wanted: CellPlan) -> set[tuple[str, str]]:
     """Return the keys of the runs of a cell."""
     return {run_key(run) for run in make_plan(host, wanted.request()).runs}
 

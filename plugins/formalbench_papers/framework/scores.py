@@ -38,7 +38,7 @@ from formalbench_papers.framework.claims import (
     opposite,
     rises,
 )
-from formalbench_papers.framework.runs import Got
+from formalbench_papers.framework.runs import CellRecords
 
 TOLERANCE = 0.02
 """Numbers closer than this agree."""
@@ -84,7 +84,7 @@ class Score:
     cut_off: bool = False
 
     @classmethod
-    def of_test(cls, got: Got) -> Score:
+    def of_test(cls, got: CellRecords) -> Score:
         """Return the test's accuracies on lengths beyond training."""
         result: Result = got.result
         facts = facts_of(got.records)
@@ -103,7 +103,7 @@ class Score:
         )
 
     @classmethod
-    def of_window(cls, got: Got, lengths: range) -> Score:
+    def of_window(cls, got: CellRecords, lengths: range) -> Score:
         """Return the mean accuracy over some test lengths with equal weight.
 
         For tasks whose chance is the same at every length: a record has its mean only.
@@ -118,17 +118,17 @@ class Score:
         facts = facts_of(got.records)
         chance = None if facts is None else facts.chance_length
         window = f"lengths {lengths.start} to {lengths.stop - 1}"
-        key = window, got.wanted.row, got.wanted.column
+        key = window, got.plan.row, got.plan.column
         found = score_of(runs, got.result.outcome, chance, key, missing=got.missing)
         return replace(found, learned=got.learned is not None, cut_off=got.cut_off)
 
     @classmethod
-    def of_validation(cls, got: Got) -> Score:
+    def of_validation(cls, got: CellRecords) -> Score:
         """Return the selected checkpoints' accuracies on the training lengths."""
         runs = [run for one in got.chosen if (run := _validated(one)) is not None]
         finished, seeds = len(runs), len(got.chosen)
         outcome = str(seeds) if finished == seeds else f"{finished} of {seeds} finished"
-        key = ("validation", got.wanted.row, got.wanted.column)
+        key = ("validation", got.plan.row, got.plan.column)
         facts = facts_of(got.records)
         failing = None if facts is None else facts.chance_length
         found = score_of(runs, outcome, None, key, failing, got.missing)
@@ -312,7 +312,9 @@ def ours_text(paper: PublishedResult, ours: Score) -> str:
     return f"{numbers} ({percent(ours.low)}–{percent(ours.high)}; {outcome})"
 
 
-def data(one: TableCell, paper: PublishedResult, ours: Score | None, got: Got | None) -> Row:
+def data(
+    one: TableCell, paper: PublishedResult, ours: Score | None, got: CellRecords | None
+) -> Row:
     """Return a line of the CSV; accuracies are shares of one, the paper's are in percent."""
     runs = [] if got is None else got.chosen
     rate = runs[0].learning_rate if runs else None

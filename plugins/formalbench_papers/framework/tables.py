@@ -18,7 +18,7 @@ from formalbench.host.host import read_table
 from formalbench_papers.framework import scores as framework_scores
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings, Row, TableCell
-from formalbench_papers.framework.runs import Got, Wanted, records_of
+from formalbench_papers.framework.runs import CellPlan, CellRecords, records_of
 from formalbench_papers.framework.scores import Score
 from formalbench_papers.index import TABLES
 
@@ -35,7 +35,7 @@ RULE = (
 Key = tuple[str, str]
 """A task and a model's title."""
 
-TrainingResult = Mapping[Key, Got]
+TrainingResult = Mapping[Key, CellRecords]
 """What was trained, by cell."""
 
 
@@ -96,7 +96,7 @@ class AccuracyTable:
     quick_models: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     failing: frozenset[Key] = frozenset()
 
-    def train(self, bench: Bench) -> dict[Key, Got]:
+    def train(self, bench: Bench) -> dict[Key, CellRecords]:
         """Train the cells of the scale; return all records."""
         every = self.published.tasks
         titles = tuple(model.title for model in self.models)
@@ -104,7 +104,7 @@ class AccuracyTable:
         by = bench.choose(self.quick_models, {})
         order = dict.fromkeys((*self.quick, *every))
         wanted = {
-            (task, model.title): Wanted(
+            (task, model.title): CellPlan(
                 row=task,
                 column=model.title,
                 model=model.name,
@@ -143,7 +143,7 @@ class AccuracyTable:
 
 
 def judged(
-    places: Iterable[tuple[str, str, PublishedResult, Score | None, Got | None]],
+    places: Iterable[tuple[str, str, PublishedResult, Score | None, CellRecords | None]],
 ) -> tuple[list[TableCell], list[Row]]:
     """Return the cells of a table, judged by `RULE`, and the data.
 

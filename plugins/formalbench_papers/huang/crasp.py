@@ -10,7 +10,7 @@ from formalbench.documents.text import percent
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, at_least, below
-from formalbench_papers.framework.runs import Got, Wanted, records_of
+from formalbench_papers.framework.runs import CellPlan, CellRecords, records_of
 from formalbench_papers.framework.scores import Score
 from formalbench_papers.framework.tables import RULE, judged, published
 from formalbench_papers.index import experiment
@@ -70,7 +70,7 @@ def carry_out(bench: Bench) -> Findings:
     shape = bench.choose(_SHAPE, _LARGE)
     protocol = PROTOCOLS[bench.scale]
     wanted = {
-        (task, kind): Wanted(
+        (task, kind): CellPlan(
             *(task, kind, "transformer", task, protocol, shape | POSITIONS[kind]),
             reduced=bench.scale == "quick",
         )
@@ -79,7 +79,7 @@ def carry_out(bench: Bench) -> Findings:
     return findings(bench.train_each(wanted))
 
 
-def findings(got: Mapping[Key, Got]) -> Findings:
+def findings(got: Mapping[Key, CellRecords]) -> Findings:
     """Make the table and check the claims."""
     places = []
     for task, window, kind in product(PRINTED, WINDOWS, POSITIONS):
@@ -103,7 +103,7 @@ _REMARKS = (
 )
 
 
-def claims(got: Mapping[Key, Got]) -> list[Claim]:
+def claims(got: Mapping[Key, CellRecords]) -> list[Claim]:
     """Check the paper's conjecture and its numbers."""
 
     def claim(task: str, said: str, judge: Callable[[Score, float], Answer]) -> Claim:

@@ -20,7 +20,7 @@ from formalbench_papers.framework.claims import (
     every,
     rises,
 )
-from formalbench_papers.framework.runs import Got, Wanted, records_of
+from formalbench_papers.framework.runs import CellPlan, CellRecords, records_of
 from formalbench_papers.framework.scores import Score
 from formalbench_papers.framework.tables import RULE, judged, published
 from formalbench_papers.index import experiment
@@ -77,7 +77,7 @@ def carry_out(bench: Bench) -> Findings:
     protocol = PROTOCOLS[bench.scale]
     got = bench.train_each(
         {
-            model: Wanted(
+            model: CellPlan(
                 *(model, TASK, "transformer", TASK, protocol, options),
                 reduced=bench.scale == "quick",
             )
@@ -87,7 +87,7 @@ def carry_out(bench: Bench) -> Findings:
     return findings(got, _tested(bench, got))
 
 
-def _tested(bench: Bench, got: Mapping[str, Got]) -> dict[Key, Score]:
+def _tested(bench: Bench, got: Mapping[str, CellRecords]) -> dict[Key, Score]:
     """Test what was trained on strings of every kind."""
     length, strings = LENGTHS[bench.scale], STRINGS[bench.scale]
     scores: dict[Key, Score] = {}
@@ -102,7 +102,7 @@ def _tested(bench: Bench, got: Mapping[str, Got]) -> dict[Key, Score]:
     return scores
 
 
-def findings(got: Mapping[str, Got], scores: Mapping[Key, Score]) -> Findings:
+def findings(got: Mapping[str, CellRecords], scores: Mapping[Key, Score]) -> Findings:
     """Make the table and check the claims.
 
     Args:

@@ -31,7 +31,7 @@ from formalbench_papers.framework.claims import (
     every,
     higher,
 )
-from formalbench_papers.framework.runs import Got, Wanted, records_of
+from formalbench_papers.framework.runs import CellPlan, CellRecords, records_of
 from formalbench_papers.framework.scores import TOLERANCE, Score
 from formalbench_papers.index import experiment
 from formalbench_papers.steffen import SOURCE
@@ -341,7 +341,7 @@ def carry_out(bench: Bench) -> Findings:
     every = [got for got in bench.train(wanted(lengths, bench.choose("-quick", ""))) if got]
     curves: Curves = {}
     for got in sorted(every, key=_length):
-        key = (got.wanted.task, str(got.wanted.model_options["attention"]))
+        key = (got.plan.task, str(got.plan.model_options["attention"]))
         curves.setdefault(key, []).append(_point(got))
     rows = [row for key, curve in curves.items() for point in curve for row in _rows(key, point)]
     records = records_of(every)
@@ -352,14 +352,14 @@ def carry_out(bench: Bench) -> Findings:
     return Findings(rows, claims(curves), draw, _REMARKS, cells(curves), records)
 
 
-def _length(got: Got) -> int:
-    return int(got.wanted.column.removeprefix("n = "))
+def _length(got: CellRecords) -> int:
+    return int(got.plan.column.removeprefix("n = "))
 
 
-def wanted(lengths: Sequence[int], suffix: str) -> list[Wanted]:
+def wanted(lengths: Sequence[int], suffix: str) -> list[CellPlan]:
     """Return what to train: every language, kind of attention, and length with enough members."""
     return [
-        Wanted(
+        CellPlan(
             row=f"{title}, {attention}",
             column=f"n = {length}",
             model="transformer",
@@ -376,7 +376,7 @@ def wanted(lengths: Sequence[int], suffix: str) -> list[Wanted]:
     ]
 
 
-def _point(got: Got) -> DyckPoint:
+def _point(got: CellRecords) -> DyckPoint:
     tests = [record.test for record in got.chosen if record.test is not None]
     return DyckPoint(
         length=_length(got),

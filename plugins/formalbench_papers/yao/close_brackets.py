@@ -21,7 +21,7 @@ from formalbench.statistics.intervals import RunAccuracy
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Row, at_least, every, higher
-from formalbench_papers.framework.runs import Got, Wanted, ran_out
+from formalbench_papers.framework.runs import CellPlan, CellRecords, ran_out
 from formalbench_papers.framework.scores import UNLEARNED, Score, score_of
 
 K = TypeVar("K")
@@ -97,7 +97,7 @@ def transformer(width: int, layers: int = 2, positions: str = "scalar-6000") -> 
     }
 
 
-class Trials(Got):
+class Trials(CellRecords):
     """What came of the trials of one setting; `chosen` are those of the rate by validation."""
 
     def shares(self, split: str, metric: str = MICRO) -> list[float]:
@@ -135,7 +135,7 @@ class Trials(Got):
 
     def _score(self, split: str, strings: Sequence[float]) -> Score:
         runs = [RunAccuracy(*pair) for pair in zip(self.shares(split), strings, strict=True)]
-        key = (split, self.wanted.model, self.wanted.row, self.wanted.column)
+        key = (split, self.plan.model, self.plan.row, self.plan.column)
         return score_of(runs, str(len(runs)), None, key, failing=0.0, missing=self.missing)
 
     def score_text(self, split: str) -> str:
@@ -200,7 +200,7 @@ def _numbers(record: Record) -> Mapping[str, str | int | float]:
 
 
 def train(
-    bench: Bench, wanted: Mapping[K, Wanted], now: Callable[[K], bool] = lambda _: True
+    bench: Bench, wanted: Mapping[K, CellPlan], now: Callable[[K], bool] = lambda _: True
 ) -> dict[K, Trials]:
     """Train settings, and return what there is of each under its key.
 
@@ -210,7 +210,7 @@ def train(
         now: whether a setting belongs to the scale.
     """
     return {
-        key: Trials(got.wanted, got.records) for key, got in bench.train_each(wanted, now).items()
+        key: Trials(got.plan, got.records) for key, got in bench.train_each(wanted, now).items()
     }
 
 

@@ -32,7 +32,7 @@ from formalbench_papers.framework.claims import (
     every,
     higher,
 )
-from formalbench_papers.framework.runs import Wanted, records_of
+from formalbench_papers.framework.runs import CellPlan, records_of
 from formalbench_papers.framework.scores import Score
 from formalbench_papers.index import experiment
 from formalbench_papers.yao import SOURCE
@@ -159,7 +159,7 @@ def carry_out(bench: Bench) -> Findings:
     """Train Transformers with each positional encoding and number of layers."""
     protocol = bench.choose(QUICK, PAPER)
     wanted = {
-        (name, layers): Wanted(
+        (name, layers): CellPlan(
             name,
             f"L = {layers}",
             "transformer",

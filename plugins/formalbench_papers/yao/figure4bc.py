@@ -12,7 +12,7 @@ from formalbench.metrics.close_brackets import MICRO
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings, TableCell, at_most, every
-from formalbench_papers.framework.runs import Wanted, records_of
+from formalbench_papers.framework.runs import CellPlan, records_of
 from formalbench_papers.index import experiment
 from formalbench_papers.yao import SOURCE
 from formalbench_papers.yao.close_brackets import (
@@ -60,7 +60,7 @@ ByModel = Mapping[tuple[str, int], Trials]
 def carry_out(bench: Bench) -> Findings:
     """Train two-layer Transformers and LSTMs of each width."""
     wanted = {
-        (model, width): Wanted(
+        (model, width): CellPlan(
             model, f"d = {width}", name, FIGURE_4, bench.choose(quick, PAPER), options
         )
         for width in ORDER

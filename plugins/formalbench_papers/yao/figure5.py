@@ -22,7 +22,7 @@ from formalbench_papers.framework.claims import (
     every,
     opposite,
 )
-from formalbench_papers.framework.runs import Wanted, records_of
+from formalbench_papers.framework.runs import CellPlan, records_of
 from formalbench_papers.index import experiment
 from formalbench_papers.yao import SOURCE
 from formalbench_papers.yao.close_brackets import (
@@ -91,7 +91,7 @@ def settings(bench: Bench) -> Iterator[DyckSetting]:
             yield DyckSetting(model, k, depth, width)
 
 
-def wanted(setting: DyckSetting, protocol: str) -> Wanted:
+def wanted(setting: DyckSetting, protocol: str) -> CellPlan:
     """Return the runs of a setting."""
     model, types, depth, width = setting
     layers = 5 if model == FIVE else 2
@@ -101,7 +101,7 @@ def wanted(setting: DyckSetting, protocol: str) -> Wanted:
     task, column = f"dyck-{types}-{depth}:generate", point(types, depth)
     row = f"{model}, d = {width}"
     cells = tuple((one, column) for one in (row, f"{model}, validation", f"{model}, test"))
-    return Wanted(row, column, name, task, protocol, options, cells=cells)
+    return CellPlan(row, column, name, task, protocol, options, cells=cells)
 
 
 @experiment(
@@ -202,7 +202,7 @@ def cells(best: Best) -> list[TableCell]:
 
 
 def _of(one: Trials | None, split: str) -> str:
-    return f"{one.score_text(split)}, d = {one.wanted.model_options['width']}" if one else ""
+    return f"{one.score_text(split)}, d = {one.plan.model_options['width']}" if one else ""
 
 
 def claims(found: Found) -> list[Claim]:

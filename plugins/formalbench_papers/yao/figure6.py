@@ -13,7 +13,7 @@ from formalbench.documents.figures import Figure, Panel, Series
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, Row, TableCell, across
-from formalbench_papers.framework.runs import Got, Wanted, records_of
+from formalbench_papers.framework.runs import CellPlan, CellRecords, records_of
 from formalbench_papers.framework.tables import text_task
 from formalbench_papers.index import experiment
 from formalbench_papers.yao import SOURCE
@@ -126,7 +126,7 @@ def carry_out(bench: Bench) -> Findings:
     )
 
 
-def _wanted(name: str, task: str, protocol: str, size: tuple[int, int, int]) -> Wanted:
+def _wanted(name: str, task: str, protocol: str, size: tuple[int, int, int]) -> CellPlan:
     """Return the runs of a RoBERTa-shaped model: post-norm, and GPT-2's initial values."""
     width, heads, layers = size
     options: dict[str, Value] = {
@@ -134,10 +134,10 @@ def _wanted(name: str, task: str, protocol: str, size: tuple[int, int, int]) -> 
         **{"width": width, "heads": heads, "layers": layers},
         **{"norm": "post", "init": "gpt2", "causal": False},
     }
-    return Wanted(name, task, "transformer", task, protocol, options)
+    return CellPlan(name, task, "transformer", task, protocol, options)
 
 
-def findings(got: Mapping[str, Got]) -> Findings:
+def findings(got: Mapping[str, CellRecords]) -> Findings:
     """Make the curves and check the claims.
 
     Args:
@@ -162,7 +162,7 @@ def findings(got: Mapping[str, Got]) -> Findings:
     )
 
 
-def curves_of(got: Mapping[str, Got]) -> tuple[Curves, list[Row]]:
+def curves_of(got: Mapping[str, CellRecords]) -> tuple[Curves, list[Row]]:
     """Return the curves of what was trained, by the kind of positions, and the data of a figure."""
     found = {name: [c for run in one.chosen if (c := curve_of(run))] for name, one in got.items()}
     return found, [

@@ -10,7 +10,7 @@ from formalbench.documents.charts import BLUES, GREEN, RED
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, across
-from formalbench_papers.framework.runs import Wanted, records_of
+from formalbench_papers.framework.runs import CellPlan, records_of
 from formalbench_papers.framework.tables import text_task
 from formalbench_papers.index import experiment
 from formalbench_papers.yao import SOURCE
@@ -54,7 +54,7 @@ def carry_out(bench: Bench) -> Findings:
     width, heads, layers = bench.choose((64, 2, 2), (768, 12, 12))
     size: dict[str, Value] = {"width": width, "heads": heads, "layers": layers}
     wanted = {
-        name: Wanted(
+        name: CellPlan(
             name,
             task,
             "transformer",

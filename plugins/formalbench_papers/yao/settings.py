@@ -12,7 +12,7 @@ from formalbench.documents.text import percent
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, opposite
-from formalbench_papers.framework.runs import Wanted, records_of
+from formalbench_papers.framework.runs import CellPlan, records_of
 from formalbench_papers.index import experiment
 from formalbench_papers.yao import SOURCE
 from formalbench_papers.yao.close_brackets import (
@@ -75,7 +75,9 @@ Found = Mapping[str, Trials]
 def carry_out(bench: Bench) -> Findings:
     """Train the paper's two models, and the settings that it left out."""
     wanted = {
-        name: Wanted(name, COLUMN, one.model, FIGURE_4, bench.choose(one.quick, PAPER), one.options)
+        name: CellPlan(
+            name, COLUMN, one.model, FIGURE_4, bench.choose(one.quick, PAPER), one.options
+        )
         for name, one in SETTINGS.items()
     }
     found = train(bench, wanted)

@@ -17,7 +17,7 @@ from formalbench_papers.chi import table2 as chi_table2
 from formalbench_papers.chi.figure3 import components, count_clusters, look, purity, silhouette
 from formalbench_papers.framework import scores as framework_scores
 from formalbench_papers.framework.bench import Bench, NoWeightsError, trained
-from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.runs import CellPlan, CellRecords
 from formalbench_papers.framework.scores import Score, agrees, cell
 from scipy.cluster.vq import ClusterError, kmeans2
 from scipy.spatial.distance import cdist
@@ -89,31 +89,33 @@ def test_three_seeds_on_one_side_decide_a_cell_as_they_do_a_claim(paper, seeds, 
 
 
 def test_a_cell_of_networks_that_learned_no_training_lengths_cannot_tell_and_is_marked(make_record):
-    wanted = Wanted("parity", "RNN", "rnn", "parity", "quick", seeds=3)
+    wanted = CellPlan("parity", "RNN", "rnn", "parity", "quick", seeds=3)
     for accuracy, paper in ((0.5, PARITY), (0.5, PublishedResult(max=50.0, mean=50.0))):
         runs = [
             make_record("rnn", seed=seed, validation=0.6, accuracy=accuracy) for seed in range(3)
         ]
-        shown = cell("parity", "RNN", paper, Score.of_test(Got(wanted, runs)))
+        shown = cell("parity", "RNN", paper, Score.of_test(CellRecords(wanted, runs)))
         assert shown.verdict == "cannot tell"
         assert shown.ours.endswith("3 seeds; training lengths not learned)")
     runs[0] = make_record("rnn", seed=0, validation=1.0, accuracy=0.5)  # one is enough
-    shown = cell("parity", "RNN", PARITY, Score.of_test(Got(wanted, runs)))
+    shown = cell("parity", "RNN", PARITY, Score.of_test(CellRecords(wanted, runs)))
     assert (shown.verdict, "not learned" in shown.ours) == ("differs", False)
 
 
 def test_a_run_that_did_not_finish_is_said(make_record):
-    wanted = Wanted("parity", "RNN", "rnn", "parity", "quick")
+    wanted = CellPlan("parity", "RNN", "rnn", "parity", "quick")
     good = [make_record("rnn", seed=seed) for seed in range(2)]
-    got = Got(wanted, [*good, make_record("rnn", seed=2, status="diverged")])
+    got = CellRecords(wanted, [*good, make_record("rnn", seed=2, status="diverged")])
     shown = cell("parity", "RNN", PARITY, Score.of_test(got))
     assert "2 of 3 finished (1 diverged)" in shown.ours
     assert "83.3 (" in shown.ours  # it counts as chance
     assert shown.verdict == "cannot tell"  # two seeds of three say little of the others
     bad = [make_record("rnn", seed=seed, accuracy=0.6) for seed in range(3)]
-    assert cell("parity", "RNN", PARITY, Score.of_test(Got(wanted, bad))).verdict == "differs"
+    assert (
+        cell("parity", "RNN", PARITY, Score.of_test(CellRecords(wanted, bad))).verdict == "differs"
+    )
     assert Score.of_validation(got).outcome == "2 of 3 finished"
-    none = Got(wanted, [make_record("rnn", seed=0, status="diverged")])
+    none = CellRecords(wanted, [make_record("rnn", seed=0, status="diverged")])
     assert Score.of_validation(none).mean is None
     assert framework_scores.ours_text(PARITY, Score.of_validation(none)) == "0 of 1 finished"
 
@@ -209,19 +211,19 @@ def test_a_transformer_that_learned_no_training_lengths_says_nothing_of_longer_o
 
 
 def test_seeds_that_learned_their_lengths_are_told_from_the_others(make_record):
-    wanted = Wanted("parity", "Transformer", "transformer", "parity", "quick", seeds=4)
+    wanted = CellPlan("parity", "Transformer", "transformer", "parity", "quick", seeds=4)
     shares = ((1.0, 0.9), (0.6, 0.5), (0.99, 0.8))
     runs = [
         make_record("transformer", seed=seed, validation=near, accuracy=far)
         for seed, (near, far) in enumerate(shares)
     ]
-    got = Got(wanted, runs)
+    got = CellRecords(wanted, runs)
     assert [record.seed for record in got.learned.records] == [0, 2]
     assert Score.of_test(got.learned).mean == pytest.approx(0.85)
     assert (got.missing, Score.of_test(got).missing) == (1, 1)
     assert Score.of_validation(got).missing == 1
     assert got.learned.missing == 1  # the seed that did not learn was run
-    assert Got(wanted, runs[1:2]).learned is None
+    assert CellRecords(wanted, runs[1:2]).learned is None
 
 
 def test_half_a_table_is_claimed_of_what_was_run():
@@ -399,7 +401,7 @@ def _a_place_of_its_own(tmp_path, monkeypatch):
 
 
 def wanted(model="regulargpt", task="parity", **options):
-    return Wanted("row", "column", model, task, "tiny", options, seeds=2)
+    return CellPlan("row", "column", model, task, "tiny", options, seeds=2)
 
 
 def test_records_without_weights_or_results_are_one_line(make_bench, monkeypatch):

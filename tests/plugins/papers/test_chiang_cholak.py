@@ -16,7 +16,7 @@ from formalbench_papers.chiang_cholak import figure4, table1
 from formalbench_papers.chiang_cholak.figure4 import LENGTHS, SCALED, STANDARD, claims
 from formalbench_papers.chiang_cholak.table1 import ALL, LONG, PAPER
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.runs import CellPlan, CellRecords
 from torch import nn
 
 
@@ -72,8 +72,8 @@ def got(task, kind, n, **changed):
         usual |= {"near": 0.49, "far": 0.51, "bits": 1.0}
     runs = changed.pop("runs", 5)
     seeds = [usual | (changed if seed < runs else {}) for seed in range(5)]
-    wanted = Wanted(f"{task}, {n}", kind, "transformer", task, "tiny")
-    return Got(wanted, [run_of(task, i, **one) for i, one in enumerate(seeds)])
+    wanted = CellPlan(f"{task}, {n}", kind, "transformer", task, "tiny")
+    return CellRecords(wanted, [run_of(task, i, **one) for i, one in enumerate(seeds)])
 
 
 KEYS = [("first", kind, n) for kind in (STANDARD, SCALED) for n in LENGTHS]

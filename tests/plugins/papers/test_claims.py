@@ -13,7 +13,7 @@ from formalbench.running.plan import make_plan
 from formalbench_papers import Score, is_at_chance, reaches, stays_below
 from formalbench_papers.framework import claims
 from formalbench_papers.framework.claims import higher
-from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.runs import CellPlan, CellRecords
 from formalbench_papers.framework.scores import averaged, cell
 from formalbench_papers.grazzi import table3
 from formalbench_papers.path_attention import flipflop
@@ -109,13 +109,15 @@ def test_a_claim_about_every_setting_needs_every_setting(answers, of, expected):
 
 def test_a_seed_that_was_cut_off_may_have_become_better(make_record):
     budget = TO_ITS_END | {"ended": "budget"}
-    wanted = Wanted("parity", "mLSTM", "mlstm", "parity", "quick", seeds=3, reduced=True)
+    wanted = CellPlan("parity", "mLSTM", "mlstm", "parity", "quick", seeds=3, reduced=True)
     runs = [make_record("mlstm", seed=0, accuracy=0.6, training=budget)]  # it learned
     runs += [
         make_record("mlstm", seed=seed, validation=0.9, accuracy=0.6, training=budget)
         for seed in (1, 2)
     ]
-    some, none = (Score.of_test(Got(replace(wanted, reduced=how), runs)) for how in (True, False))
+    some, none = (
+        Score.of_test(CellRecords(replace(wanted, reduced=how), runs)) for how in (True, False)
+    )
     assert (some.learned, some.cut_off, none.cut_off) == (True, True, False)
     assert (claims.at_least(some, 0.9), claims.at_least(none, 0.9)) == ("cannot tell", False)
     for paper, expected in ((90.0, "cannot tell"), (60.0, True), (30.0, False)):
@@ -135,9 +137,9 @@ def test_a_cell_of_which_the_paper_says_that_it_is_not_learned_is_judged(make_re
     budget = TO_ITS_END | {"ended": "budget"}
 
     def verdict(title, training, reduced):
-        wanted = Wanted("parity", title, "mamba", "parity", "quick", seeds=3, reduced=reduced)
+        wanted = CellPlan("parity", title, "mamba", "parity", "quick", seeds=3, reduced=reduced)
         runs = [make_record("mamba", seed=i, training=training, **options) for i in range(3)]
-        found = table3.TABLE.findings({("parity", title): Got(wanted, runs)}, ())
+        found = table3.TABLE.findings({("parity", title): CellRecords(wanted, runs)}, ())
         (told,) = [cell for cell in found.cells if cell.ours]
         return told.verdict
 
@@ -258,7 +260,7 @@ def test_at_the_scale_paper_sizes_are_those_of_the_papers_code(module, title, op
     (model,) = (one for one in module.MODELS if one.title == title)
     assert model.name == {"Mamba": "mamba-2"}.get(title, model.name)
     host = PluginHost.load()
-    wanted = Wanted("row", title, model.name, "parity", "quick", model.options("paper"), seeds=1)
+    wanted = CellPlan("row", title, model.name, "parity", "quick", model.options("paper"), seeds=1)
     (run,) = make_plan(host, wanted.request()).runs
     config = make_config(host.models.get(model.name)[0].spec, run.model.options)
     assert config.model_dump().items() >= options.items()

@@ -17,9 +17,9 @@ from formalbench.host import PluginHost
 from formalbench.store.record_file import read_packed, written
 from formalbench_papers.framework import runs
 from formalbench_papers.framework.bench import draw_strings, retest
-from formalbench_papers.framework.checks import Kept, found_again, reproductions_problems
+from formalbench_papers.framework.checks import PageRecords, found_again, reproductions_problems
 from formalbench_papers.framework.claims import Claim, Findings, TableCell
-from formalbench_papers.framework.runs import Wanted
+from formalbench_papers.framework.runs import CellPlan
 
 PROTOCOL = """
 name: {}
@@ -82,7 +82,7 @@ def toy(tmp_path, monkeypatch, capsys, announce):
 
 
 def carry_out(bench):
-    (got,) = bench.train([Wanted("rnn", "parity", "rnn", "parity", "tiny", {"width": 8})])
+    (got,) = bench.train([CellPlan("rnn", "parity", "rnn", "parity", "tiny", {"width": 8})])
     accuracies = got.accuracies
     ours = " ".join(f"{one:.4f}" for one in accuracies)
     rows = [{"run": i, "accuracy": one} for i, one in enumerate(accuracies)]
@@ -118,11 +118,11 @@ def test_records_give_the_numbers_of_their_page(published):
         "toy.md",
         "toy.records.jsonl",
     }
-    records = Kept.beside(folder, "toy").records
+    records = PageRecords.beside(folder, "toy").records
     assert [record.seed for record in records] == [0, 1]
     assert "[2 runs](toy.records.jsonl)" in (folder / "toy.md").read_text()
     assert published.problems() == []
-    found = found_again(TOY, "quick", Kept.beside(folder, "toy"), published.host)
+    found = found_again(TOY, "quick", PageRecords.beside(folder, "toy"), published.host)
     assert [row["accuracy"] for row in found.rows] == [record.test.accuracy for record in records]
 
 
@@ -217,7 +217,7 @@ def test_an_experiment_that_has_changed_says_so(published, announce):
 
 
 def other(bench):
-    (got,) = bench.train([Wanted("rnn", "parity", "rnn", "parity", "tiny", {"width": 4})])
+    (got,) = bench.train([CellPlan("rnn", "parity", "rnn", "parity", "tiny", {"width": 4})])
     return Findings([], [Claim("c", "p", "", None)], None, (), (), got.records if got else ())
 
 
@@ -227,7 +227,7 @@ TASKS, WIDTHS = ("parity", "even-pairs"), (4, 8)
 def carry_out_grid(bench):
     """Train two tasks at two widths; the scale quick has the first task alone."""
     wanted = [
-        Wanted(task, f"d = {w}", "rnn", task, bench.choose("tiny", "large"), {"width": w})
+        CellPlan(task, f"d = {w}", "rnn", task, bench.choose("tiny", "large"), {"width": w})
         for task in TASKS
         for w in WIDTHS
     ]
@@ -338,7 +338,7 @@ def test_a_page_is_not_stale_by_records_of_the_other_scale(toy):
 
 def carry_out_either(bench, names=("rnn", "lstm")):
     """Train two models, as one experiment did before it was content with one."""
-    wanted = [Wanted(n, "parity", n, "parity", "tiny", {"width": 4}) for n in names]
+    wanted = [CellPlan(n, "parity", n, "parity", "tiny", {"width": 4}) for n in names]
     records = [record for got in bench.train(wanted) for record in got.records]
     return Findings([{"runs": len(records)}], [], None, records=records)
 
@@ -363,7 +363,7 @@ def test_more_planned_seeds_than_records_say_are_missing(toy):
 
     def look(bench):
         found = carry_out_grid(bench)
-        wanted = [Wanted("parity", "d = 4", "rnn", "parity", "tiny", {"width": 4})]
+        wanted = [CellPlan("parity", "d = 4", "rnn", "parity", "tiny", {"width": 4})]
         missing.extend(got.missing for got in bench.train(wanted))
         return found
 
@@ -430,7 +430,7 @@ def test_what_was_measured_gives_the_page_again_and_is_checked(toy):
 def looking(bench):
     """Train under the protocol of the scale, and test the networks again on other strings."""
     protocol = bench.choose("tiny", "large")
-    (got,) = bench.train([Wanted("rnn", "parity", "rnn", "parity", protocol, {"width": 4})])
+    (got,) = bench.train([CellPlan("rnn", "parity", "rnn", "parity", protocol, {"width": 4})])
     if not got:
         return Findings([{"mean": ""}], [], None)
     task = bench.task("parity")

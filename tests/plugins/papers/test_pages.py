@@ -18,7 +18,7 @@ from formalbench.documents.reproduction import read_document
 from formalbench.host import PluginHost
 from formalbench.store import REPRODUCTIONS
 from formalbench_papers import index
-from formalbench_papers.framework.checks import Kept, found_again, reproductions_problems
+from formalbench_papers.framework.checks import PageRecords, found_again, reproductions_problems
 from formalbench_papers.framework.report import RESULTS, overview
 
 TABLE = """
@@ -307,7 +307,9 @@ MOST_LINES = 8
 def test_a_panel_has_few_lines(name):
     scale = read_document(PUBLISHED / f"{name}.json").scale
     try:
-        found = found_again(SPECS[name], scale, Kept.beside(PUBLISHED, name), PluginHost.load())
+        found = found_again(
+            SPECS[name], scale, PageRecords.beside(PUBLISHED, name), PluginHost.load()
+        )
     except RequestError as error:
         pytest.skip(f"not drawn from what is kept: {error}")
     for panel in found.draw().panels:
@@ -333,7 +335,7 @@ def answering(record, share):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VERDICTS)
 def test_claims_follow_the_answers_of_the_published_records(name):
-    host, kept = PluginHost.load(), Kept.beside(PUBLISHED, name)
+    host, kept = PluginHost.load(), PageRecords.beside(PUBLISHED, name)
     scale = read_document(PUBLISHED / f"{name}.json").scale
     shares = (lambda test: 1.0, lambda test: test.chance_constant)
     for share, verdicts in zip(shares, VERDICTS[name], strict=True):

@@ -18,7 +18,7 @@ from formalbench.statistics.intervals import RunAccuracy
 from formalbench.store import REPRODUCTIONS
 from formalbench.training.curriculum import Interval, TrainingData
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.checks import Kept
+from formalbench_papers.framework.checks import PageRecords
 from formalbench_papers.framework.scores import score_of
 from formalbench_papers.steffen import learnability
 from formalbench_papers.steffen.dyck import (
@@ -136,7 +136,7 @@ def test_every_run_that_is_published_is_planned(built_in):
         for one in wanted(LENGTHS, "")
         for run in make_plan(built_in, one.request()).runs
     }
-    records = Kept.beside(PUBLISHED, "steffen-dyck").records
+    records = PageRecords.beside(PUBLISHED, "steffen-dyck").records
     own = {one.test_id for one in records if not one.protocol.name.endswith("-quick")}
     assert own <= planned
     seeds = {(one.task, one.column): one.seeds for one in wanted(LENGTHS, "") if "soft" in one.row}

@@ -22,7 +22,7 @@ from formalbench.store import Store, weights_path
 from formalbench.store.weights import load_network
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.curves import MeasuredAt
-from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.runs import CellPlan, CellRecords
 from formalbench_papers.yao import figure4a as yao_fig4a
 from formalbench_papers.yao import figure5 as yao_fig5
 from formalbench_papers.yao import theorem_4_3
@@ -146,7 +146,7 @@ class Canned:
         records = [
             record_of(self.make_record, one, seed, *shares, ended=self.ended) for seed in range(3)
         ]
-        return Got(replace(one, seeds=3), records)
+        return CellRecords(replace(one, seeds=3), records)
 
 
 def canned_positions(_, records):
@@ -319,7 +319,7 @@ def test_trials_on_both_sides_of_a_limit_cannot_tell(make_record):
         def got(self, one):
             shares = ((0.9999, 0.99), (0.9999, 0.9), (0.9999, 0.945))
             runs = [record_of(self.make_record, one, i, *pair) for i, pair in enumerate(shares)]
-            return Got(replace(one, seeds=3), runs)
+            return CellRecords(replace(one, seeds=3), runs)
 
     for name, claim in (("yao-fig4a", 2), ("yao-fig4bc", 3), ("yao-fig5", 1)):
         findings = carry_out(name, Split(make_record, None))
@@ -340,7 +340,7 @@ def test_findings_are_alike_with_both_metrics_or_not(make_record, lstm, alike):
                 record_of(self.make_record, one, seed, validation, test, macro)
                 for seed, macro in enumerate(macros)
             ]
-            return Got(replace(one, seeds=3), runs)
+            return CellRecords(replace(one, seeds=3), runs)
 
     last = carry_out("yao-fig4bc", ByDistance(make_record, None, "paper")).claims[-1]
     assert last.holds == alike
@@ -474,7 +474,7 @@ def walked(bench, record):
 @pytest.mark.slow
 def test_positions_are_counted_as_a_walk_counts_them(bench):
     options = {"width": 8, "heads": 1, "positions": "scalar-6000"}
-    wanted = Wanted("row", "column", "transformer", "dyck-2-3:generate", "tiny", options)
+    wanted = CellPlan("row", "column", "transformer", "dyck-2-3:generate", "tiny", options)
     (got,) = bench.train([wanted])
     found = by_position(bench, got.records)
     for placed, record in zip(found, got.records, strict=True):
@@ -494,7 +494,7 @@ def test_a_trial_that_failed_counts_as_nothing(make_record):
         def train(self, wanted, now=None):
             got = super().train(wanted, now)
             failed = make_record(wanted[0].model, seed=0, status="diverged")
-            got[6] = Got(got[6].wanted, [failed, *got[6].records[1:]])  # one layer
+            got[6] = CellRecords(got[6].plan, [failed, *got[6].records[1:]])  # one layer
             return got
 
     findings = carry_out("yao-fig4a", Failing(make_record, as_in_the_paper))
