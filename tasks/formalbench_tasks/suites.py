@@ -11,7 +11,7 @@ _LENGTH_ALONE = ("even-a", "fours-a")
 
 
 def _plain() -> tuple[str, ...]:
-    """Return every language but groups and recall whose name holds no parameter."""
+    """Return every language whose name has no parameter, except groups and recall."""
     return tuple(
         task.name
         for task in announce()
@@ -28,13 +28,13 @@ SUITES = (
     SuiteSpec(
         name="default",
         version=2,
-        summary="six of the core board's languages that tell architectures apart within minutes",
+        summary="six languages of the suite core that distinguish architectures within minutes",
         tasks=_QUICK,
     ),
     SuiteSpec(
         name="core",
         version=1,
-        summary="fourteen languages, one or more of each class: the board that has no empty cell",
+        summary="fourteen languages, at least one of each class",
         tasks=(
             *_QUICK,
             *("group-s3:tag", "group-s5:tag"),
@@ -46,7 +46,7 @@ SUITES = (
     SuiteSpec(
         name="size",
         version=1,
-        summary="four of the core board's languages, with six families twice as wide as well",
+        summary="four languages of the suite core, to compare two widths of six model families",
         tasks=("parity", "first", "cycle-navigation", "dyck-2-3"),
         protocol="standard",
     ),
@@ -64,7 +64,7 @@ SUITES = (
     SuiteSpec(
         name="chomsky",
         version=1,
-        summary="regular, context-free and context-sensitive tasks of one paper",
+        summary="regular, context-free and context-sensitive tasks of Delétang et al. (2023)",
         tasks=(
             *("even-pairs", "modular-arithmetic", "parity", "cycle-navigation"),
             *("stack-manipulation", "reverse-string"),
@@ -77,7 +77,7 @@ SUITES = (
     SuiteSpec(
         name="state-tracking",
         version=1,
-        summary="how things stand after every symbol: groups from Z2 to S5",
+        summary="the state after every symbol: groups from Z2 to S5, and flip-flop",
         tasks=(
             *("parity:tag", "cycle-navigation:tag", "group-z60:tag", "group-a4xz5:tag"),
             *("group-s3:tag", "group-s4:tag", "group-a5:tag", "group-s5:tag", "flip-flop"),
@@ -87,19 +87,19 @@ SUITES = (
     SuiteSpec(
         name="recall",
         version=1,
-        summary="what was said before, to be said again",
+        summary="recall of earlier symbols",
         tasks=("mqar", "copy", "flip-flop"),
     ),
     SuiteSpec(
         name="all",
         version=4,
-        summary="every language but groups and recall whose name holds no parameter",
+        summary="every language whose name has no parameter, except groups and recall",
         tasks=_plain(),
     ),
     SuiteSpec(
         name="star-free",
         version=1,
-        summary="star-free languages: what may follow each prefix?",
+        summary="star-free languages: which symbols may come next?",
         tasks=tuple(
             f"{name}:next-symbols"
             for name in (
@@ -113,7 +113,7 @@ SUITES = (
     SuiteSpec(
         name="not-star-free",
         version=2,
-        summary="regular languages that count modulo something: what may follow each prefix?",
+        summary="regular languages that count modulo a number: which symbols may come next?",
         tasks=tuple(
             f"{name}:next-symbols"
             for name in (
@@ -126,7 +126,7 @@ SUITES = (
     SuiteSpec(
         name="crasp",
         version=1,
-        summary="pairs of languages that are alike, the first in C-RASP and the second not",
+        summary="pairs of similar languages, the first in C-RASP and the second not",
         tasks=(
             *("ab-or-bbaa", "ab-or-aabb"),
             *("ab-or-ba", "ab-or-bba"),
@@ -142,7 +142,7 @@ SUITES = (
     SuiteSpec(
         name="flare",
         version=1,
-        summary="FLaRe's eighteen languages; its even pairs are those not in ours",
+        summary="the eighteen languages of FLaRe; its even-pairs is the complement of ours",
         tasks=(
             *("even-pairs", "repeat-01", "parity", "cycle-navigation-check"),
             *("modular-arithmetic-simple", "dyck-2-3", "first"),
@@ -156,7 +156,7 @@ SUITES = (
     SuiteSpec(
         name="counting",
         version=2,
-        summary="counter languages: what may follow each prefix? of blocks, are they in?",
+        summary="counter languages (next symbols) and aⁿbⁿ, aⁿbⁿcⁿ, aⁿbⁿcⁿdⁿ (membership)",
         tasks=(
             *("dyck-1:next-symbols", "shuffle-dyck-2:next-symbols"),
             *("shuffle-dyck-4:next-symbols", "shuffle-dyck-6:next-symbols"),
@@ -169,7 +169,7 @@ SUITES = (
     SuiteSpec(
         name="dyck",
         version=1,
-        summary="brackets: of one type, nested, nested at most so deep, and crossing",
+        summary="Dyck languages: of one and more types, of bounded depth, and shuffled",
         tasks=(
             *("dyck-1", "dyck-2", "dyck-2-3", "dyck-8-10"),
             *("shuffle-dyck-2", "shuffle-dyck-6"),

@@ -23,7 +23,7 @@ _HERE = Path(__file__).parent
 _TINY = TaskSpec(
     name="tiny",
     version=1,
-    summary="a few pages of English on this suite's own matters, as bytes: to try things out on",
+    summary="a few pages of English about formal languages, as bytes, to try things out",
     factory="formalbench_text.tiny:build",
     objectives=("causal-lm", "masked-lm"),
     splits=Splits(train=(32, 32), test=(32, 512)),
@@ -33,7 +33,7 @@ _TINY = TaskSpec(
 _TINY_PAIRS = TaskSpec(
     name="tiny-pairs",
     version=1,
-    summary="numbers written out, English to Vietnamese, as bytes: to try translation out on",
+    summary="number words, English to Vietnamese, as bytes, to try translation out",
     factory="formalbench_text.tiny:build_pairs",
     objectives=("translate",),
     splits=Splits((3, 120), (3, 240)),

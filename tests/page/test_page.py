@@ -145,7 +145,9 @@ def test_a_model_and_a_task_by_keyboard_alone_and_back(opened, quick):
 def test_a_task_tells_what_it_is(opened, quick):
     page = opened(quick, "#task=tomita-3")
     view = page.locator("#view")
-    expect(view).to_contain_text("no odd run of 1s followed at once by an odd run of 0s")
+    expect(view).to_contain_text(
+        "no run of 1s of odd length directly followed by a run of 0s of odd length"
+    )
     assert view.locator(".automaton .state").count() == 5
     assert view.locator(".automaton .accepting").count() == 3
     assert view.locator(".examples tbody tr").count() == 8

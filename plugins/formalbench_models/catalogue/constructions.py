@@ -256,7 +256,7 @@ YAO: tuple[ModelSpec, ...] = (
         "builders:soft_unbounded",
         YaoSoftConfig,
         "dyck-{k}:next-symbols",
-        "yao-soft for any depth: right as far as the precision of n² reaches",
+        "yao-soft for any depth: exact for lengths n whose square the precision can represent",
         f"{_YAO}appendix B.4, Theorem B.3",
         _GENERATES,
     ),

@@ -287,7 +287,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "slice",
         "slice:build_slice",
         SliceConfig,
-        "multiplies the state by a matrix that depends on the symbol",
+        "structured linear CDE: multiplies the state by a matrix that depends on the symbol",
         "Walker et al. 2025, Structured linear CDEs",
         # 1: norms of matrices of at most 1, and a start nearer to the identity. 2: chunks on a CPU.
         version=3,

@@ -356,7 +356,7 @@ LOOPED_TRANSFORMER = learned(
     "looped-transformer",
     "looped_transformer:LoopedTransformer",
     LoopedConfig,
-    "one shared block, log n rounds of it, the input added in each",
+    "one shared block, applied log n times; the input is added each time",
     "Fan, Du, Ramchandran & Lee 2024, Looped transformers for length generalization",
     layers=1,
     positions="none",

@@ -219,7 +219,7 @@ _TO_EQUATION = np.array([_ALPHABET.index(s) if s in _ALPHABET else -1 for s in S
 
 @task(
     "solve-equation",
-    "the x in an equation mod 5 such as ((3+x)-1)=4",
+    "the x that solves an equation mod 5 such as ((3+x)-1)=4",
     reference="Delétang et al. (2023), appendix A",
     theory=Theory.least("context-free", "Delétang et al. (2023), Table 1"),
 )

@@ -28,7 +28,7 @@ BLANK = 2
 
 @task(
     "missing-duplicate",
-    "which symbol is missing in a string said twice?",
+    "which symbol is missing in a repeated string?",
     reference="Delétang et al. (2023), appendix A",
     theory=replace(
         Theory.least(
@@ -304,7 +304,7 @@ def unmarked_copy() -> Halves:
 
 @task(
     "odds-first-check",
-    "w#v: does v have the odd places of w first, the other way round than odds-first?",
+    "w#v: is v the symbols of w at odd positions, then those at even positions?",
     objectives=("classify", "tag", "next-symbols"),
     splits=_ODD,
     reference=BUTOI,
@@ -321,7 +321,7 @@ def odds_first() -> Halves:
 
 @task(
     "bucket-sort-check",
-    "w#v: are the symbols of w in order in v?",
+    "w#v: is v the sorted w?",
     objectives=("classify", "tag", "next-symbols"),
     splits=_ODD,
     reference=BUTOI,
@@ -388,7 +388,7 @@ def _by_counting(half: list[int]) -> list[int]:
 
 @task(
     "missing-duplicate-check",
-    "is a 1 missing in a string said twice?",
+    "is a 1 missing in a repeated string?",
     splits=_EVEN,
     reference=BUTOI,
     theory=SENSITIVE,

@@ -90,7 +90,7 @@ def _blocks(letters: int, shown: str, plain: str) -> dict[str, Any]:
     """Return what is announced of a language of equal blocks."""
     several = "no grammar generates it: Bar-Hillel et al. (1961)"
     return {
-        "summary": f"{shown}: as many of each letter, block by block",
+        "summary": f"{shown}: n of each letter, in this order",
         "objectives": ("classify", "tag", "next-symbols"),
         "splits": Splits(
             train=(letters, 50 // letters * letters),
@@ -214,7 +214,7 @@ _OPERATORS = ("~", "+", ">")
 
 @task(
     "boolean-{n}",
-    "expressions in prefix notation, operators of 1 to n operands",
+    "well-formed expressions in prefix notation, with operators of 1 to n operands",
     objectives=("classify", "tag", "next-symbols"),
     splits=Splits(train=(2, 50), test=(51, 150)),
     reference=BHATTAMISHRA,
@@ -310,7 +310,7 @@ STEPS = np.array([1, -1, 0])
 
 @task(
     "reset-dyck-1",
-    "Σ*#v: balanced brackets behind the last reset",
+    "Σ*#v: balanced brackets after the last reset #",
     objectives=("classify", "tag", "next-symbols"),
     splits=Splits(train=(2, 50), test=(51, 150)),
     reference=BHATTAMISHRA,

@@ -236,7 +236,7 @@ def _symbols(group: PermutationGroup, which: str) -> tuple[int, ...]:
 def _facts(shown: str, level: str, *keywords: str) -> dict[str, Any]:
     """Return what is announced of a group."""
     return {
-        "summary": f"the product of elements of {shown}, by their numbers",
+        "summary": f"the product of elements of {shown}",
         "config": GroupConfig,
         "objectives": ("classify", "tag"),
         "splits": Splits(train=(1, 32), test=(33, 500)),  # Grazzi et al. (2024), §5.2

@@ -34,7 +34,7 @@ _SECTIONS = 6  # of a block: decoys, a comma, the real piece, a comma, decoys, i
 
 @task(
     "hardest-cfl",
-    "brackets in pieces, each hidden among decoys: as hard as any context-free language",
+    "Greibach's hardest context-free language: pieces of brackets, each hidden among decoys",
     splits=Splits(train=(4, 40)),
     reference="Greibach (1973); DuSell and Chiang (2020), section 5",
     theory=Theory(

@@ -68,7 +68,7 @@ class Rearrangement(OfUniformStrings):
 
 @task(
     "reverse-string",
-    "the string from its end",
+    "the input string, reversed",
     objectives=("transduce",),
     reference="Delétang et al. (2023), appendix A",
     theory=Theory.least("context-free", "Delétang et al. (2023), Table 1"),
@@ -95,7 +95,7 @@ class ReverseString(Rearrangement):
 
 @task(
     "duplicate-string",
-    "the string twice",
+    "the input string, twice",
     objectives=("transduce",),
     reference="Delétang et al. (2023), appendix A",
     theory=Theory.least("context-sensitive", "Delétang et al. (2023), Table 1"),
@@ -149,7 +149,7 @@ class OddsFirst(Rearrangement):
 
 @task(
     "bucket-sort",
-    "the symbols in order",
+    "the symbols sorted",
     objectives=("transduce",),
     reference="Delétang et al. (2023), appendix A",
     theory=Theory.least("context-sensitive", "Delétang et al. (2023), Table 1"),
@@ -176,7 +176,7 @@ class BucketSort(Rearrangement):
 
 @task(
     "repeat-copy",
-    "the string again, of two symbols",
+    "the input string, over two symbols",
     objectives=("transduce",),
     splits=Splits(train=(1, 50), test=(51, 150)),
     reference="Huang et al. (2025), repeat copy",
@@ -220,7 +220,7 @@ class DistinctSymbols(Rearrangement):
 
 @task(
     "copy",
-    "the string again, of different symbols",
+    "the input string; its symbols are all different",
     objectives=("transduce",),
     splits=Splits(train=(1, 50), test=(51, 150)),
     reference="Huang et al. (2025), unique copy",
@@ -235,7 +235,7 @@ class Copy(DistinctSymbols, RepeatCopy):
 
 @task(
     "sort",
-    "the symbols in order, all different",
+    "the symbols sorted, all of them different",
     objectives=("transduce",),
     splits=Splits(train=(1, 50), test=(51, 150)),
     reference="Huang et al. (2025), sort",
@@ -261,7 +261,7 @@ class Sort(DistinctSymbols):
 
 @task(
     "first-occurrences",
-    "every symbol once, in the order in which they first occur",
+    "each symbol once, in the order of first occurrence",
     objectives=("transduce",),
     splits=Splits(train=(3, 40), test=(41, 256)),
     reference="Walker et al. (2025), set",

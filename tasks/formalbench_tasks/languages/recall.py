@@ -32,7 +32,7 @@ WRITE, READ, IGNORE, ZERO, ONE = range(5)
 
 @task(
     "flip-flop",
-    "the bit last written, whenever it is read",
+    "the last bit written, at every read",
     config=FlipFlopConfig,
     objectives=("tag",),
     splits=Splits(train=(4, 128), test=(130, 512), step=2),
@@ -137,7 +137,7 @@ _WEIGHT = 1 << 24
 
 @task(
     "mqar",
-    "the value that was paired with a key, whenever the key comes again",
+    "the value that was paired with a key, each time the key recurs",
     config=RecallConfig,
     objectives=("tag",),
     splits=Splits(train=(16, 64), test=(66, 256), step=2),

@@ -125,7 +125,7 @@ MOST = 32
 
 @task(
     "shuffle-dyck-{k}",
-    "brackets of k types, each balanced by itself; pairs may cross",
+    "brackets of k types, each type balanced on its own; pairs of different types may cross",
     objectives=("classify", "tag", "next-symbols"),
     splits=Splits(train=(2, 50), test=(52, 150), step=2),
     reference=f"Suzgun et al. (2019); {BHATTAMISHRA}",

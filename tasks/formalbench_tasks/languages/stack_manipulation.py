@@ -26,7 +26,7 @@ POP, PUSH = 2, 3  # ids: 0 and 1 lie on the stack, then pop, push0, push1
 
 @task(
     "stack-manipulation",
-    "what a stack holds after it was pushed to and popped from",
+    "the contents of a stack after pushes and pops",
     objectives=("transduce",),
     reference="Delétang et al. (2023), appendix A",
     theory=Theory.least("context-free", "Delétang et al. (2023), Table 1"),
@@ -99,7 +99,7 @@ PUSHED, POPPED, MARKER = 2, 3, 4
 
 @task(
     "stack-manipulation-check",
-    "is this what a stack holds after it was pushed to and popped from?",
+    "are these the contents of a stack after pushes and pops?",
     splits=Splits(train=(3, 40)),
     reference=BUTOI,
     theory=FREE,
