@@ -64,3 +64,9 @@ def test_old_names_of_the_papers_warn(old, new):
     with pytest.warns(DeprecationWarning, match=f"{old} is now {new}"):
         found = getattr(formalbench_papers, old)
     assert found is getattr(formalbench_papers, new)
+
+
+def test_records_of_a_cell_with_the_old_name_of_their_plan():
+    plan = formalbench_papers.CellPlan("row", "column", "gru", "parity", "quick")
+    with pytest.warns(DeprecationWarning, match="CellRecords.wanted is now plan"):
+        assert formalbench_papers.CellRecords(plan, ()).wanted is plan

@@ -6,6 +6,7 @@ repeated.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -82,6 +83,12 @@ class CellRecords:
 
     plan: CellPlan
     records: Sequence[Record]
+
+    @property
+    def wanted(self) -> CellPlan:
+        """The old name of `plan`; it works until 0.5."""
+        warnings.warn("CellRecords.wanted is now plan", DeprecationWarning, stacklevel=2)
+        return self.plan
 
     @property
     def chosen(self) -> list[Record]:

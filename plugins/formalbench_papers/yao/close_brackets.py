@@ -214,6 +214,14 @@ def train(
     }
 
 
+def sizes_text(trained: Iterable[tuple[str, int]]) -> str:
+    """Return the sizes that were trained of each model, such as ``LSTM: 30, 40``."""
+    sizes: dict[str, list[str]] = {}
+    for model, size in sorted(trained):
+        sizes.setdefault(model, []).append(str(size))
+    return "; ".join(f"{model}: {', '.join(some)}" for model, some in sizes.items())
+
+
 @dataclass(frozen=True, slots=True)
 class Lead:
     """A finding of the paper: some trials are ahead of others.

@@ -49,6 +49,7 @@ from formalbench_papers.yao.close_brackets import (
     failed,
     lines_of,
     similar_by_distance,
+    sizes_text,
     train,
     transformer,
 )
@@ -199,11 +200,7 @@ _ON_POSITIONS = (
 
 
 def _less(found: ByPositions) -> tuple[str, ...]:
-    layers: dict[str, list[str]] = {}
-    for name, count in sorted(found):
-        layers.setdefault(name, []).append(str(count))
-    named = "; ".join(f"{name}: {', '.join(some)}" for name, some in layers.items())
-    return (f"Reduced: layers ({named}) of 1, 2, 3, 4, 5, 10; {BUDGET}",)
+    return (f"Reduced: layers ({sizes_text(found)}) of 1, 2, 3, 4, 5, 10; {BUDGET}",)
 
 
 def _placed(bench: Bench, found: ByPositions) -> Placed:

@@ -28,6 +28,7 @@ from formalbench_papers.yao.close_brackets import (
     failed,
     lines_of,
     similar_by_distance,
+    sizes_text,
     train,
     transformer,
 )
@@ -87,11 +88,7 @@ def carry_out(bench: Bench) -> Findings:
 
 
 def _less(found: ByModel) -> tuple[str, ...]:
-    widths: dict[str, list[str]] = {}
-    for model, width in sorted(found):
-        widths.setdefault(model, []).append(str(width))
-    named = "; ".join(f"{model}: {', '.join(some)}" for model, some in widths.items())
-    return (f"Reduced: memory dimensions ({named}) of 10, 20, … 100; {BUDGET}",)
+    return (f"Reduced: memory dimensions ({sizes_text(found)}) of 10, 20, … 100; {BUDGET}",)
 
 
 _FIRST = {

@@ -117,7 +117,7 @@ def wanted(setting: DyckSetting, protocol: str) -> CellPlan:
     "learning rate, 0.005, instead of two; 5,000 steps of 1,024 fresh tokens instead of up to 100 "
     "passes over 2,000,000; five layers with one memory dimension; 50,000 tokens of validation "
     "instead of 200,000, and 200,000 of test instead of 1,000,000.",
-    core_hours=(2.0, 320),
+    core_hours=(2.7, 320),
 )
 def carry_out(bench: Bench) -> Findings:
     """Train every model on every language at every width."""
