@@ -235,6 +235,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "linear recurrence with the delta rule",
         "Schlag, Irie & Schmidhuber 2021; Yang et al. 2024, Parallelizing linear transformers "
         "with the delta rule",
+        version=2,  # 1: chunks also for short strings
     ),
     learned(
         "gated-deltanet",
@@ -244,6 +245,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "Yang, Kautz & Hatamizadeh 2025, Gated delta networks",
         gate=True,
         heads=4,
+        version=2,  # 1: chunks also for short strings
     ),
     learned(
         "deltaproduct",
@@ -253,6 +255,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "Siems et al. 2025, DeltaProduct",
         reflections=2,
         eigenvalues="-1..1",
+        version=2,  # 1: chunks also for short strings
     ),
     learned(
         "mamba",
@@ -267,6 +270,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         Mamba2Config,
         "selective state space model, one decay per head",
         "Dao & Gu 2024, Transformers are SSMs",
+        version=2,  # 1: chunks also for short strings
     ),
     learned(
         "rwkv-7",
@@ -274,6 +278,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         Rwkv7Config,
         "linear recurrence with decaying rows and a generalised delta rule",
         'Peng et al. 2025, RWKV-7 "Goose", section 4.1',
+        version=2,  # 1: chunks also for short strings
     ),
     learned(
         "mlstm",
@@ -281,7 +286,8 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         MlstmConfig,
         "LSTM with matrix memory and exponential gates",
         "Beck et al. 2024, xLSTM, section 2.3",
-        version=2,  # 1: the maps of blocks, one symbol at a time
+        # 1: the maps of blocks, one symbol at a time. 2: chunks also for short strings.
+        version=3,
     ),
     learned(
         "slice",
@@ -298,6 +304,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         LinearAttentionConfig,
         "attention without softmax, computed as a recurrence",
         "Katharopoulos et al. 2020, Transformers are RNNs",
+        version=2,  # 1: chunks also for short strings
     ),
     learned(
         "retnet",
@@ -306,6 +313,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "linear attention with a fixed decay per head, and rotations",
         "Sun et al. 2023, Retentive network",
         decay="fixed",
+        version=2,  # 1: chunks also for short strings
     ),
     learned(
         "gla",
@@ -314,6 +322,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "gated linear attention: the decay of each row depends on the symbol",
         "Yang et al. 2024, Gated linear attention transformers",
         decay="gated",
+        version=2,  # 1: chunks also for short strings
     ),
     learned(
         "s4d",
@@ -391,4 +400,5 @@ HYBRID = learned(
     HybridConfig,
     "blocks of recurrences and attention in one network",
     "Lieber et al. 2024, Jamba; De et al. 2024, Griffin",
+    version=2,  # that of its parts
 )

@@ -128,6 +128,6 @@ MEMORY_MODELS: tuple[ModelSpec, ...] = (
         XlstmConfig,
         "blocks of mLSTM and sLSTM",
         "Beck et al. 2024, xLSTM, section 2.4",
-        version=2,  # that of mlstm
+        version=3,  # that of mlstm
     ),
 )

@@ -16,10 +16,11 @@ and O written at a symbol, ... any.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 LEAST_PRODUCT = 1e-18
@@ -99,9 +100,12 @@ def _of_rows(
 ) -> Parts:
     """Return queries and writes if each row has its own decay."""
     chunk, size = decay_CK.shape[-2], 1
-    decay_CK = _filled(decay_CK, 1.0)
-    while size < decay_CK.shape[-2] and least ** (2 * size) >= LEAST_PRODUCT:
-        size *= 2
+    if least**chunk >= LEAST_PRODUCT:
+        size = chunk
+    else:
+        decay_CK = _filled(decay_CK, 1.0)
+        while least ** (2 * size) >= LEAST_PRODUCT:
+            size *= 2
     levels = _levels(decay_CK, size)
     whole = _Level._make(part[..., :chunk, :] for part in levels[-1])
     asked, keep = _together(_after(whole, laters)), whole.since[..., -1, :, None]
@@ -168,14 +172,33 @@ def sight(written: Tensor, many: int, kinds: int) -> Tensor:
 
 def products(decay_C: Tensor) -> Tensor:
     """Return the products of decays after j up to and with i, (..., C, C); 0 for i < j."""
-    chunk = decay_C.shape[-1]
-    decay_C = _filled(decay_C.unsqueeze(-1), 1.0).squeeze(-1)
-    blocks = torch.ones_like(decay_C)[..., None, None]  # (..., blocks, s, s)
-    while blocks.shape[-3] > 1:
-        early, late = blocks[..., 0::2, :, :], blocks[..., 1::2, :, :]
-        entry = torch.unflatten(decay_C, -1, (-1, early.shape[-1]))[..., 1::2, :1, None]
-        blocks = _joined(blocks, (late[..., :, :1] * entry) * early[..., -1:, :])
-    return blocks[..., 0, :chunk, :chunk]
+    found: Tensor = _Products.apply(decay_C)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Products(torch.autograd.Function):
+    """`products`; the library's own gradient of a cumulative product divides by what may be 0."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(decay_C: Tensor) -> Tensor:
+        chunk = decay_C.shape[-1]
+        later = torch.ones(chunk, chunk, dtype=torch.bool, device=decay_C.device).tril(-1)
+        return torch.where(later, decay_C[..., None], 1.0).cumprod(-2).tril()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient_CC: Tensor) -> Tensor:
+        (found_CC,) = ctx.saved_tensors
+        # For b < i <= a the product at (a, b) is that at (a, i), d_i and that at (i - 1, b).
+        before_CC = gradient_CC @ found_CC.mT
+        each = found_CC[..., 1:] * before_CC[..., :-1]
+        return functional.pad(each.sum(-2), (1, 0))
 
 
 def _levels(decay_CK: Tensor, size: int) -> list[_Level]:

@@ -17,6 +17,9 @@ with the delta rule, section 3.2), and what goes from chunk to chunk is the stat
 Where nothing is read all chunks are computed together, and their states only added up. Time and
 memory are linear in the number of symbols.
 
+`at_once` computes short strings that begin with an empty state, as attention does: by products of
+symbols with symbols, without any state of K times V numbers.
+
 Of a chunk's symbols is known what they ask and what they read of the state S that it begins with,
 L; how much of what is written reaches what is asked and read later in the chunk, the scores A; and
 what is left of it at the end, W. What is written is U: what is read, p, together with the values,
@@ -41,6 +44,9 @@ leading dimensions. Rows of decays may be 1: one decay for a head.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import torch
@@ -202,6 +208,19 @@ def _merged(part: Tensor, dim: int | None, runs: int) -> Tensor:
     return every.expand(runs, *every.shape[1:]).flatten(0, 1)
 
 
+_kept: ContextVar[bool] = ContextVar("kept", default=True)
+
+
+@contextmanager
+def nothing_kept() -> Iterator[None]:
+    """Leave out the states after the last symbols of strings that are read whole."""
+    before = _kept.set(False)
+    try:
+        yield
+    finally:
+        _kept.reset(before)
+
+
 class Steps(NamedTuple):
     """Updates of the memory by T symbols, and queries after each; see the module.
 
@@ -230,7 +249,7 @@ def remember(
     Args:
         steps: updates and queries of the symbols.
         state_BHKV: state before the symbols; None for zero.
-        chunk: C; 1 for symbol by symbol.
+        chunk: C; 1 for symbol by symbol. Up to two chunks without a state are computed at once.
         least: lower bound of decays if known, which saves computation (`decays.py`).
 
     Returns:
@@ -239,13 +258,17 @@ def remember(
     dtype = steps.value.dtype
     steps = Steps._make(None if part is None else wide(part) for part in steps)
     key_BHTK, value_BHTV = steps.key, steps.value
-    if state_BHKV is None:
+    length = key_BHTK.shape[2]
+    short = state_BHKV is None and chunk > 1 and length <= 2 * chunk
+    if state_BHKV is None and not short:
         sizes = (*key_BHTK.shape[:2], key_BHTK.shape[3], value_BHTV.shape[3])
         state_BHKV = key_BHTK.new_zeros(sizes)
     # Autocast would compute the products in half precision.
     with torch.autocast(key_BHTK.device.type, enabled=False):
-        chunk = min(chunk, key_BHTK.shape[2])
-        if chunk > 1:
+        chunk = min(chunk, length)
+        if state_BHKV is None:
+            answers_BHTV, state_BHKV = at_once(steps, least, keep=_kept.get())
+        elif chunk > 1:
             answers_BHTV, state_BHKV = by_chunk(steps, state_BHKV, chunk, least)
         else:
             answers_BHTV, state_BHKV = by_symbol(steps, state_BHKV)
@@ -288,6 +311,35 @@ def by_chunk(
     answers, state_XKV = states(state_BHKV.flatten(0, 1), cut.value, parts)
     answers = torch.unflatten(answers.flatten(1, 2)[:, :length], 0, heads)
     return answers, torch.unflatten(state_XKV, 0, heads)
+
+
+def at_once(steps: Steps, least: float = 0.0, *, keep: bool = True) -> tuple[Tensor, Tensor]:
+    """Return the same as `by_symbol` with a state of zeros; without `keep`, no last state."""
+    heads, length = steps.key.shape[:2], steps.key.shape[2]
+    query, key, value, decay, write, read = (
+        None if part is None else part.flatten(0, 1) for part in steps
+    )
+    assert query is not None and key is not None and value is not None  # noqa: PT018
+    laters = [query] if read is None else [query, read]
+    earliers = [key] if write is None else [key, write]
+    asked, written, scores, kept = parts_of(decay, least, laters, earliers)
+    counted_from_start = scores is None
+    if scores is None:
+        scores = (asked @ written.mT) * sight(written, len(laters), len(earliers))
+    if read is not None:  # p solves a triangular system; U is p, or the values and p
+        scores, of_read = torch.split(scores, length, -2)
+        own = value if write is None else of_read[..., :length] @ value
+        found = torch.linalg.solve_triangular(
+            -of_read[..., -length:], own, upper=False, unitriangular=True
+        )
+        value = found if write is None else torch.cat((value, found), -2)
+    answers_BHTV = torch.unflatten(scores @ value, 0, heads)
+    if not keep:
+        return answers_BHTV, value.new_empty(0)
+    state_XKV = written.mT @ value
+    if kept is not None and counted_from_start:
+        state_XKV = kept * state_XKV
+    return answers_BHTV, torch.unflatten(state_XKV, 0, heads)
 
 
 def _add_up(state_XKV: Tensor, value: Tensor, parts: Parts) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,14 @@ import pytest
 import torch
 from formalbench_models.families.mamba import selective_scan
 from formalbench_models.layers.decays import products
-from formalbench_models.layers.matrix_memory import Steps, by_chunk, by_symbol, remember
+from formalbench_models.layers.matrix_memory import (
+    Steps,
+    at_once,
+    by_chunk,
+    by_symbol,
+    nothing_kept,
+    remember,
+)
 from formalbench_models.layers.scan import (
     matrix_scan,
     of_size_one,
@@ -75,6 +82,22 @@ def test_chunks_give_the_same_answers(kind, length, chunk):
 
 
 @pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("length", [1, 2, 13, 40])
+def test_short_strings_at_once_give_the_same(kind, length):
+    steps = make_steps(kind, length)
+    parts = [part.requires_grad_() for part in steps if part is not None]
+    fast = at_once(steps, LEAST.get(kind, 0.0))
+    slow = by_symbol(steps, torch.zeros_like(start_of(steps)))
+    torch.testing.assert_close(fast, slow, rtol=1e-10, atol=1e-10)
+    fast, slow = (torch.cat([part.flatten() for part in pair]) for pair in (fast, slow))
+    assert_same_gradients(fast, slow, parts)
+    with nothing_kept():
+        answers, state = remember(steps, None, length + 1, least=LEAST.get(kind, 0.0))
+    torch.testing.assert_close(answers.flatten(), slow[: answers.numel()], rtol=1e-10, atol=1e-10)
+    assert not state.numel()
+
+
+@pytest.mark.parametrize("kind", EVERY)
 def test_chunks_give_the_same_gradients(kind):
     steps = make_steps(kind, 37)
     parts = [start_of(steps), *(part for part in steps if part is not None)]
@@ -93,6 +116,8 @@ def test_chunks_give_the_same_gradients(kind):
 def test_products_of_decays(chunk):
     decay = torch.randn(3, chunk, dtype=torch.float64)
     decay[0, chunk // 2] = 0
+    decay.requires_grad_()
+    assert torch.autograd.gradcheck(products, decay)
     found = products(decay)
     for late in range(chunk):
         for early in range(chunk):
