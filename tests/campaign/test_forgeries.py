@@ -20,6 +20,7 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.verification import VerificationRecord
 from formalbench.device import describe_environment
 from formalbench.host import PluginHost
+from formalbench.statistics.selection import current_of
 from formalbench.store import Store, weights_path
 from formalbench.store.archive import WeightLookup
 from formalbench_leaderboard.publishing.audit import Auditor
@@ -79,7 +80,9 @@ def trained(tmp_path_factory) -> tuple[PluginHost, Path]:
 
 @pytest.fixture(scope="module")
 def published() -> dict[Path, Record | VerificationRecord]:
-    return Store(REPOSITORY / RESULTS).files()
+    current = current_of(PluginHost.load())  # records of older versions stay published
+    held = Store(REPOSITORY / RESULTS).files()
+    return {file: record for file, record in held.items() if current.standing(record) == "current"}
 
 
 @pytest.fixture
