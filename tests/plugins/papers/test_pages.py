@@ -321,7 +321,7 @@ VERDICTS = {
     "grazzi-table3": ("ddhhcn", "ccddcn"),
     "huang-crasp": ("hchccc", "dcdccc"),
     "slice-table2": ("cdddd", "ddddc"),
-    "steffen-dyck": ("hhcdccdccc", "ddcdcchccc"),
+    "steffen-dyck": ("hhhddddddd", "ddddddhddd"),
 }
 """Of each claim where every answer of the published tests is right, and where all are at chance."""
 
