@@ -177,7 +177,7 @@ def products(decay_C: Tensor) -> Tensor:
 
 
 class _Products(torch.autograd.Function):
-    """`products`; the library's own gradient of a cumulative product divides by what may be 0."""
+    """`products`, whose gradient is one product of matrices, without the library's divisions."""
 
     generate_vmap_rule = True
 

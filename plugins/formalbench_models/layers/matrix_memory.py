@@ -208,17 +208,17 @@ def _merged(part: Tensor, dim: int | None, runs: int) -> Tensor:
     return every.expand(runs, *every.shape[1:]).flatten(0, 1)
 
 
-_kept: ContextVar[bool] = ContextVar("kept", default=True)
+_last_state: ContextVar[bool] = ContextVar("last_state", default=True)
 
 
 @contextmanager
-def nothing_kept() -> Iterator[None]:
-    """Leave out the states after the last symbols of strings that are read whole."""
-    before = _kept.set(False)
+def without_last_state() -> Iterator[None]:
+    """Let `remember` leave out the last state where that saves time: the string ends there."""
+    before = _last_state.set(False)
     try:
         yield
     finally:
-        _kept.reset(before)
+        _last_state.reset(before)
 
 
 class Steps(NamedTuple):
@@ -249,7 +249,8 @@ def remember(
     Args:
         steps: updates and queries of the symbols.
         state_BHKV: state before the symbols; None for zero.
-        chunk: C; 1 for symbol by symbol. Up to two chunks without a state are computed at once.
+        chunk: C; 1 for symbol by symbol. Up to 2 C symbols are computed at once if no state comes
+            before them.
         least: lower bound of decays if known, which saves computation (`decays.py`).
 
     Returns:
@@ -259,15 +260,14 @@ def remember(
     steps = Steps._make(None if part is None else wide(part) for part in steps)
     key_BHTK, value_BHTV = steps.key, steps.value
     length = key_BHTK.shape[2]
-    short = state_BHKV is None and chunk > 1 and length <= 2 * chunk
-    if state_BHKV is None and not short:
+    if state_BHKV is None and (chunk == 1 or length > 2 * chunk):
         sizes = (*key_BHTK.shape[:2], key_BHTK.shape[3], value_BHTV.shape[3])
         state_BHKV = key_BHTK.new_zeros(sizes)
     # Autocast would compute the products in half precision.
     with torch.autocast(key_BHTK.device.type, enabled=False):
         chunk = min(chunk, length)
         if state_BHKV is None:
-            answers_BHTV, state_BHKV = at_once(steps, least, keep=_kept.get())
+            answers_BHTV, state_BHKV = at_once(steps, least, last=_last_state.get())
         elif chunk > 1:
             answers_BHTV, state_BHKV = by_chunk(steps, state_BHKV, chunk, least)
         else:
@@ -313,8 +313,8 @@ def by_chunk(
     return answers, torch.unflatten(state_XKV, 0, heads)
 
 
-def at_once(steps: Steps, least: float = 0.0, *, keep: bool = True) -> tuple[Tensor, Tensor]:
-    """Return the same as `by_symbol` with a state of zeros; without `keep`, no last state."""
+def at_once(steps: Steps, least: float = 0.0, *, last: bool = True) -> tuple[Tensor, Tensor]:
+    """Return what `by_symbol` does from a state of zeros; without `last`, an empty last state."""
     heads, length = steps.key.shape[:2], steps.key.shape[2]
     query, key, value, decay, write, read = (
         None if part is None else part.flatten(0, 1) for part in steps
@@ -322,8 +322,8 @@ def at_once(steps: Steps, least: float = 0.0, *, keep: bool = True) -> tuple[Ten
     assert query is not None and key is not None and value is not None  # noqa: PT018
     laters = [query] if read is None else [query, read]
     earliers = [key] if write is None else [key, write]
-    asked, written, scores, kept = parts_of(decay, least, laters, earliers)
-    counted_from_start = scores is None
+    asked, written, scores, keep = parts_of(decay, least, laters, earliers)
+    from_beginning = scores is None  # and so W, which else is what is left of it at the end
     if scores is None:
         scores = (asked @ written.mT) * sight(written, len(laters), len(earliers))
     if read is not None:  # p solves a triangular system; U is p, or the values and p
@@ -334,11 +334,11 @@ def at_once(steps: Steps, least: float = 0.0, *, keep: bool = True) -> tuple[Ten
         )
         value = found if write is None else torch.cat((value, found), -2)
     answers_BHTV = torch.unflatten(scores @ value, 0, heads)
-    if not keep:
+    if not last:
         return answers_BHTV, value.new_empty(0)
     state_XKV = written.mT @ value
-    if kept is not None and counted_from_start:
-        state_XKV = kept * state_XKV
+    if keep is not None and from_beginning:
+        state_XKV = keep * state_XKV
     return answers_BHTV, torch.unflatten(state_XKV, 0, heads)
 
 

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from formalbench_models.catalogue.options import ShellConfig, in_theory
 from formalbench_models.layers.feed_forward import PositionWise
-from formalbench_models.layers.matrix_memory import nothing_kept
+from formalbench_models.layers.matrix_memory import without_last_state
 
 
 def answering_states(states_BMW: Tensor, layout: str, batch: Batch) -> Tensor:
@@ -128,7 +128,7 @@ class Backbone(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the state at every symbol, (B, N, W)."""
-        with nothing_kept():
+        with without_last_state():
             return self.go_on(batch.symbols, [None] * len(self.blocks))[0]
 
     def go_on(self, symbols_BN: Tensor, kept: Sequence[State]) -> tuple[Tensor, list[State]]:

@@ -11,8 +11,8 @@ from formalbench_models.layers.matrix_memory import (
     at_once,
     by_chunk,
     by_symbol,
-    nothing_kept,
     remember,
+    without_last_state,
 )
 from formalbench_models.layers.scan import (
     matrix_scan,
@@ -91,7 +91,7 @@ def test_short_strings_at_once_give_the_same(kind, length):
     torch.testing.assert_close(fast, slow, rtol=1e-10, atol=1e-10)
     fast, slow = (torch.cat([part.flatten() for part in pair]) for pair in (fast, slow))
     assert_same_gradients(fast, slow, parts)
-    with nothing_kept():
+    with without_last_state():
         answers, state = remember(steps, None, length + 1, least=LEAST.get(kind, 0.0))
     torch.testing.assert_close(answers.flatten(), slow[: answers.numel()], rtol=1e-10, atol=1e-10)
     assert not state.numel()
