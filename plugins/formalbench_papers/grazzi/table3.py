@@ -95,7 +95,7 @@ SLSTM_REPORTS = {
     "them on lengths that grow as the network learns, Adam with a constant rate that "
     "decays once the task is learned instead of AdamW with a cosine, 16 test lengths with "
     "256 strings each instead of every length.",
-    core_hours=(2.6, None),
+    core_hours=(2.9, None),
     figure=False,
 )
 def carry_out(bench: Bench) -> Findings:

@@ -333,7 +333,7 @@ MODEL: Mapping[str, Value] = {
     reduced="four of the seven lengths, and at most 3,000 updates of 16 strings at the rate 0.001 "
     "instead of 15,000 updates of one string at 0.0003: three times as many strings, a "
     "fifth of the updates.",
-    core_hours=(2.8, 6.7),
+    core_hours=(2.8, 9.8),
 )
 def carry_out(bench: Bench) -> Findings:
     """Train and test at every length."""
