@@ -89,8 +89,7 @@ def edit(stream: Stream, strings_AN: Symbols, num_symbols: int) -> Symbols:
     edited_AN = strings_AN.copy()
     edits_A = geometric(stream, len(strings_AN))
     for done in range(int(edits_A.max(initial=0))):
-        active = np.flatnonzero(edits_A > done)
-        edited_AN[active] = edit_once(stream, edited_AN[active], num_symbols)
+        edit_once(stream, edited_AN, (edits_A > done).nonzero()[0], num_symbols)
     return edited_AN
 
 
@@ -102,38 +101,27 @@ def geometric(stream: Stream, count: int) -> Ints:
     return np.maximum(place, 1)
 
 
-def edit_once(stream: Stream, strings_AN: Symbols, num_symbols: int) -> Symbols:
-    """Substitute, transpose, or delete and insert, each with probability 1/3."""
-    count, length = strings_AN.shape
-    row_A = np.arange(count)
-    kind_A = stream.integers(3, count)
-    here_A = stream.integers(length, count)
-    away_A = stream.integers(length - 1, count) + 1 if length > 1 else 0
-    there_A = (here_A + away_A) % length
-    old_A, other_A = strings_AN[row_A, here_A], strings_AN[row_A, there_A]
-    shift_A = stream.integers(num_symbols - 1, count) + 1 if num_symbols > 1 else 0
-    different_A = (old_A + shift_A) % num_symbols
-    any_A = stream.integers(num_symbols, count)
+def edit_once(stream: Stream, strings_AN: Symbols, chosen: Ints, num_symbols: int) -> None:
+    """Edit the chosen strings in place.
 
-    edited_AN = strings_AN.copy()
-    substitute, transpose, move = (np.flatnonzero(kind_A == kind) for kind in range(3))
-    edited_AN[substitute, here_A[substitute]] = different_A[substitute]
-    edited_AN[transpose, here_A[transpose]] = other_A[transpose]
-    edited_AN[transpose, there_A[transpose]] = old_A[transpose]
-    edited_AN[move] = delete_insert(strings_AN[move], here_A[move], there_A[move], any_A[move])
-    return edited_AN
-
-
-def delete_insert(strings_AN: Symbols, out_A: Ints, in_A: Ints, new_A: Ints) -> Symbols:
-    """Delete the symbol at `out_A`, then insert `new_A` so that it stands at `in_A`."""
-    at_N = np.arange(strings_AN.shape[1])
-    out_A1, in_A1 = out_A[:, None], in_A[:, None]
-    from_right = (out_A1 <= at_N) & (at_N < in_A1)
-    from_left = (in_A1 < at_N) & (at_N <= out_A1)
-    source_AN = at_N + from_right - from_left
-    moved_AN: Symbols = np.take_along_axis(strings_AN, source_AN, axis=1)
-    moved_AN[np.arange(len(moved_AN)), in_A] = new_A
-    return moved_AN
+    Substitute, transpose, or delete a symbol and insert any, each with probability 1/3.
+    """
+    length = strings_AN.shape[1]
+    highs = [3, length, length - 1, num_symbols - 1, num_symbols]
+    drawn = iter(stream.integers_each([high for high in highs if high], len(chosen)))
+    edits = [next(drawn).tolist() if high else [0] * len(chosen) for high in highs]
+    for row, kind, i, away, shift, symbol in zip(chosen.tolist(), *edits, strict=True):
+        string, j = strings_AN[row], (i + away + 1) % length
+        if kind == 0:
+            string[i] = (string[i] + shift + 1) % num_symbols
+        elif kind == 1:
+            string[i], string[j] = string[j], string[i]
+        else:  # what is between moves by one towards i
+            if i < j:
+                string[i:j] = string[i + 1 : j + 1]
+            else:
+                string[j + 1 : i + 1] = string[j:i]
+            string[j] = symbol
 
 
 def exchange_parts(stream: Stream, strings_AN: Symbols) -> Symbols:
@@ -163,7 +151,8 @@ def exchange_parts(stream: Stream, strings_AN: Symbols) -> Symbols:
     block_AN[at_N > end_A[:, None]] = 4
     block_AN[~found_A] = 0
     order_AN = np.argsort(block_AN, axis=1, kind="stable")
-    return np.take_along_axis(strings_AN, order_AN, axis=1)
+    exchanged_AN: Symbols = strings_AN[rows[:, None], order_AN]
+    return exchanged_AN
 
 
 def shuffle_inside(stream: Stream, strings_AN: Symbols) -> Symbols:

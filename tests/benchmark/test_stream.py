@@ -114,6 +114,18 @@ def test_integers_take_shapes_and_refuse_impossible_ranges():
             Stream().integers(high, 1)
 
 
+@pytest.mark.parametrize("highs", [[5], [3, 2, 7], [2, (1 << 31) + 1, 3 << 30, 1, 1 << 32], []])
+def test_integers_of_each_are_those_of_one_call_after_another(highs):
+    for count in (0, 1, 40):
+        together, alone = Stream("each", count), Stream("each", count)
+        drawn = together.integers_each(highs, count)
+        assert drawn.shape == (len(highs), count)
+        assert drawn.tolist() == [alone.integers(high, count).tolist() for high in highs]
+        assert together.raw(2).tolist() == alone.raw(2).tolist()
+    with pytest.raises(ValueError, match="high"):
+        Stream().integers_each([2, 0], 1)
+
+
 def test_uniform_floats_are_multiples_of_two_to_the_minus_53():
     drawn = Stream("floats").uniform((40, 50))
     assert drawn.shape == (40, 50)

@@ -5,12 +5,7 @@ import pytest
 from formalbench.contracts.source import Stream
 from formalbench_tasks.automata.regex import RegexDefinition
 from formalbench_tasks.automata.regular_language import CustomLanguage
-from formalbench_tasks.near_misses import (
-    delete_insert,
-    edit_once,
-    edit_until_outside,
-    geometric,
-)
+from formalbench_tasks.near_misses import edit_once, edit_until_outside, geometric
 from scipy.stats import chisquare
 
 
@@ -21,22 +16,37 @@ def test_the_number_of_edits_is_geometric():
     assert chisquare(found, [40_000 / 2**k for k in range(1, 7)] + [40_000 / 64]).pvalue > 1e-3
 
 
-def test_delete_and_insert_is_what_a_list_does():
-    stream = Stream("moves")
-    for length in (1, 2, 5, 9):
-        strings = stream.integers(4, (200, length))
-        out, into, new = (stream.integers(high, 200) for high in (length, length, 4))
-        moved = delete_insert(strings, out, into, new)
-        for row in range(200):
-            expected = strings[row].tolist()
-            del expected[out[row]]
-            expected.insert(into[row], new[row])
-            assert moved[row].tolist() == expected
+def test_one_edit_is_what_a_list_does():
+    kinds = set()
+    for length, symbols in ((1, 3), (2, 2), (5, 4), (9, 1)):
+        strings = Stream("strings", length).integers(symbols, (200, length))
+        edited, chosen = strings.copy(), np.arange(0, 200, 2)
+        edit_once(Stream("edits", length), edited, chosen, symbols)
+        drawn = Stream("edits", length)
+        kind, here = drawn.integers(3, 100), drawn.integers(length, 100)
+        away = drawn.integers(length - 1, 100) + 1 if length > 1 else 0 * here
+        shift = drawn.integers(symbols - 1, 100) + 1 if symbols > 1 else 0 * here
+        new, there = drawn.integers(symbols, 100), (here + away) % length
+        for index, row in enumerate(chosen):
+            expected, place = strings[row].tolist(), here[index]
+            if kind[index] == 0:
+                expected[place] = (expected[place] + shift[index]) % symbols
+            elif kind[index] == 1:
+                other = there[index]
+                expected[place], expected[other] = expected[other], expected[place]
+            else:
+                del expected[place]
+                expected.insert(there[index], new[index])
+            kinds.add((int(kind[index]), bool(place < there[index])))
+            assert edited[row].tolist() == expected
+        assert np.array_equal(edited[1::2], strings[1::2])
+    assert len(kinds) == 6
 
 
 def test_one_edit_substitutes_transposes_or_moves():
     strings = np.tile(np.arange(6), (3000, 1))  # distinct symbols show what was done
-    edited = edit_once(Stream("kinds"), strings, 50)
+    edited = strings.copy()
+    edit_once(Stream("kinds"), edited, np.arange(3000), 50)
     changed = (edited != strings).sum(axis=1)
     permuted = (np.sort(edited, axis=1) == np.arange(6)).all(axis=1)
     swapped = (changed == 2) & permuted

@@ -10,6 +10,7 @@ import reference_sampler
 from formalbench.contracts.source import Stream
 from formalbench_tasks.automata import automaton as automata_automaton
 from formalbench_tasks.automata import paths as automata_paths
+from formalbench_tasks.dyck import language as dyck_language
 from formalbench_tasks.automata.automaton import from_table
 from formalbench_tasks.automata.paths import Paths
 from formalbench_tasks.automata.regex import compile_regex
@@ -167,6 +168,7 @@ def test_forgotten_counts_are_counted_again(make, name, monkeypatch):
     automaton = make(name).automaton
     forgetful = Paths(automaton.transitions, automaton.classes, automaton.start, stretch=7)
     monkeypatch.setattr(automata_paths, "BLOCK", 200)
+    monkeypatch.setattr(automata_paths, "_KEPT", 0)
     for length in (50, 3, 6, 7, 8, 49, 0, 300, 14):
         labels_B = np.array([c for c in range(2) if kept.has_class(length, c)] * 3)
         one, other = (p.sample(Stream("counts"), length, labels_B) for p in (kept, forgetful))
@@ -189,14 +191,16 @@ def test_distribution_may_be_asked_for_some_classes_only(make):
     assert paths.distribution(2000, range(5)) == pytest.approx([0.2] * 5)
 
 
-@pytest.mark.parametrize("name", ["first", "tomita-5", "cycle-navigation", "d12"])
+@pytest.mark.parametrize(
+    "name", ["first", "tomita-3", "tomita-5", "cycle-navigation", "blocks-ab", "d12", "dyck-2-3"]
+)
 def test_a_few_strings_are_drawn_and_classified_as_many_are(make, monkeypatch, name):
     def draw():
         drawn = []
         for length in (0, 1, 17, 300):
             language, stream = make(name), Stream("few", length)
-            strings = language.sample(stream, length, 3)
-            assert strings.shape == (3, length)
+            strings = language.sample(stream, length, 20)
+            assert strings.shape == (20, length)
             # What comes after in the stream is the same, too.
             drawn.append((strings.tolist(), language.classify(strings).tolist(), *stream.raw(1)))
         return drawn
@@ -204,4 +208,5 @@ def test_a_few_strings_are_drawn_and_classified_as_many_are(make, monkeypatch, n
     few = draw()
     monkeypatch.setattr(automata_paths, "FEW", 0)
     monkeypatch.setattr(automata_automaton, "FEW", 0)
+    monkeypatch.setattr(dyck_language, "FEW", 0)
     assert few == draw()

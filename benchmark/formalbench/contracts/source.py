@@ -16,7 +16,8 @@ import hashlib
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -67,14 +68,25 @@ class Stream:
             high: number of values, 1 … 2^32.
             shape: shape of the result.
         """
-        if not 1 <= high <= 1 << 32:
-            raise ValueError(f"high must be within 1 … 2^32, not {high}")
         size = math.prod(shape) if isinstance(shape, tuple) else shape
-        threshold = np.uint64((1 << 32) % high)
-        product = (self.raw(size) >> _SHIFT_32) * np.uint64(high)
-        while (rejected := np.flatnonzero((product & _LOW_32) < threshold)).size:
-            product[rejected] = (self.raw(rejected.size) >> _SHIFT_32) * np.uint64(high)
-        return (product >> _SHIFT_32).astype(np.int64).reshape(shape)
+        return _below(self.raw, high, size).reshape(shape)
+
+    def integers_each(self, highs: Sequence[int], count: int) -> npt.NDArray[np.int64]:
+        """Draw what `integers` draws, called with each of `highs` in turn; (len(highs), count)."""
+        values_H1, thresholds_H1 = _values(tuple(highs))
+        words = self.raw(len(highs) * count)
+        products = (words.reshape(len(highs), count) >> _SHIFT_32) * values_H1
+        if not ((products & _LOW_32) < thresholds_H1).any():
+            return (products >> _SHIFT_32).astype(np.int64)
+
+        def again(number: int) -> npt.NDArray[np.uint64]:
+            nonlocal words
+            if words.size < number:
+                words = np.concatenate((words, self.raw(number - words.size)))
+            first, words = words[:number], words[number:]
+            return first
+
+        return np.stack([_below(again, high, count) for high in highs])
 
     def below(self, highs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Draw for each of `highs` (1 … 2^32) an integer uniform on 0 … high-1, as `integers` does.
@@ -96,6 +108,28 @@ class Stream:
         size = math.prod(shape) if isinstance(shape, tuple) else shape
         drawn = (self.raw(size) >> _SHIFT_11).astype(np.float64) * 2.0**-53
         return drawn.reshape(shape)
+
+
+def _below(
+    raw: Callable[[int], npt.NDArray[np.uint64]], high: int, size: int
+) -> npt.NDArray[np.int64]:
+    threshold = np.uint64((1 << 32) % _checked(high))
+    product = (raw(size) >> _SHIFT_32) * np.uint64(high)
+    while threshold and (rejected := ((product & _LOW_32) < threshold).nonzero()[0]).size:
+        product[rejected] = (raw(rejected.size) >> _SHIFT_32) * np.uint64(high)
+    return (product >> _SHIFT_32).astype(np.int64)
+
+
+@lru_cache(maxsize=1024)
+def _values(highs: tuple[int, ...]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    values_H1 = np.array([_checked(high) for high in highs], dtype=np.uint64)[:, None]
+    return values_H1, np.uint64(1 << 32) % values_H1
+
+
+def _checked(high: int) -> int:
+    if not 1 <= high <= 1 << 32:
+        raise ValueError(f"high must be within 1 … 2^32, not {high}")
+    return high
 
 
 Symbols = npt.NDArray[np.int64]

@@ -17,8 +17,9 @@ Legend: B strings, N positions, S symbols, T lengths, R rows. A row is a pair
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,7 @@ Ints = npt.NDArray[np.int64]
 
 Floats = npt.NDArray[np.float64]
 
-FEW = 4
+FEW = 32
 """Maximum number of strings for which plain Python is faster than numpy."""
 
 _NONE = -(1 << 40)  # exponent of a zero count, below all others
@@ -41,7 +42,7 @@ _POWERS = np.ldexp(1.0, [0, *range(_LEAST, 0)])  # of two, by exponent: -1 is th
 
 BLOCK = 1 << 20  # numbers held at once in a table of thresholds
 
-_PLAIN = 1 << 16  # maximum numbers of a table that are converted to plain ones
+_KEPT = 1 << 16  # maximum numbers of a table that is kept
 
 _AT_ONCE = 1 << 16  # uniform numbers drawn at once
 
@@ -83,7 +84,8 @@ class Paths:
         rows = offsets_C[:, None, None] + transitions_QS[None]
         self._next_SR = np.ascontiguousarray(rows.reshape(-1, self._symbols).T)
         self._start_C = offsets_C + start
-        self._few: tuple[int, list[list[list[float]]], list[list[int]]] | None = None
+        self._thresholds: Floats = np.empty((0, self._symbols - 1, self._next_SR.shape[1]))
+        self._plain_TRS: list[list[list[float]]] = []
         ends_CQ = classes_Q[None, :] == np.arange(self.num_classes)[:, None]
         ends_R = ends_CQ.reshape(-1)
         # A count is mantissa · 2^exponent with a mantissa in [1/2, 1), or zero.
@@ -140,7 +142,7 @@ class Paths:
         rows_B = self._start_C[classes_B]
         if starts_B is not None:
             rows_B = classes_B * self._states + starts_B
-        if len(classes_B) <= FEW and length * self._next_SR.size <= _PLAIN:
+        if len(classes_B) <= FEW and self._keeps(length):
             return self._sample_few(stream, length, rows_B)
         strings_NB = np.empty((length, len(classes_B)), dtype=np.int64)
         uniforms_NB = _uniforms(stream, length, len(classes_B))
@@ -156,7 +158,7 @@ class Paths:
         block = max(1, BLOCK // self._next_SR.size)
         for longest in range(length, 0, -block):
             shortest = max(longest - block, 0) + 1
-            for thresholds_SR in self.thresholds(shortest, longest)[::-1]:
+            for thresholds_SR in self._table(shortest, longest)[::-1]:
                 yield partial(_choose, thresholds_SR)
 
     def _choices_by_string(self, length: int) -> Iterator[Choose]:
@@ -171,26 +173,40 @@ class Paths:
 
     def _sample_few(self, stream: Stream, length: int, rows_B: Ints) -> Symbols:
         """Draw the same strings as `sample`, one by one, which is faster for a few."""
-        thresholds_NSR, next_SR = self._plain(length)
-        uniform_NB = stream.uniform((length, len(rows_B))).tolist()
+        table, next_RS = self._plain(length), self._next_RS
         strings = []
-        for string, row in enumerate(rows_B.tolist()):
+        for row, uniforms in zip(
+            rows_B.tolist(), stream.uniform((length, len(rows_B))).T.tolist(), strict=True
+        ):
             symbols = []
-            for thresholds_SR, uniform_B in zip(thresholds_NSR, uniform_NB, strict=True):
-                uniform, symbol = uniform_B[string], 0
-                for threshold_R in thresholds_SR:
-                    symbol += uniform >= threshold_R[row]
+            for thresholds_RS, uniform in zip(table, uniforms, strict=True):
+                symbol = bisect_right(thresholds_RS[row], uniform)
                 symbols.append(symbol)
-                row = next_SR[symbol][row]
+                row = next_RS[row][symbol]
             strings.append(symbols)
         return np.array(strings, dtype=np.int64).reshape(len(rows_B), length)
 
-    def _plain(self, length: int) -> tuple[list[list[list[float]]], list[list[int]]]:
-        """Return the thresholds, first position first, and the transitions, as plain numbers."""
-        if self._few is None or self._few[0] != length:
-            thresholds = self.thresholds(1, length)[::-1].tolist() if length else []
-            self._few = (length, thresholds, self._next_SR.tolist())
-        return self._few[1:]
+    def _keeps(self, length: int) -> bool:
+        return length * self._next_SR.size <= _KEPT
+
+    def _table(self, shortest: int, longest: int) -> Floats:
+        """Return the same as `thresholds`; a small table is kept for the next strings."""
+        if not self._keeps(longest):
+            return self.thresholds(shortest, longest)
+        if len(self._thresholds) < longest:
+            self._thresholds = self.thresholds(1, longest)
+        return self._thresholds[shortest - 1 : longest]
+
+    def _plain(self, length: int) -> list[list[list[float]]]:
+        """Return the thresholds of each row as plain numbers, first position first."""
+        if len(self._plain_TRS) < length:
+            self._plain_TRS = self._table(1, length).transpose(0, 2, 1).tolist()
+        return self._plain_TRS[:length][::-1]
+
+    @cached_property
+    def _next_RS(self) -> list[list[int]]:
+        rows: list[list[int]] = self._next_SR.T.tolist()
+        return rows
 
     def thresholds(self, shortest: int, longest: int) -> Floats:
         """Return the cumulative branch probabilities, (T, S-1, R).

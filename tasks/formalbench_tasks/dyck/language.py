@@ -45,6 +45,7 @@ from formalbench.contracts.specs import Splits
 from formalbench.contracts.theory import Theory
 
 from formalbench_tasks.automata.automaton import Automaton, from_table
+from formalbench_tasks.automata.paths import FEW
 from formalbench_tasks.configs import DyckConfig
 from formalbench_tasks.dyck import brackets
 from formalbench_tasks.dyck.brackets import Shapes, dress
@@ -299,9 +300,23 @@ class Dyck(
 
     def classify(self, strings_BN: Symbols) -> Labels:
         """Return 1 for members and 0 for others, (B,)."""
+        if len(strings_BN) <= FEW:
+            return np.array([self._has(string) for string in strings_BN.tolist()], dtype=np.int64)
         read = brackets.read(strings_BN, self.deepest)
         inside_B: Mask = read.legal[:, -1] & (read.depths[:, -1] == 0)
         return inside_B.astype(np.int64)
+
+    def _has(self, string: list[int]) -> bool:
+        """Say whether a string is a member, which is faster for a few than all at once."""
+        closes: list[int] = []
+        for symbol in string:
+            if symbol % 2 == 0:
+                closes.append(symbol + 1)
+                if self.deepest is not None and len(closes) > self.deepest:
+                    return False
+            elif not closes or closes.pop() != symbol:
+                return False
+        return not closes
 
     def classify_prefixes(self, strings_BN: Symbols) -> Labels:
         """Return the class of every non-empty prefix, (B, N)."""

@@ -308,9 +308,10 @@ class BracketNonMembers:
         draws = self._odd if length % 2 else self._even
         turn_B = (np.arange(count) + stream.integers(len(draws), 1)) % len(draws)
         strings_BN = np.empty((count, length), dtype=np.int64)
-        for draw in dict.fromkeys(draws):
-            turns = [turn for turn, other in enumerate(draws) if other == draw]
-            here = np.flatnonzero(np.isin(turn_B, turns))
+        kinds = list(dict.fromkeys(draws))
+        kind_B = np.array([kinds.index(draw) for draw in draws])[turn_B]
+        for kind, draw in enumerate(kinds):
+            here = np.flatnonzero(kind_B == kind)
             if here.size:
                 strings_BN[here] = draw(stream, length, len(here))
         return strings_BN
