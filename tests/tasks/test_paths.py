@@ -10,10 +10,10 @@ import reference_sampler
 from formalbench.contracts.source import Stream
 from formalbench_tasks.automata import automaton as automata_automaton
 from formalbench_tasks.automata import paths as automata_paths
-from formalbench_tasks.dyck import language as dyck_language
 from formalbench_tasks.automata.automaton import from_table
 from formalbench_tasks.automata.paths import Paths
 from formalbench_tasks.automata.regex import compile_regex
+from formalbench_tasks.dyck import language as dyck_language
 from scipy.stats import chisquare
 
 

@@ -173,11 +173,10 @@ class Paths:
 
     def _sample_few(self, stream: Stream, length: int, rows_B: Ints) -> Symbols:
         """Draw the same strings as `sample`, one by one, which is faster for a few."""
-        table, next_RS = self._plain(length), self._next_RS
+        table, next_RS = self._plain(length), self._plain_next
+        uniforms_BN = stream.uniform((length, len(rows_B))).T.tolist()
         strings = []
-        for row, uniforms in zip(
-            rows_B.tolist(), stream.uniform((length, len(rows_B))).T.tolist(), strict=True
-        ):
+        for row, uniforms in zip(rows_B.tolist(), uniforms_BN, strict=True):
             symbols = []
             for thresholds_RS, uniform in zip(table, uniforms, strict=True):
                 symbol = bisect_right(thresholds_RS[row], uniform)
@@ -204,7 +203,8 @@ class Paths:
         return self._plain_TRS[:length][::-1]
 
     @cached_property
-    def _next_RS(self) -> list[list[int]]:
+    def _plain_next(self) -> list[list[int]]:
+        """The transitions as plain numbers, by row and symbol."""
         rows: list[list[int]] = self._next_SR.T.tolist()
         return rows
 
