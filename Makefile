@@ -111,7 +111,7 @@ tutorial: $(VENV)/.installed-docs
 	$(BIN)/python docs/execute_tutorial.py
 
 # Train what leaderboard/plan.yaml lacks, with the code that it names, for HOURS hours; what is new is
-# published into leaderboard/results. The same command continues (docs/clusters.md).
+# published into leaderboard/results. The same command continues (CONTRIBUTING.md).
 HOURS = 2.5
 JOBS = 2
 evidence: $(VENV)/.installed-test

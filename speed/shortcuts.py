@@ -127,25 +127,21 @@ of the strings at the test lengths.
 
 ## How strings are sampled
 
-D_n and Tomita's languages except `tomita-3` are sampled as published: half of their non-members
-are uniform strings, which rarely have as many `a` as `b`. Three quarters of the non-members of
-`dyck-*` are balanced type by type, and half have the pairs of neighbours of a member, where such
-strings exist. The same holds for languages from YAML files. In `dyck-k-1` neighbours decide
-everything.
-
-`majority`, `anbn`, `anbncn` and `anbncndn` depend only on counts and the order of letters. For
-`shuffle-dyck-*`, `boolean-*`, reversals, copies and the other languages beyond the regular ones,
-half of the non-members have a member's symbols, ends and, where possible, neighbours.
+[What the numbers mean](method.md#strings) describes how strings are sampled. In `dyck-k-1`
+neighbours decide everything. `majority`, `anbn`, `anbncn` and `anbncndn` depend only on counts
+and the order of letters. For `shuffle-dyck-*`, `boolean-*`, reversals, copies and the other
+languages beyond the regular ones, half of the non-members have a member's symbols, ends and,
+where possible, neighbours.
 
 ## What remainders tell
 
 `missing-duplicate` shows a string of bits twice with one bit left out, and asks which. Delétang
 et al. (2023) call it context-sensitive. But a string written twice has an even number of ones, so
 the answer is the parity of the visible ones, which two states compute. Networks find this: under
-`standard` all seeds of `rnn` (tanh and ReLU), `gru` and `lstm` learn it and have more than 99 %
-on strings of 42 to 500 symbols; `regulargpt` keeps it with one seed of three, `stack-rnn` with
-two. In the paper a plain RNN fails on it, as on all tasks beyond the regular ones. That says
-nothing about its memory.
+`standard`, version 3, all seeds of `rnn` (tanh and ReLU), `gru` and `lstm` learn it and have more
+than 99 % on strings of 42 to 500 symbols; `stack-rnn` keeps it with two seeds of three. In the
+paper a plain RNN fails on it, as on all tasks beyond the regular ones. That says nothing about
+its memory.
 
 The class of the task here is therefore that of parity. No star-free language separates its
 strings: an aperiodic monoid has x and y such that x0y and x1y are equal, and then `x_y x0y` and

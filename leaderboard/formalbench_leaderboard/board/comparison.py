@@ -126,7 +126,7 @@ COMPARED = (
     "[n]: the training lengths were not learned (n = validation accuracy, %). "
     f"{SOME}: some seeds did not learn. {CAPPED}: training stopped before the whole budget. "
     f"{DOUBTFUL}: weak evidence (a predictor that is wrong on some test strings has over 95 %). "
-    f"{FAILED}: a run did not finish. "
+    f"{FAILED}: a run did not finish, or diverged at some test lengths, which counts as chance. "
     "Mean: the mean of (accuracy − chance) / (1 − chance)."
 )
 """How to read the table of tasks."""

@@ -368,7 +368,8 @@ def ranking(board: Board, *, best_seed: bool = False, other_tasks: bool = False)
 
 
 CELL = (
-    f"mean accuracy over the seeds; {FAILED}: a run did not finish and counts as chance; "
+    f"mean accuracy over the seeds; {FAILED}: a run did not finish, or diverged at some "
+    "test lengths, which counts as chance; "
     "[n]: the training lengths were not learned (n = validation accuracy, %); "
     f"{SOME}: some seeds did not learn them; {CAPPED}: training stopped before the whole budget "
     "because validation did not improve (weaker evidence); "

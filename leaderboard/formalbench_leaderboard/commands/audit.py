@@ -74,11 +74,11 @@ def audit(
     or were fitted to the test strings. Exact models are built again.
 
     --retrain N trains N randomly chosen runs again, each with its whole cohort. Runs that
-    have no weights or failed can be chosen, too. On the kind of machine that the record
-    names, the result must agree: the same counts, or counts that the same network could give.
-    Another machine can train another network, so there the result is not judged. The
-    estimated time is printed first. Runs without weights that are not retrained are not
-    audited, and are listed at the end. With --weights, missing weights are refused.
+    have no weights or failed can be chosen, too. On the same kind of CPU with the same
+    versions, the weights and metrics must be the same. Elsewhere the beginning of the learning
+    curve must agree, and other results are not judged. The estimated time is printed first.
+    Runs without weights that are not retrained are not audited, and are listed at the end.
+    With --weights, missing weights are refused.
 
     --verify N repeats N verifications of exact models on all of their strings. The samples
     are random; the printed seed repeats them.

@@ -179,7 +179,7 @@ def publish(
     - its test strings, chance level and ids are recomputed and must agree
     - the weights of `standard` runs, of seed 0 under other protocols, and all weights that
       a record names must be found
-    - no seed or learning rate of the protocol may be missing
+    - at least the first three seeds of the protocol, at every learning rate, must be there
     - a model or task that is not built in must pass `formalbench check`; the source of its
       plugin is copied into leaderboard/plugins
 

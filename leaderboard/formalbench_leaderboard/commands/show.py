@@ -260,8 +260,8 @@ def show(
 
     A score is the mean of (accuracy − chance) / (1 − chance) over the tasks of a suite. The
     accuracy of a task is the mean over all seeds. The interval covers seeds and test strings.
-    A rank is 1 + the number of models that are significantly better, corrected for the number of
-    comparisons. Numbers from papers are in tables of their own.
+    A rank is a range, because models that do not differ significantly share ranks.
+    Numbers from papers are in tables of their own.
 
     `publish` adds your results, `check` checks published records against the rules, and `audit`
     re-tests published models. Each has its own --help.

@@ -164,7 +164,7 @@ TRANSFORMERS = (
     learned(
         "transformer",
         *TRANSFORMER,
-        "causal self-attention, two layers",
+        "two layers of self-attention, causal unless causal=false",
         "Vaswani et al. 2017",
         by_name=False,
     ),

@@ -96,9 +96,9 @@ _REMARKS = (
     "that level or a little above it.",
     "Strings outside a language are uniform in the paper's code; here half of them are, and half "
     "are members with a few edits, which are harder to tell.",
-    "The paper contradicts itself on PARITY: this table has 98.9 for the RNN and 50.1 for the "
-    "Transformer, Table 2 has 100.0 and 50.3 for the same networks on the same strings (P(1) = "
-    "0.5).",
+    "The paper's tables differ on PARITY: this one has 98.9 for the RNN and 50.1 for the "
+    "Transformer, Table 2 has 100.0 and 50.3 at P(1) = 0.5. Whether these are the same networks it "
+    "does not say.",
 )
 
 

@@ -193,8 +193,8 @@ _REMARKS = (
     f"“Same length” is length {LENGTH} ({SAME_STRINGS:,} strings).",
     f"Models trained at 0.5 are tested on {STRINGS} longer strings a length. Claims about the "
     "Transformer are judged by the seeds that learned their training lengths.",
-    "The paper contradicts itself at P(1) = 0.5: this table has 100.0 for the RNN and 50.3 for the "
-    "Transformer, Table 1 has 98.9 and 50.1 for the same networks on the same strings.",
+    "The paper's tables differ at P(1) = 0.5: this one has 100.0 for the RNN and 50.3 for the "
+    "Transformer, Table 1 has 98.9 and 50.1. Whether these are the same networks it does not say.",
     "With P(1) other than 0.5, bits are independent and the classes are not balanced. From length "
     "40 on they are almost balanced; short strings with few 1s are mostly even.",
 )

@@ -118,7 +118,7 @@ def _claims_on(language: str, curves: Curves) -> list[Claim]:
         Claim(
             f"{language}: with ε > 0, too, it approaches one bit: {NEAR_ONE} at length "
             f"{longest.length:,}, for every ε",
-            "“for ϵ > 0 … approaches 1” (§3.3)",
+            "“it still grows with n and approaches 1” (§3.3)",
             "; ".join(f"{name}: {bits[-1]:.4g}" for name, bits in grown.items()),
             # One that grows and is not there yet may come there with longer strings.
             every_of(

@@ -150,8 +150,10 @@ def _remarks(sweep: Sweep) -> tuple[str, ...]:
         "As printed, only the entry of the doubled matrix that computes k/n is changed, not that "
         "of -k/n.",
         "With ε = 0 the output layer of Proposition 2 has no gradient: it is trained with ε = "
-        "10⁻⁵, one string per update, Adam 3·10⁻⁴, all weights, as in §4.1. Random weights are "
-        "PyTorch's default for the same network.",
+        "10⁻⁵, one string per update, with Adam at 3·10⁻⁴ and all weights, as in §4.1. Learned "
+        "from scratch is the same network from PyTorch's default weights: width 18 and 3 hidden "
+        "units, where §4.1 has width 16 and 64 units. `chiang-cholak-fig4` trains PARITY with the "
+        "latter.",
         "The paper does not say on which strings the model fails to learn from scratch. The "
         "authors' `parity.py` trained on lengths 1 to 100 until October 2021, and on one length "
         "(100 by default) since then. Until April 2023 a mistake removed the cosine from its "

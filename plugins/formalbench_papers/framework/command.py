@@ -30,8 +30,8 @@ def add_command(app: typer.Typer) -> None:
         scale: Annotated[
             Literal["quick", "paper"],
             typer.Option(
-                help="quick: an hour or two on two CPU cores. paper: as many runs and steps as the "
-                "paper."
+                help="quick: seconds to hours on two CPU cores (see the list). paper: as many runs "
+                "and steps as the paper."
             ),
         ] = "quick",
         output: Annotated[

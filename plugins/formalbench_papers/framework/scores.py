@@ -248,7 +248,7 @@ def agrees(paper: PublishedResult, ours: Score) -> Answer:
 
     "Cannot tell" while seeds are missing, and if no seed learned the training lengths: what such
     networks do neither confirms a paper's number nor refutes it. If some were cut off before they
-    had, ours is not below the paper's for sure.
+    had, ours may still rise: then it can only be above the paper's.
     """
     if ours.missing or not ours.learned:
         return "cannot tell"
@@ -256,13 +256,13 @@ def agrees(paper: PublishedResult, ours: Score) -> Answer:
         return False
     enough = ours.seeds >= LEAST_SEEDS
     if _close(paper.mean, ours.mean):  # the paper may give a maximum alone
+        if ours.cut_off and (_close(paper.max, ours.best) or _below(ours.best, paper.max)):
+            return "cannot tell"
         if _close(paper.max, ours.best):
             narrow = _close(paper.mean, ours.low) and _close(paper.mean, ours.high)
             return enough or (narrow and paper.max is None) or "cannot tell"
         far = enough and not _close(paper.max, ours.best, FURTHEST)
-        return (
-            "cannot tell" if not far or (ours.cut_off and _below(ours.best, paper.max)) else False
-        )
+        return False if far else "cannot tell"
     average = (paper.mean or 0.0) / 100
     within = ours.low - _ROUNDING <= average <= ours.high + _ROUNDING
     apart = enough and (

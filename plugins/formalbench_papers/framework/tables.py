@@ -25,9 +25,9 @@ from formalbench_papers.index import TABLES
 RULE = (
     "A cell holds if the paper's average, and its maximum if it has one, are within 2 points of "
     "ours, over three or more seeds. It differs if the average is further away and outside our "
-    "95 % interval (over seeds and test strings), or if three or more seeds are all below the "
-    "average, or all above the maximum; and, where the averages agree, if the maxima are 10 points "
-    "apart."
+    "95 % interval (over seeds and test strings), or if three or more seeds are all more than 2 "
+    "points below the average, or all more than 2 points above the maximum (above the average, if "
+    "the paper has no maximum); and, where the averages agree, if the maxima are 10 points apart."
 )
 """What the rule for verdicts, `claims.RULE`, means for a cell with a number."""
 

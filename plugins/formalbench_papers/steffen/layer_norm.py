@@ -57,8 +57,9 @@ def carry_out(bench: Bench) -> Findings:
 
 
 _REMARKS = (
-    "The slides show their networks as diagrams, and print no weights: we built our own after them "
-    "(`exact-dyck-1`, `exact-dyck-1-3`).",
+    "The networks are ours (`exact-dyck-1`, `exact-dyck-1-3`), built after the diagrams of the "
+    "slides. The report (§4) has others: their output is a sum over all positions, and the logit "
+    "of a member is 1/n, where ours is 1/(2n²). `steffen-learnability` has the report's.",
     "The slides double the activations and stop there (ε = 10⁻⁵). The curves called output layer "
     "add that of Chiang & Cholak's Proposition 2, with η = 0.001 nats.",
     "Half of the strings are members. Of the others three quarters have as many closing as opening "

@@ -74,9 +74,9 @@ def carry_out(bench: Bench) -> Findings:
 
 
 REMARKS = (
-    "The paper gives neither the size of these models nor their texts. Here they have the size, "
-    "texts, batches and rate of Figure 6, with a causal mask and layer norm before each branch, as "
-    "in GPT-2.",
+    "The paper gives neither the size of these models nor their texts. At the scale paper they "
+    "have the size, texts, batches and rate of Figure 6, at quick a smaller size, with a causal "
+    "mask and layer norm before each branch, as in GPT-2.",
     "POS/N is i/6000 in a separate dimension: a causal model cannot know n, and windows have 512 "
     "tokens.",
     "Losses use fixed windows of the test texts, by which nothing is selected; the paper reports "

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from formalbench.contracts.network import Batch
 from formalbench.documents.figures import picture
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.evaluation.cells import validation_set
@@ -21,6 +22,7 @@ from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.checks import PageRecords
 from formalbench_papers.framework.scores import score_of
 from formalbench_papers.steffen import learnability
+from formalbench_papers.steffen.authors_network import AuthorsNetwork
 from formalbench_papers.steffen.dyck import (
     LANGUAGES,
     LENGTHS,
@@ -212,6 +214,22 @@ def test_the_authors_numbers_say_what_they_say():
     assert {cell.holds for cell in table} == {True}
 
 
+@pytest.mark.parametrize("norm", [False, True])
+@pytest.mark.parametrize(("name", "deepest"), [("dyck-1", None), ("dyck-1-3", 3)])
+def test_the_authors_weights_recognise_every_short_string(built_in, name, deepest, norm):
+    language = built_in.task(name).source
+    network = AuthorsNetwork(deepest, norm=norm).double()
+    for length in range(1, 9):
+        strings = np.array(list(product((0, 1), repeat=length)))
+        with torch.no_grad():
+            logits = network(Batch(torch.from_numpy(strings)))
+        assert not logits[:, 0].any()
+        inside = language.classify(strings) == 1
+        assert (logits[:, 1] > 1e-9).numpy().tolist() == inside.tolist()
+        if not norm:  # the report's §4: 1/n for members, with CLS
+            assert logits[inside, 1] == pytest.approx(1 / (length + 1))
+
+
 def test_learnability_is_carried_out_and_goes_on(built_in, monkeypatch, tmp_path):
     class Tiny(Bench):
         def choose(self, quick, paper):
@@ -222,7 +240,9 @@ def test_learnability_is_carried_out_and_goes_on(built_in, monkeypatch, tmp_path
     bench = Tiny(built_in, "quick", lambda line: None)
     findings = learnability.carry_out(bench)
     assert [(row["task"], row["construction"], row["strings"]) for row in findings.rows] == [
-        (task, how, 4) for task in learnability.LANGUAGES for how in learnability.OPTIONS
+        (task, how, 4)
+        for task in learnability.LANGUAGES
+        for how in (learnability.PLAIN, learnability.NORMED)
     ]
     assert len(findings.cells) == 24
     assert sum(cell.holds is not None for cell in findings.cells) == 4
