@@ -88,8 +88,8 @@ SUBSTANTIAL = 0.20
     "better of 128 and 512 (of 256 and 512 for Mamba), which the paper chose by the accuracies "
     "that it prints; three seeds instead of five; the protocol `grazzi-table3-quick`: at most "
     "3,000 steps of 128 strings instead of 100,000 of 256, half of them on lengths that grow as "
-    "the network learns, Adam with a constant rate that decays once the task is learned (the run ends "
-    "then) instead of AdamW with a cosine, 16 test lengths with 256 strings each instead of "
+    "the network learns, Adam with a constant rate that decays once the task is learned (the run "
+    "ends then) instead of AdamW with a cosine, 16 test lengths with 256 strings each instead of "
     "every length.",
     core_hours=(3.0, None),
     figure=False,
