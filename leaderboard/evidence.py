@@ -4,7 +4,7 @@ All files are in evidence/ of the checkout, which git ignores, and stay there be
 
     source/, venv/   a clone at the plan's commit, and the environment with its wheel
     cache/           checkpoints of runs that were interrupted
-    sotu/            a corpus of texts
+    sotu/, debian-en-vi/    corpora of texts
     results/         records and weights
 
 So the working tree may change during training. Every ten minutes, and at the end, the working
@@ -54,7 +54,7 @@ LOCKS = ("locks/test.txt", "constraints.txt")
 RENDERED = "rendered"
 """The file with the digest of each page's records when the page was last rendered."""
 
-CORPORA = ("sotu",)
+CORPORA = ("sotu", "debian-en-vi")
 """Corpora of the plan's reproductions, as `formalbench corpus fetch` makes them."""
 
 PUBLISH_EVERY = 600.0

@@ -69,6 +69,8 @@ _REMARKS = (
     "Lengths are shown on a logarithmic axis and do not count CLS.",
     "The paper does not say which ε above 0 and which η it used; here η is 0.001 nats (0.00144 "
     "bits). All curves with layer norm use the output layer of Proposition 2.",
+    "Where the cross-entropy still grows at the greatest length, it may get to one bit at greater "
+    "ones: there the claim that it approaches one bit is “cannot tell”.",
     "Everything is computed in double precision.",
 )
 
