@@ -1,8 +1,8 @@
 """The networks of Steffen, Glaus & Saeedi for Dyck-1 and Dyck-(1, D), with their weights.
 
-Source: the report, §4, and its code (bglaus/AFLT-Project-Dyck-Self-Attention, `dyck_exact.py`,
-`dyck1d_exact.py` and their variants with layer norm). Positions i are counted from 1, CLS first,
-and k is the number of closing minus that of opening brackets up to i.
+Source: the report, §4, and its code (bglaus/AFLT-Project-Dyck-Self-Attention), with layer norm
+and without. Positions i are counted from 1, CLS first, and k is the number of closing minus that of
+opening brackets up to i.
 
 The first layer finds k/i and 1/i by attention to what came before, then I[k = 0]/i, I[k > 0]/i and,
 if depth is bounded, I[-k > D]/i; the second I[k = 0 and i = n]/i. The output is the sum over all

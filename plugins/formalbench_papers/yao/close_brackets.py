@@ -48,8 +48,7 @@ REMARKS = (
     "branch (pre-LN), with GELU; one head, feed-forward width equal to the memory dimension, no "
     "dropout. The paper does not say where its layer norms are. Initial weights are PyTorch's "
     "defaults, and the read-out is not tied to the embedding. The LSTM has one layer and "
-    "embeddings as wide as its state; in the authors' code they have 2k + 10 numbers, whatever the "
-    "state has.",
+    "embeddings as wide as its state; in the authors' code they have 2k + 10 numbers.",
     "Every training step has fresh strings of one length, drawn as the paper's process draws "
     "lengths; the paper goes through the same 2·10⁶ tokens again and again. The empty string is "
     "left out, because it has no bracket to predict. A step is a budget of tokens, as many as ten "
