@@ -2,10 +2,10 @@
 
 All files are in evidence/ of the checkout, which git ignores, and stay there between calls:
 
-    source/, venv/   a clone at the plan's commit, and the environment with its wheel
-    cache/           checkpoints of runs that were interrupted
+    source/, venv/          a clone at the plan's commit, and the environment with its wheel
+    cache/                  checkpoints of runs that were interrupted
     sotu/, debian-en-vi/    corpora of texts
-    results/         records and weights
+    results/                records and weights
 
 So the working tree may change during training. Every ten minutes, and at the end, the working
 tree's own code publishes a model's records on a task when all its planned runs there are finished.

@@ -46,6 +46,19 @@ def own_numerics() -> Iterator[None]:
             torch.set_default_device(device)
 
 
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one CPU thread, as a run does: the rounding depends on the number of threads."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 Setting = tuple[Callable[[], Any], Callable[[Any], Any], Any]
 """Getter, setter and default of each setting."""
 

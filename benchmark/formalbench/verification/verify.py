@@ -6,7 +6,7 @@ import datetime
 import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -28,7 +28,7 @@ from formalbench.contracts.verification import (
     VerificationRecord,
     verify_command,
 )
-from formalbench.device import describe_environment, is_out_of_memory, own_numerics
+from formalbench.device import describe_environment, is_out_of_memory, one_thread, own_numerics
 from formalbench.verification.judge import (
     DTYPES,
     ORACLE_STRINGS,
@@ -277,7 +277,7 @@ def carry_out(subject: Subject, found: Verification, device: str, report: String
 
     After an interruption, `found` has the results so far.
     """
-    with _like_a_run(device):
+    with one_thread() if device == "cpu" else nullcontext():
         judge = _judge(subject, found.dtype, device)
         total = sum(portion.size for portion in found.plan.portions)
         done = 0
@@ -356,18 +356,6 @@ def _judge(subject: Subject, dtype: Dtype, device: str) -> Judge:
     where = torch.device(device)
     network = subject.build().to(device=where, dtype=DTYPES[dtype]).eval()
     return Judge(network, subject.task, where, subject.asking)
-
-
-@contextmanager
-def _like_a_run(device: str) -> Iterator[None]:
-    """Compute like a run: on one CPU thread, which gives the same rounding everywhere."""
-    threads = torch.get_num_threads()
-    if device == "cpu":
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _constants(traits: Traits) -> dict[str, float]:

@@ -13,6 +13,7 @@ from formalbench.contracts.config import Value
 from formalbench.contracts.network import Example, tensors
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
+from formalbench.device import one_thread
 from formalbench.verification.judge import Judge, Tally
 from torch import nn
 
@@ -72,7 +73,7 @@ def train_and_test(
     marks: Collection[int],
     rate: float,
 ) -> Iterator[tuple[int, MeasuredAt]]:
-    """Train a network by Adam at a constant rate, and test it on the way.
+    """Train a network by Adam at a constant rate, on one thread, and test it on the way.
 
     Args:
         network: its weights are changed.
@@ -87,15 +88,16 @@ def train_and_test(
         The number of updates made and what the test found.
     """
     optimiser = torch.optim.Adam(network.parameters(), rate)
-    for step in range(steps + 1):
-        if step in marks:
-            yield step, test_of(step)
-        if step < steps:
-            example = tensors(example_of(step))
-            loss = task.objective.loss(network(example.batch), example)
-            optimiser.zero_grad()
-            torch.autograd.backward(loss)
-            optimiser.step()
+    with one_thread():
+        for step in range(steps + 1):
+            if step in marks:
+                yield step, test_of(step)
+            if step < steps:
+                example = tensors(example_of(step))
+                loss = task.objective.loss(network(example.batch), example)
+                optimiser.zero_grad()
+                torch.autograd.backward(loss)
+                optimiser.step()
 
 
 def spread_lengths(first: int, last: int, count: int, *, even: bool = False) -> list[int]:

@@ -83,8 +83,8 @@ class AuthorsNetwork(nn.Module):
         length = strings_BN.shape[1]
         x_BNW[:, -1, 3] = 1
         if self.deepest is not None:
-            places_N = torch.arange(1, length + 1, device=x_BNW.device)
-            x_BNW[:, :, 4] = (self.deepest / places_N).to(x_BNW.dtype)
+            places_N = torch.arange(1, length + 1, dtype=x_BNW.dtype, device=x_BNW.device)
+            x_BNW[:, :, 4] = self.deepest / places_N
         if self.answer.in_features > x_BNW.shape[2]:
             x_BNW = torch.cat((x_BNW, -x_BNW), dim=-1)
         hidden_NN = nn.Transformer.generate_square_subsequent_mask(

@@ -79,9 +79,9 @@ class Automaton:
     def _classify_few(self, strings_BN: Symbols) -> Labels:
         """Classify strings one by one, which is faster than numpy for a few."""
         moves, ends = self._plain, []
-        for symbols in strings_BN.tolist():
+        for symbols_N in strings_BN:
             state = self.start
-            for symbol in symbols:
+            for symbol in symbols_N.tolist():
                 state = moves[state][symbol]
             ends.append(state)
         return self.classes[np.array(ends, dtype=np.int64)]

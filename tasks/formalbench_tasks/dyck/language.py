@@ -301,7 +301,8 @@ class Dyck(
     def classify(self, strings_BN: Symbols) -> Labels:
         """Return 1 for members and 0 for others, (B,)."""
         if len(strings_BN) <= FEW:
-            return np.array([self._has(string) for string in strings_BN.tolist()], dtype=np.int64)
+            inside = [self._has(string_N.tolist()) for string_N in strings_BN]
+            return np.array(inside, dtype=np.int64)
         read = brackets.read(strings_BN, self.deepest)
         inside_B: Mask = read.legal[:, -1] & (read.depths[:, -1] == 0)
         return inside_B.astype(np.int64)

@@ -230,6 +230,29 @@ def test_the_authors_weights_recognise_every_short_string(built_in, name, deepes
             assert logits[inside, 1] == pytest.approx(1 / (length + 1))
 
 
+@pytest.mark.parametrize(
+    ("deepest", "norm", "answer", "gradient"),
+    [
+        (None, False, -0.989217350162, 38.1089943474),
+        (None, True, -1.3242538012, 74.772517768),
+        (3, False, 0.969444119528, 51.3259112883),
+        (3, True, 2.06955617677, 93.1844976951),
+    ],
+)
+def test_answers_and_gradients_are_those_of_the_authors_code(deepest, norm, answer, gradient):
+    """As `dyck_exact.py` and its variants gave them, with the same numbers added to all weights."""
+    network = AuthorsNetwork(deepest, norm=norm).double()
+    with torch.no_grad():
+        for weight in network.parameters():
+            places = torch.arange(weight.numel(), dtype=torch.float64)
+            weight += 0.02 * places.cos().reshape(weight.shape)
+    logit = network(Batch(torch.tensor([[0, 0, 1, 0, 1, 1, 0]])))[0, 1]
+    logit.backward()
+    total = sum(weight.grad.square().sum() for weight in network.parameters())
+    assert logit.item() == pytest.approx(answer, rel=1e-9)
+    assert total.sqrt().item() == pytest.approx(gradient, rel=1e-9)
+
+
 def test_learnability_is_carried_out_and_goes_on(built_in, monkeypatch, tmp_path):
     class Tiny(Bench):
         def choose(self, quick, paper):
