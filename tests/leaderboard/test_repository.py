@@ -13,7 +13,7 @@ import pytest
 from built_records import with_sums, with_test, write_all
 from formalbench import hookimpl
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.record import Record, Training
+from formalbench.contracts.record import LearningCurve, Record, Training
 from formalbench.host import PluginHost
 from formalbench.store import Store, read_record
 from formalbench.store.archive import WeightLookup
@@ -106,11 +106,17 @@ def varied(many_records, make_record):
     entropy = answered.test.cells.metrics["cross-entropy"]
     certain = with_sums(answered, {"certainty": 1}, certainty=(entropy.total, entropy.count))
     odd = make_record("a\n\u202e<b>", options={"x": 1.0, "y": 1, "z": True})
+    curve = LearningCurve(
+        steps=(200, 400), loss=(0.1, 1e-5), error=(0.5, 0.4648), accuracy=(1.0, 1 / 3)
+    )
     return [
         *many_records,
         make_record(status="diverged", seed=7),
         make_record("by-hand", kind="exact", rate=None),
         make_record("timed").model_copy(update={"training": training, "weights": "a" * 64}),
+        make_record("drawn").model_copy(
+            update={"training": training.model_copy(update={"curve": curve})}
+        ),
         with_test(certain, answers=(300,) * 4),
         odd,
         *Store(ROOT / "leaderboard" / "results" / "exact" / "exact-parity").all(),

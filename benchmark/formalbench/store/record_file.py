@@ -2,7 +2,8 @@
 
 The first line holds the shapes of the records, and tables of parts that many records share. Each
 further line is one record: the index of its shape, then its values in the order of the shape. A
-shared part is replaced by its index in the part's table.
+shared part is replaced by its index in the part's table. Fractions with four decimals at most, such
+as those of a learning curve, are whole numbers of ten-thousandths.
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ MAX_BYTES = 64 << 20
 
 _METRICS = ("test.cells.metrics", "selected.metrics")
 
-_OPENED = frozenset({"training", "selected", "test", "test.cells", "environment", *_METRICS})
+_OPENED = frozenset(
+    {"training", "training.curve", "selected", "test", "test.cells", "environment", *_METRICS}
+)
 """Objects whose values are stored separately, such as those of each metric; any other object is
 stored as one value."""
 
 _SHARED = frozenset(
     {
         *("schema_version", "kind", "status", "message", "model", "task", "protocol"),
-        *("training.ended", "training.cohort"),
+        *("training.ended", "training.cohort", "training.curve.steps"),
         *("test.metric", "test.fingerprint", "test.chance_constant", "test.chance_length"),
         *("test.cells.length", "test.cells.first", "test.cells.strings", "test.cells.answers"),
         *("test.extra_metrics",),
@@ -43,7 +46,9 @@ _SHARED = frozenset(
 Shape = dict[str, Any]
 """Maps the keys of an object to the shape of a nested object, or to how the value is written."""
 
-_INLINE = ""
+_INLINE, _SCALED = "", "1e-4"
+
+_SCALE = 10_000
 
 
 def written(records: Iterable[AnyRecord]) -> str:
@@ -54,12 +59,12 @@ def written(records: Iterable[AnyRecord]) -> str:
     for record in records:
         data = json.loads(record.to_json())
         shape = _shape(data)
-        values = [_number(_text(shape), shapes)]
+        values: list[Any] = [_number(_text(shape), shapes)]
         for place, value in _values(data):
             if _shared(place):
                 values.append(_number(_text(value), tables.setdefault(place, {})))
             else:
-                values.append(value)
+                values.append(_scaled(value) or value)
         lines.append(_text(values))
     shared = {place: list(map(json.loads, table)) for place, table in tables.items()}
     head = {"format": FORMAT, "shapes": list(map(json.loads, shapes)), "shared": shared}
@@ -87,11 +92,27 @@ def _shape(data: dict[str, Any], above: str = "") -> Shape:
     return {
         key: _shape(value, f"{above}{key}.")
         if _opened(f"{above}{key}") and value is not None
-        else f"{above}{key}"
-        if _shared(f"{above}{key}")
-        else _INLINE
+        else _how(f"{above}{key}", value)
         for key, value in data.items()
     }
+
+
+def _how(place: str, value: Any) -> str:
+    """Return how a value is written."""
+    if _shared(place):
+        return place
+    return _SCALED if _scaled(value) else _INLINE
+
+
+def _scaled(value: Any) -> list[int] | None:
+    """Return a list of fractions as ten-thousandths; None if that would not give them back."""
+    if not isinstance(value, list) or not all(type(one) is float for one in value):
+        return None
+    if not all(abs(one) < _SCALE for one in value):
+        return None
+    whole = [round(one * _SCALE) for one in value]
+    same = all(repr(n / _SCALE) == repr(one) for n, one in zip(whole, value, strict=True))
+    return whole if same else None
 
 
 def _opened(place: str) -> bool:
@@ -130,7 +151,9 @@ def _filled(shape: Shape, values: Iterator[Any], shared: dict[str, list[Any]]) -
             data[key] = _filled(how, values, shared)
         else:
             value = _next(values)
-            data[key] = shared[how][value] if how else value
+            if how == _SCALED:
+                value = [n / _SCALE for n in value]
+            data[key] = shared[how][value] if how not in (_INLINE, _SCALED) else value
     return data
 
 
