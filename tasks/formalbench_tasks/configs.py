@@ -18,6 +18,16 @@ class ParityConfig(Config):
     )
 
 
+class FileConfig(Config):
+    """How strings of a language in a file are drawn."""
+
+    sampling: Literal["own", "uniform"] = option(
+        "own",
+        "how strings are drawn: as its file says (own), or members and non-members uniformly among "
+        "those of their length (uniform)",
+    )
+
+
 class DyckConfig(Config):
     """How strings of brackets are drawn."""
 

@@ -21,6 +21,8 @@ from formalbench import Splits, TaskSpec, Theory
 if TYPE_CHECKING:
     from formalbench.contracts.source import Language
 
+    from formalbench_tasks.configs import FileConfig
+
 T = TypeVar("T", bound=Callable[..., Any])
 
 FOLDER = Path(__file__).parent
@@ -70,11 +72,11 @@ class FileFactory:
 
     path: Path
 
-    def __call__(self) -> Language:
+    def __call__(self, config: FileConfig) -> Language:
         """Return the language of the file."""
         factory = _read(self.path).factory
         assert callable(factory)
-        language: Language = factory()
+        language: Language = factory(config)
         return language
 
 
@@ -124,7 +126,9 @@ def index() -> list[dict[str, Any]]:
 def _of_file(path: Path) -> TaskSpec:
     from formalbench import theory_of
 
-    theory = theory_of(FileFactory(path)())
+    from formalbench_tasks.configs import FileConfig
+
+    theory = theory_of(FileFactory(path)(FileConfig()))
     assert theory is not None
     assert theory.note == "", f"{path.name}: {theory.note}"
     return replace(_read(path), factory=f"regular/{path.name}", theory=theory)

@@ -19,11 +19,12 @@ from formalbench.evaluation.evaluate import (
 )
 from formalbench.objectives.classify import Classify
 from formalbench_tasks import index
+from formalbench_tasks.configs import FileConfig
 from torch import nn
 
 CPU = torch.device("cpu")
-FIRST = index.FileFactory(index.FOLDER / "regular" / "first.yaml")
-TASK = Task("first", 1, FIRST(), Classify())
+FIRST = index.FileFactory(index.FOLDER / "regular" / "first.yaml")(FileConfig())
+TASK = Task("first", 1, FIRST, Classify())
 
 
 class LastSymbol(nn.Module):
@@ -132,7 +133,7 @@ class Longest(Metric):
 
 
 def test_a_metric_of_a_stranger():
-    task = Task("first", 1, FIRST(), Classify(), extra_metrics=(Longest(),))
+    task = Task("first", 1, FIRST, Classify(), extra_metrics=(Longest(),))
     examples = [task.examples(np.eye(n, dtype=np.int64)) for n in (3, 5, 4)]
     (score,) = evaluate(LastSymbol(), task, TestSet((Cell(3, 5, tuple(examples)),)), CPU)
     # the first symbol is the last one but where the 1 stands at either end
@@ -146,7 +147,7 @@ def test_a_metric_that_measures_what_another_does_is_an_error():
         def finish(self, state):
             return {"accuracy": Measure(1.0, 1)}
 
-    task = Task("first", 1, FIRST(), Classify(), extra_metrics=(Twice(),))
+    task = Task("first", 1, FIRST, Classify(), extra_metrics=(Twice(),))
     cell = Cell(3, 3, (task.sample(task.stream("test"), 3, 4),))
     with pytest.raises(ValueError, match="measures accuracy, as another metric does"):
         evaluate(LastSymbol(), task, TestSet((cell,)), torch.device("cpu"))

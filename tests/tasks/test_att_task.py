@@ -7,6 +7,7 @@ import pytest
 from formalbench import RequestError
 from formalbench.contracts.source import Stream
 from formalbench_tasks import plugin
+from formalbench_tasks.configs import FileConfig
 
 # b after every a, but the state named first is 7, and 3 is reached by nothing.
 WRITTEN = """
@@ -29,7 +30,7 @@ def test_an_automaton(tmp_path, every_string):
     spec = read(tmp_path, WRITTEN)
     assert (spec.name, spec.version) == ("04-04-tlt-2-1-0", 2001)
     assert spec.objectives == ("classify", "tag", "next-symbols")
-    language = spec.factory()
+    language = spec.factory(FileConfig())
     assert language.alphabet == ("a", "b", "c")
     assert language.automaton.num_states == 3  # one of them accepts nothing
     for length in range(7):
@@ -53,7 +54,7 @@ def test_random_automata(tmp_path):
             f"{source} {target} {symbol} {symbol}" for (source, symbol), target in moves.items()
         ]
         text = "\n".join([*lines, *map(str, final)])
-        language = read(tmp_path, text).factory()
+        language = read(tmp_path, text).factory(FileConfig())
         strings_BN = Stream("att", seed).integers(len(language.alphabet), (100, 8))
         for row, label in zip(strings_BN.tolist(), language.classify(strings_BN), strict=True):
             state = next(iter(moves))[0]

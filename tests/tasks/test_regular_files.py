@@ -9,6 +9,7 @@ import pytest
 from formalbench import read_yaml
 from formalbench.contracts.source import Stream
 from formalbench_tasks import index
+from formalbench_tasks.configs import FileConfig
 
 FILES = {path.stem: read_yaml(path) for path in (index.FOLDER / "regular").glob("*.yaml")}
 SPECS = {spec.name: spec for spec in index.announce() if spec.name in FILES}
@@ -127,7 +128,7 @@ def says(name: str, word: str) -> bool:
 
 @pytest.mark.parametrize("name", sorted(SPECS))
 def test_words_and_files_agree(name, every_string):
-    language = SPECS[name].factory()
+    language = SPECS[name].factory(FileConfig())
     lengths = range(EVERY[len(language.alphabet)] + 1)
     for strings_BN in [every_string(len(language.alphabet), length) for length in lengths]:
         words = ["".join(language.alphabet[symbol] for symbol in row) for row in strings_BN]
@@ -137,7 +138,7 @@ def test_words_and_files_agree(name, every_string):
 
 @pytest.mark.parametrize("name", ["modular-arithmetic-simple", "modular-arithmetic-check"])
 def test_long_equations(name):
-    language = SPECS[name].factory()
+    language = SPECS[name].factory(FileConfig())
     strings_BN = language.sample(Stream("equations"), 41, 200)
     words = ["".join(language.alphabet[symbol] for symbol in row) for row in strings_BN]
     assert language.classify(strings_BN).tolist() == [says(name, word) for word in words]
@@ -149,7 +150,7 @@ def test_long_equations(name):
 )
 def test_long_strings(name):
     """If words are checked in one pass, long strings are compared with them as well."""
-    language = SPECS[name].factory()
+    language = SPECS[name].factory(FileConfig())
     for length in (50, 100, 500):
         strings_BN = language.sample(Stream("long words", length), length, 50)
         words = ["".join(language.alphabet[symbol] for symbol in row) for row in strings_BN]

@@ -10,6 +10,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.source import Stream
 from formalbench.contracts.specs import Splits
 from formalbench_tasks.automata.language_file import read as read_task
+from formalbench_tasks.configs import FileConfig
 
 REGEX = """
 name: star-free-4
@@ -54,7 +55,7 @@ def test_a_regular_expression():
     assert (spec.name, spec.version, spec.splits) == ("star-free-4", 2001, Splits())
     assert spec.objectives == ("classify", "tag", "next-symbols")
     assert "(ab)*(a|())" in spec.summary
-    language = spec.factory()
+    language = spec.factory(FileConfig())
     assert language.alphabet == ("a", "b")
     check(language, lambda s: all(x == "ab"[i % 2] for i, x in enumerate(s)))
 
@@ -64,7 +65,7 @@ def test_an_automaton():
     assert (spec.version, spec.reference) == (2003, "nobody (2026)")  # 2: the sampler
     assert spec.summary == "the number of 1s is a multiple of three"
     assert spec.splits == Splits(train=(1, 20), test=(21, 30))
-    language = spec.factory()
+    language = spec.factory(FileConfig())
     assert language.alphabet == ("0", "1")
     check(language, lambda s: s.count("1") % 3 == 0)
 
@@ -79,7 +80,7 @@ start: q
 accept: {accept}
 transitions: {{q: {{x: q, "y": q}}}}
 """
-    language = read(text).factory()
+    language = read(text).factory(FileConfig())
     check(language, lambda s: label == 1, longest=4)
     strings_BN = language.sample(Stream("trivial"), 5, 9)
     assert strings_BN.shape == (9, 5)
@@ -91,7 +92,7 @@ transitions: {{q: {{x: q, "y": q}}}}
 
 
 def test_an_alphabet_of_one_symbol():
-    language = read('{name: even, alphabet: "a", regex: (aa)*}').factory()
+    language = read('{name: even, alphabet: "a", regex: (aa)*}').factory(FileConfig())
     check(language, lambda s: len(s) % 2 == 0)
     assert language.sample(Stream("one"), 4, 3).tolist() == [[0] * 4] * 3
     assert language.class_distribution(3) == (1.0, 0.0)
@@ -156,7 +157,7 @@ def test_mistakes_in_automata(before, after, problem):
 def test_an_automaton_that_is_too_large_is_one_line_with_the_file():
     spec = read('{name: x, alphabet: "ab", regex: (a|b)*a' + "(a|b)" * 18 + "}")
     with pytest.raises(RequestError) as caught:
-        spec.factory()
+        spec.factory(FileConfig())
     assert str(caught.value).startswith(f"{Path('dir/mine.yaml')}: regex: its automaton is too")
 
 
@@ -186,10 +187,10 @@ def test_many_states_and_symbols_are_read_in_a_moment():
         read_task(Path("x.yaml"), many)
 
 
-def drawn(sampling):
+def drawn(text, **options):
     """Return the version of (01)*, and how many non-members and balanced ones are drawn."""
-    spec = read(f'{{name: x, alphabet: "01", regex: "(01)*"{sampling}}}')
-    language = spec.factory()
+    spec = read(f'{{name: x, alphabet: "01", regex: "(01)*"{text}}}')
+    language = spec.factory(FileConfig(**options))
     strings_BN = language.sample(Stream("ways"), 40, 400)
     outside_BN = strings_BN[language.classify(strings_BN) == 0]
     return spec.version, len(outside_BN), int((outside_BN.sum(axis=1) == 20).sum())
@@ -206,6 +207,7 @@ def test_how_strings_are_drawn():
     version, outside, uniform = drawn(", sampling: uniform, version: 3")
     assert (version, outside) == (3, 200)
     assert drawn(", sampling: long-runs, version: 2")[:2] == (2, 200)
+    assert drawn(", version: 3", sampling="uniform") == (2003, 200, uniform)
     assert uniform < edited < balanced
     assert uniform < 0.25 * outside
 

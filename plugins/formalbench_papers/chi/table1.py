@@ -56,6 +56,11 @@ SUBSTANTIAL = 0.20
 MASKED = "even-pairs"
 """A causal Transformer solves this task, and the paper's, which is not causal, does not."""
 
+BIMODAL = ("parity", "cycle-navigation", "tomita-6", "even-pairs")
+"""With C = 3 some of the paper's three seeds learn these and others do not."""
+
+MANY_SEEDS = 10
+
 PAPER = published("chi-2023-table-1")
 
 TABLE = AccuracyTable(
@@ -63,6 +68,7 @@ TABLE = AccuracyTable(
     (RNN, TRANSFORMER, REGULARGPT, REGULARGPT_3),
     {"quick": "chi-table1-quick", "paper": "chi-table1"},
     TASKS,
+    quick_seeds={(task, REGULARGPT_3.title): MANY_SEEDS for task in BIMODAL},
 )
 
 
@@ -74,7 +80,7 @@ TABLE = AccuracyTable(
     "tasks, 51–100 after 50 for D_n and Tomita. Maximum / average over three seeds in "
     f"percent; ours with the interval of the average and the number of seeds. {RULE}",
     reduced=FEWER_STEPS,
-    core_hours=(4.5, 2960),
+    core_hours=(5.3, 2960),
     figure=False,
 )
 def carry_out(bench: Bench) -> Findings:
@@ -91,6 +97,8 @@ def carry_out(bench: Bench) -> Findings:
 
 
 _REMARKS = (
+    f"Where C = 3 learns with some of the paper's seeds only ({', '.join(BIMODAL)}), ours are "
+    f"{MANY_SEEDS} seeds at the scale quick.",
     "On D_n and Tomita 5 every string of odd length is outside the language: a network that always "
     "rejects scores 75 % there. The Transformer's published averages on them, 74.5 to 82.6, are at "
     "that level or a little above it.",

@@ -36,7 +36,7 @@ class CellPlan:
     Attributes:
         row, column: the cell.
         model, task, protocol: names, as on the command line.
-        model_options, task_options: those that differ from their defaults.
+        model_options, task_options, protocol_options: those that differ from their defaults.
         seeds: how many; None for the protocol's number.
         cells: the cells of the page that these runs are for, as row and column, if they are other
             ones than `row` and `column`.
@@ -50,6 +50,7 @@ class CellPlan:
     protocol: str
     model_options: Mapping[str, Value] = field(default_factory=dict)
     task_options: Mapping[str, Value] = field(default_factory=dict)
+    protocol_options: Mapping[str, Value] = field(default_factory=dict)
     seeds: int | None = None
     cells: tuple[tuple[str, str], ...] = ()
     reduced: bool = False
@@ -61,8 +62,16 @@ class CellPlan:
 
     def request(self) -> RunRequest:
         """Return the corresponding request of ``formalbench run``."""
-        settings = [f"model.{key}={show_value(v)}" for key, v in self.model_options.items()]
-        settings += [f"task.{key}={show_value(v)}" for key, v in self.task_options.items()]
+        options = {
+            "model": self.model_options,
+            "task": self.task_options,
+            "protocol": self.protocol_options,
+        }
+        settings = [
+            f"{scope}.{key}={show_value(value)}"
+            for scope, given in options.items()
+            for key, value in given.items()
+        ]
         return RunRequest(
             models=(self.model,),
             tasks=(self.task,),

@@ -84,6 +84,8 @@ class AccuracyTable:
         protocols: how the models are trained and tested at either scale.
         quick: the tasks of the scale ``quick``, the most informative first; empty for all.
         quick_models: of such a task the titles of its models; without an entry, all.
+        quick_seeds: of a cell how many seeds the scale ``quick`` trains; without an entry, as many
+            as the protocol says.
         failing: the cells of which the paper says that the model does not learn the task. There a
             network that did not learn the training lengths is no less evidence than in a claim,
             unless its training was cut off.
@@ -94,6 +96,7 @@ class AccuracyTable:
     protocols: Mapping[Scale, str]
     quick: tuple[str, ...] = ()
     quick_models: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    quick_seeds: Mapping[Key, int] = field(default_factory=dict)
     failing: frozenset[Key] = frozenset()
 
     def train(self, bench: Bench) -> dict[Key, CellRecords]:
@@ -102,6 +105,7 @@ class AccuracyTable:
         titles = tuple(model.title for model in self.models)
         now = bench.choose(self.quick or every, every)
         by = bench.choose(self.quick_models, {})
+        seeds: Mapping[Key, int] = bench.choose(self.quick_seeds, {})
         order = dict.fromkeys((*self.quick, *every))
         wanted = {
             (task, model.title): CellPlan(
@@ -111,6 +115,7 @@ class AccuracyTable:
                 task=task,
                 protocol=self.protocols[bench.scale],
                 model_options=model.options(bench.scale),
+                seeds=seeds.get((task, model.title)),
                 reduced=bench.scale == "quick",
             )
             for task in order

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from formalbench import RequestError, TaskSpec
 
-from formalbench_tasks.automata.language_file import OBJECTIVES, SAMPLERS, factory_of
+from formalbench_tasks.automata.language_file import CONFIG, OBJECTIVES, SAMPLERS, factory_of
 from formalbench_tasks.automata.regex import TableDefinition
 from formalbench_tasks.limits import MOST_BYTES, MOST_STATES, MOST_SYMBOLS, MOST_TRANSITIONS
 from formalbench_tasks.task_file import MOST_VERSIONS, show
@@ -122,6 +122,7 @@ def read(path: Path) -> TaskSpec:
         summary=definition.summary,
         factory=factory_of(path, definition, "near-misses"),
         objectives=OBJECTIVES,
+        config=CONFIG,
     )
 
 

@@ -59,6 +59,10 @@ from formalbench_tasks.task_file import (
 if TYPE_CHECKING:
     from formalbench.contracts.source import Language
 
+    from formalbench_tasks.configs import FileConfig
+
+CONFIG = "formalbench_tasks.configs:FileConfig"
+"""The options of a task from a file."""
 
 SAMPLERS = {"near-misses": 2, "edited": 0, "uniform": 0, "long-runs": 0}
 """Version of each sampling; raise it whenever it draws a different string for the same file."""
@@ -167,17 +171,20 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
         splits=Splits(file.splits.train, file.splits.test, file.splits.step),
         reference=file.reference,
         keywords=file.keywords,
+        config=CONFIG,
     )
 
 
-def factory_of(path: Path, definition: Definition, sampling: str) -> Callable[[], Language]:
-    """Return what makes the language of a file."""
+def factory_of(
+    path: Path, definition: Definition, sampling: str
+) -> Callable[[FileConfig], Language]:
+    """Return what makes the language of a file, whose `sampling` is this."""
 
-    def build() -> Language:
+    def build(config: FileConfig) -> Language:
         from formalbench_tasks.automata.regular_language import DRAWN  # lazy: imports numpy
 
         try:
-            return DRAWN[sampling](definition)
+            return DRAWN[sampling if config.sampling == "own" else config.sampling](definition)
         except RegexError as problem:  # its automaton is too large
             raise RequestError(f"{path}: regex: {problem}") from None
 

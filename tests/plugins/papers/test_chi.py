@@ -11,7 +11,8 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import Batch
 from formalbench.contracts.published import PublishedResult
 from formalbench.host import PluginHost
-from formalbench_papers.chi import figure3, figure4
+from formalbench.running.plan import make_plan
+from formalbench_papers.chi import figure3, figure4, table1_code
 from formalbench_papers.chi import table1 as chi_table1
 from formalbench_papers.chi import table2 as chi_table2
 from formalbench_papers.chi.figure3 import components, count_clusters, look, purity, silhouette
@@ -478,3 +479,19 @@ def test_answers_must_follow_every_change(bench):
     assert figure4.answered(Right(1), task, changed) == 1
     assert figure4.answered(Right(0), task, changed) == 0
     assert not Right(0)(Batch(torch.ones(3, 2, dtype=torch.int64))).argmax(1).any()
+
+
+def test_each_language_is_trained_by_the_settings_of_the_authors_code(tmp_path):
+    """Of D12 and even pairs; the authors' rate, steps, width and strings outside the language."""
+    host, asked = PluginHost.load(), []
+    bench = Bench(host, "quick", print, tmp_path, training=False, asked=asked.extend)
+    found = table1_code.carry_out(bench)
+    assert {cell.verdict for cell in found.cells} == {"not run at this scale"}
+    plans = {one.row: make_plan(host, one.request()).runs for one in asked}
+    assert {len(runs) for runs in plans.values()} == {3}
+    first = plans["d12"][0]
+    assert (first.learning_rate, first.protocol.steps, first.protocol.batch) == (1e-4, 50_000, 128)
+    assert (first.model.options, first.task.name) == ({}, "d12:classify[sampling=uniform]")
+    other = plans["even-pairs"][0]
+    assert (other.learning_rate, other.protocol.steps) == (3e-5, 10_000)
+    assert (other.model.options, other.task.name) == ({"width": 256}, "even-pairs:classify")
