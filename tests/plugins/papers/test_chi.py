@@ -491,7 +491,7 @@ def test_each_language_is_trained_by_the_settings_of_the_authors_code(tmp_path):
     assert {len(runs) for runs in plans.values()} == {3}
     first = plans["d12"][0]
     assert (first.learning_rate, first.protocol.steps, first.protocol.batch) == (1e-4, 50_000, 128)
-    assert (first.model.options, first.task.name) == ({}, "d12:classify[sampling=uniform]")
+    assert (first.model.options, first.task.options) == ({}, {"sampling": "uniform"})
     other = plans["even-pairs"][0]
     assert (other.learning_rate, other.protocol.steps) == (3e-5, 10_000)
-    assert (other.model.options, other.task.name) == ({"width": 256}, "even-pairs:classify")
+    assert (other.model.options, other.task.options) == ({"width": 256}, {})
