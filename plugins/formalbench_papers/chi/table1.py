@@ -80,7 +80,7 @@ TABLE = AccuracyTable(
     "tasks, 51–100 after 50 for D_n and Tomita. Maximum / average over three seeds in "
     f"percent; ours with the interval of the average and the number of seeds. {RULE}",
     reduced=FEWER_STEPS,
-    core_hours=(5.3, 2960),
+    core_hours=(4.9, 2960),
     figure=False,
 )
 def carry_out(bench: Bench) -> Findings:
