@@ -122,8 +122,8 @@ def run(
     options = RunOptions(
         *(device, jobs, threads, executor, fail_fast, debug), quiet=True, trackers=tuple(trackers)
     )
-    shown = console(stderr=True).is_jupyter if progress is None else progress
-    records = run_session(host, request, store, options, execute_live if shown else execute)
+    live = console(stderr=True).is_jupyter if progress is None else progress
+    records = run_session(host, request, store, options, execute_live if live else execute)
     return pd.DataFrame([_row(record) for record in records])
 
 
@@ -193,22 +193,22 @@ def compare(
     host = load_plugins(plugins)
     records = _records(_folders(results))
     check_tasks(records, tasks or ())
-    found = comparisons(records, (a, b), tasks, protocols, current_of(host))
+    compared = comparisons(records, (a, b), tasks, protocols, current_of(host))
     names = {"a": a, "b": b, None: None}
     rows = [
         {
-            "protocol": one.a.board.protocol,
-            "version": one.a.board.version,
-            "task": on.task,
-            "a": on.a.mean,
-            "b": on.b.mean,
-            "difference": on.accuracy.value,
-            "low": on.accuracy.low,
-            "high": on.accuracy.high,
-            "better": names[on.accuracy.better],
+            "protocol": pair.a.board.protocol,
+            "version": pair.a.board.version,
+            "task": row.task,
+            "a": row.a.mean,
+            "b": row.b.mean,
+            "difference": row.accuracy.value,
+            "low": row.accuracy.low,
+            "high": row.accuracy.high,
+            "better": names[row.accuracy.better],
         }
-        for one in found
-        for on in one.tasks
+        for pair in compared
+        for row in pair.tasks
     ]
     return pd.DataFrame(rows, columns=COMPARED)
 
@@ -256,27 +256,27 @@ def trained(
     host = load_plugins(plugins)
     folders = _folders(results)
     records = [record for record in _records(folders) if record.weights]
-    for kind, asked, name_of in (
+    for kind, value, name_of in (
         ("model", model, lambda record: model_key(record)[0]),
         ("task", task.removesuffix(":classify"), title_of),
     ):
-        known = {name_of(record) for record in records}
-        records = [record for record in records if name_of(record) == asked]
+        names = {name_of(record) for record in records}
+        records = [record for record in records if name_of(record) == value]
         if not records:
-            raise unknown(f"{kind} among the trained runs", asked, known)
-    known = {record.protocol.title for record in records}
-    chosen = protocol or (STANDARD if STANDARD in known else sorted(known)[0])
+            raise unknown(f"{kind} among the trained runs", value, names)
+    names = {record.protocol.title for record in records}
+    chosen = protocol or (STANDARD if STANDARD in names else sorted(names)[0])
     records = [record for record in records if record.protocol.title == chosen]
     if not records:
-        raise unknown(f"protocol of {model} on {task}", chosen, known)
+        raise unknown(f"protocol of {model} on {task}", chosen, names)
     newest = max(record.protocol.version for record in records)
     records = [record for record in records if record.protocol.version == newest]
-    found = [record for record in records if record.seed == seed]
-    if not found:
-        seeds = ", ".join(str(one) for one in sorted({record.seed for record in records}))
+    runs = [record for record in records if record.seed == seed]
+    if not runs:
+        seeds = ", ".join(map(str, sorted({record.seed for record in records})))
         raise RequestError(f"no run of {model} on {task} has seed {seed}: there are {seeds}")
     rate = selected_rate(records)
-    run = next((record for record in found if record.learning_rate == rate), found[0])
+    run = next((record for record in runs if record.learning_rate == rate), runs[0])
     places = [Path(weights)] if weights is not None else []
     lookup = WeightLookup([*places, *(folder for folder in folders if folder.is_dir())])
     if run not in lookup:
@@ -290,9 +290,9 @@ def trained(
 def _check_lists(*lists: Sequence[str | type] | None) -> None:
     for names in lists:
         if isinstance(names, str) or inspect.isclass(names):
-            shown = names.__name__ if inspect.isclass(names) else repr(names)
+            text = names.__name__ if inspect.isclass(names) else repr(names)
             raise RequestError(
-                f"models, tasks, trackers, protocols are lists of names: write [{shown}]"
+                f"models, tasks, trackers, protocols are lists of names: write [{text}]"
             )
 
 

@@ -40,8 +40,8 @@ SEAL = hashlib.sha256().digest_size
 
 def cache_folder() -> Path:
     """Return the cache folder: ``FORMALBENCH_CACHE`` or a per-user folder."""
-    if told := os.environ.get(ENVIRONMENT):
-        return Path(told)
+    if folder := os.environ.get(ENVIRONMENT):
+        return Path(folder)
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("formalbench", appauthor=False))
@@ -70,9 +70,9 @@ def cached(key: object, compute: Callable[[], Any]) -> Any:
     """
     text = json.dumps(key, sort_keys=True)
     path = place_of("values", text)
-    kept = read_sealed(path, text)
-    if kept is not None:
-        return json.loads(kept)
+    contents = read_sealed(path, text)
+    if contents is not None:
+        return json.loads(contents)
     value = compute()
     write_sealed(path, text, json.dumps(value).encode())
     return value
@@ -81,8 +81,8 @@ def cached(key: object, compute: Callable[[], Any]) -> Any:
 def cached_before(key: object) -> Any:
     """Return the cached value of a key; None if there is none."""
     text = json.dumps(key, sort_keys=True)
-    kept = read_sealed(place_of("values", text), text)
-    return None if kept is None else json.loads(kept)
+    contents = read_sealed(place_of("values", text), text)
+    return None if contents is None else json.loads(contents)
 
 
 def place_of(folder: str, key: str) -> Path:
@@ -129,9 +129,9 @@ def prune(folder: Path, max_age: float = math.inf) -> None:
     """
     with contextlib.suppress(OSError):  # another process may delete it first
         sweep(folder, below=False, age=FORGOTTEN)
-        aged = sorted((time.time() - file.stat().st_mtime, file) for file in folder.iterdir())
+        files = sorted((time.time() - file.stat().st_mtime, file) for file in folder.iterdir())
         total = 0
-        for age, file in aged:
+        for age, file in files:
             total += file.stat().st_size
             if total > MAX_BYTES or age > max_age:
                 file.unlink(missing_ok=True)
@@ -156,6 +156,6 @@ def package_digest(package: str) -> str:
     inside = (path for path in file.parent.rglob("*") if path.suffix in (".py", ".yaml"))
     files = sorted(inside) if file.name == "__init__.py" else [file]
     digest = hashlib.sha256()
-    for one in files:
-        digest.update(hashlib.sha256(one.read_bytes()).digest())
+    for source in files:
+        digest.update(hashlib.sha256(source.read_bytes()).digest())
     return digest.hexdigest()

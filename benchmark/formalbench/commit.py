@@ -21,9 +21,9 @@ def own_commit() -> str:
     Empty if unknown: without git or without its history.
     """
     package = Path(__file__).resolve().parent
-    written = package / FILE
-    if written.exists():
-        return written.read_text("utf-8").strip()
+    file = package / FILE
+    if file.exists():
+        return file.read_text("utf-8").strip()
     return commit_of(package.parents[1])
 
 
@@ -45,11 +45,11 @@ def commit_of(root: Path) -> str:
 def _git(root: Path, *words: str) -> str:
     # Another process may hold the index, so git must not write to it.
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
-    done = subprocess.run(  # noqa: S603
+    result = subprocess.run(  # noqa: S603
         ["git", "-C", str(root), *words],  # noqa: S607
         env=environment,
         capture_output=True,
         text=True,
         check=True,
     )
-    return done.stdout.strip()
+    return result.stdout.strip()

@@ -202,8 +202,8 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Say whether an error is that there was not enough memory, of this machine or of a GPU."""
     import torch
 
-    known = isinstance(error, MemoryError | torch.cuda.OutOfMemoryError)
-    return known or "can't allocate memory" in str(error)
+    by_type = isinstance(error, MemoryError | torch.cuda.OutOfMemoryError)
+    return by_type or "can't allocate memory" in str(error)
 
 
 def describe_environment(
@@ -222,8 +222,8 @@ def describe_environment(
     from formalbench.contracts.record import Environment
 
     cuda = device.startswith("cuda")
-    there = torch.cuda.is_available()  # unknown for a run whose worker was lost
-    gpu = torch.cuda.get_device_name(device) if cuda and there else "unknown"
+    available = torch.cuda.is_available()  # unknown for a run whose worker was lost
+    gpu = torch.cuda.get_device_name(device) if cuda and available else "unknown"
     return Environment(
         device=device.partition(":")[0],
         hardware=gpu if cuda else cpu_name(),

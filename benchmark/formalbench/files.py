@@ -33,16 +33,16 @@ def read_plain(path: Path, limit: int, what: str = "") -> bytes:
     """
     try:
         check_regular(path)
-        asked = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        with os.fdopen(os.open(path, asked | getattr(os, "O_BINARY", 0)), "rb") as file:
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        with os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise RequestError(f"{path}: not a plain file")
             contents = file.read(limit + 1)
     except OSError as error:
         raise RequestError(f"{path}: {error.strerror}") from None
     if len(contents) > limit:
-        no = f", so not {what}" if what else ""
-        raise RequestError(f"{path}: larger than {limit} bytes{no}")
+        hint = f", so not {what}" if what else ""
+        raise RequestError(f"{path}: larger than {limit} bytes{hint}")
     return contents
 
 
@@ -131,8 +131,8 @@ def delete_abandoned(path: Path, age: float) -> None:
             on this machine and has ended, it is deleted immediately.
     """
     with contextlib.suppress(OSError):
-        written = max(one.lstat().st_mtime for one in (path, *path.rglob("*")))
-        if time.time() - written <= age and not _writer_is_gone(path.name):
+        modified = max(file.lstat().st_mtime for file in (path, *path.rglob("*")))
+        if time.time() - modified <= age and not _writer_is_gone(path.name):
             return
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -255,16 +255,16 @@ def read_suite(path: Path, data: dict[str, Any]) -> SuiteSpec:
 
     from formalbench.contracts.specs import SuiteSpec
 
-    known = [field.name for field in fields(SuiteSpec)]
-    problems = [str(unknown("key", key, known)) for key in data if key not in known]
+    names = [field.name for field in fields(SuiteSpec)]
+    problems = [str(unknown("key", key, names)) for key in data if key not in names]
     try:
-        found = TypeAdapter(SuiteSpec).validate_python({"version": 1, "summary": "", **data})
-        check_name(found.name)
+        suite = TypeAdapter(SuiteSpec).validate_python({"version": 1, "summary": "", **data})
+        check_name(suite.name)
     except ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False)
-        problems += [f"{'.'.join(map(str, one['loc']))}: {plainer(one['msg'])}" for one in wrong]
+        errors = error.errors(include_url=False, include_context=False)
+        problems += [f"{'.'.join(map(str, e['loc']))}: {plainer(e['msg'])}" for e in errors]
     except ValueError as error:
         problems.append(str(error))
     if problems:
         raise RequestError(f"{path}: not a valid suite: {'; '.join(problems)}")
-    return found
+    return suite

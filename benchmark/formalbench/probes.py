@@ -52,7 +52,7 @@ def attention_on_first(trace: Trace) -> Series:
     at_B = trace["first.position"]
     return {
         place: weights_BM.gather(1, at_B[:, None]).squeeze(1)
-        for place, weights_BM in _answering(trace)
+        for place, weights_BM in _answer_attention(trace)
     }
 
 
@@ -60,18 +60,18 @@ def attention_entropy(trace: Trace) -> Series:
     """Return the entropy of the attention in bits, by head."""
     return {
         place: torch.special.entr(weights_BM).sum(1) / torch.log(weights_BM.new_tensor(2.0))
-        for place, weights_BM in _answering(trace)
+        for place, weights_BM in _answer_attention(trace)
     }
 
 
-def _answering(trace: Trace) -> Iterator[tuple[str, Tensor]]:
+def _answer_attention(trace: Trace) -> Iterator[tuple[str, Tensor]]:
     """Return each head's attention weights from the answering position, (B, M)."""
     at_B = trace["answer.position"]
     suffix = ".attention"
-    found = [name for name, t in trace.items() if name.endswith(suffix) and t.dim() == 4]
-    if not found:
+    names = [name for name, t in trace.items() if name.endswith(suffix) and t.dim() == 4]
+    if not names:
         raise KeyError("NAME.attention")
     rows_B = torch.arange(len(at_B), device=at_B.device)
-    for name in found:
+    for name in names:
         for head, weights_BMM in enumerate(trace[name].unbind(1)):
             yield f"{name.removesuffix(suffix)}.head.{head}", weights_BMM[rows_B, at_B]

@@ -29,11 +29,11 @@ def read_asked(
         asked_BN: `Batch.asked`; None if all are scored.
     """
     if asked_BN is None:
-        every: Tensor = read(states_BND)
-        return every
-    told_PK: Tensor = read(states_BND[asked_BN])
-    nothing = told_PK.new_zeros(*asked_BN.shape, told_PK.shape[-1])
-    return nothing.index_put((asked_BN,), told_PK)
+        logits: Tensor = read(states_BND)
+        return logits
+    logits_PK: Tensor = read(states_BND[asked_BN])
+    zeros = logits_PK.new_zeros(*asked_BN.shape, logits_PK.shape[-1])
+    return zeros.index_put((asked_BN,), logits_PK)
 
 
 class Readout(nn.Module):
@@ -56,7 +56,7 @@ class Readout(nn.Module):
         self.read = nn.Linear(width, task.outputs)
         if self.layout != "each":  # this layout has no answer for the empty prefix
             self.empty = nn.Parameter(torch.zeros(width))
-        self.traits = _wrapped(traits_of(backbone))
+        self.traits = _readout_traits(traits_of(backbone))
 
     def forward(self, batch: Batch) -> Tensor:
         """Return logits (B, K), (B, N, K) or (B, N+1, K), depending on the layout."""
@@ -69,8 +69,8 @@ class Readout(nn.Module):
             return self.read.weight.new_zeros(shape)
         states_BND: Tensor = self.backbone(batch)
         if tuple(states_BND.shape) != shape:
-            name, found = type(self.backbone).__name__, tuple(states_BND.shape)
-            raise ValueError(f"{name} is a backbone and gave {found}, not states {shape}")
+            name, actual = type(self.backbone).__name__, tuple(states_BND.shape)
+            raise ValueError(f"{name} is a backbone and gave {actual}, not states {shape}")
         return states_BND
 
     def _select(self, states_BND: Tensor, lengths_B: Tensor | None) -> Tensor:
@@ -103,7 +103,7 @@ def read_out(backbone: nn.Module, task: Task) -> Readout:
     return kind(backbone, task)
 
 
-def _wrapped(traits: Traits) -> Traits:
+def _readout_traits(traits: Traits) -> Traits:
     """Return a backbone's traits for the network with readout."""
     groups = tuple(
         replace(group, names=tuple(f"backbone.{name}" for name in group.names))

@@ -143,16 +143,16 @@ class LabelledStrings(Mapping[int, Pair]):
 
     @cached_property
     def _by_length(self) -> dict[int, list[Example]]:
-        found: dict[int, list[Example]] = {}
+        examples: dict[int, list[Example]] = {}
         for cell in self.cells:
             for example in cell.examples:
                 length = cell.last if cell.first == cell.last else example.length
-                found.setdefault(length, []).append(example)
-        return dict(sorted(found.items()))
+                examples.setdefault(length, []).append(example)
+        return dict(sorted(examples.items()))
 
     def __getitem__(self, length: int) -> Pair:
-        found = self._by_length[length]
-        return pair_of(found[0] if len(found) == 1 else pad(found, self._layout))
+        examples = self._by_length[length]
+        return pair_of(examples[0] if len(examples) == 1 else pad(examples, self._layout))
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._by_length)
@@ -191,13 +191,13 @@ class TaskHandle:
         protocol: str | Protocol = STANDARD,
     ) -> None:
         parsed = parse_settings(settings, ("task",))
-        asked = host.select_task(name, parsed)
-        check_settings(parsed, {}, {asked.name: asked.facts})
-        self.host, self.selected, self.used = host, asked, task_used(asked)
+        selected = host.select_task(name, parsed)
+        check_settings(parsed, {}, {selected.name: selected.facts})
+        self.host, self.selected, self.used = host, selected, task_used(selected)
         self.protocol = host.protocol(protocol) if isinstance(protocol, str) else protocol
-        self.task: Task = self.protocol.apply(host.build_task(asked))
+        self.task: Task = self.protocol.apply(host.build_task(selected))
         self.name = self.task.name
-        self.title = display(self.name.removesuffix(":classify"), asked.options)
+        self.title = display(self.name.removesuffix(":classify"), selected.options)
         self._sets = cache(self._draw)
         self.alphabet = self.task.source.alphabet
         self.answers = self.task.objective.answers(self.task.source)
@@ -209,7 +209,7 @@ class TaskHandle:
     def __reduce__(self) -> tuple[Any, ...]:
         """Load again when unpickled, as in a worker of a `DataLoader`."""
         local = [str(plugin.local.path) for plugin in self.host.plugins if plugin.local]
-        return _again, (local, self.selected.title, self.protocol)
+        return _reload, (local, self.selected.title, self.protocol)
 
     def blaming(self) -> AbstractContextManager[None]:
         """Turn an exception of the code of the task's plugin into an error that names it."""
@@ -274,14 +274,14 @@ class TaskHandle:
             if ids is not None:
                 by_length.setdefault(len(ids), []).append((place, ids))
         with self.blaming():
-            for length, held in by_length.items():
-                every_BN = np.array([ids for _, ids in held], dtype=np.int64)
-                every_BN = every_BN.reshape(len(held), length)
-                inside_B = self.task.source.in_domain(every_BN)
-                places = [place for (place, _), kept in zip(held, inside_B, strict=True) if kept]
+            for length, group in by_length.items():
+                strings_BN = np.array([ids for _, ids in group], dtype=np.int64)
+                strings_BN = strings_BN.reshape(len(group), length)
+                inside_B = self.task.source.in_domain(strings_BN)
+                places = [place for (place, _), valid in zip(group, inside_B, strict=True) if valid]
                 if places:
-                    found = self.task.objective.labels(self.task.source, every_BN[inside_B])
-                    for place, answer in zip(places, found, strict=True):
+                    labels = self.task.objective.labels(self.task.source, strings_BN[inside_B])
+                    for place, answer in zip(places, labels, strict=True):
                         answers[place] = answer
         return answers
 
@@ -298,7 +298,7 @@ class TaskHandle:
 
     def join(self, symbols: Sequence[str]) -> str:
         """Return a string as text for `label`."""
-        return ("" if all(len(one) == 1 for one in self.alphabet) else " ").join(symbols)
+        return ("" if all(len(symbol) == 1 for symbol in self.alphabet) else " ").join(symbols)
 
     def test_set(self, split: Split = "test") -> LabelledStrings:
         """Return the strings of a split with their targets, by length.
@@ -318,12 +318,12 @@ class TaskHandle:
         task, protocol = self.task, self.protocol
         with self.blaming():
             if split == "train":
-                held = train_set(task, protocol)
+                strings = train_set(task, protocol)
             elif split == "validation":
-                held = validation_set(task, protocol)
+                strings = validation_set(task, protocol)
             else:
-                held = saved_test_set(task, self.used.source.model_dump_json(), protocol)
-        return LabelledStrings(held, task.layout)
+                strings = saved_test_set(task, self.used.source.model_dump_json(), protocol)
+        return LabelledStrings(strings, task.layout)
 
     def batches(
         self,
@@ -372,15 +372,15 @@ class TaskHandle:
         for number in numbers(first, step):
             with self.blaming():
                 length = draw_length(protocol, lengths, number, weights, own)
-                drawn = UNIFORM.strings(task, protocol, seed, number, length, batch)
-            yield pair_of(drawn)
+                example = UNIFORM.strings(task, protocol, seed, number, length, batch)
+            yield pair_of(example)
 
     def _fixed_batches(
-        self, held: LabelledStrings, batch: int, first: int, step: int
+        self, labelled: LabelledStrings, batch: int, first: int, step: int
     ) -> Iterator[Pair]:
         parts = (
             (strings[start : start + batch], targets[start : start + batch])
-            for strings, targets in held.values()
+            for strings, targets in labelled.values()
             for start in range(0, len(strings), batch)
         )
         yield from (part for number, part in enumerate(parts) if number % step == first % step)
@@ -422,11 +422,11 @@ class TaskHandle:
 
         Empty if none was measured (docs/shortcuts.md).
         """
-        found = self.host.shortcut(self.selected.title)
-        return {} if found is None else {"best": found}
+        best = self.host.shortcut(self.selected.title)
+        return {} if best is None else {"best": best}
 
 
-def _again(plugins: list[str], name: str, protocol: Protocol) -> TaskHandle:
+def _reload(plugins: list[str], name: str, protocol: Protocol) -> TaskHandle:
     return TaskHandle(load_plugins(plugins), name, protocol=protocol)
 
 

@@ -35,7 +35,7 @@ def model_promises(build: Build, task: Task) -> Iterator[Promise]:
     """Return the checks of a model's networks on one task."""
     torch.set_num_threads(1)
     yield "answers in the objective's layout, at every length", lambda: _shapes(build, task)
-    yield "has initial weights that depend only on the seed", lambda: _seeded(build, task)
+    yield "has initial weights that depend only on the seed", lambda: _initial_weights(build, task)
     yield (
         "gives the same answer to a string alone and in a batch",
         lambda: _independent(build, task),
@@ -79,7 +79,7 @@ def _within(traits: Traits, length: int) -> int:
     return max(least, length if greatest is None else min(length, greatest))
 
 
-def _some(task: Task, network: nn.Module, length: int = SHORT) -> Batch:
+def _short_batch(task: Task, network: nn.Module, length: int = SHORT) -> Batch:
     return _batch(task, _within(traits_of(network), length))
 
 
@@ -90,25 +90,25 @@ def _answer(network: nn.Module, batch: Batch) -> Tensor:
     return answer
 
 
-def _same(one: Tensor, other: Tensor) -> bool:
+def _same(a: Tensor, b: Tensor) -> bool:
     """Return whether numbers in double precision are equal up to rounding."""
-    return torch.allclose(one, other, rtol=1e-9, atol=1e-9)
+    return torch.allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
-def _changed_batch(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
+def _map_batch(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
     decoded = None if batch.decoded is None else change(batch.decoded)
     return Batch(change(batch.symbols), decoded=decoded)
 
 
 def _only(batch: Batch, row: int) -> Batch:
-    return _changed_batch(batch, lambda part: part[row : row + 1])
+    return _map_batch(batch, lambda part: part[row : row + 1])
 
 
 def _shapes(build: Build, task: Task) -> None:
     network = _network(build)
     longest = max(tried_lengths(task, "test"))
-    for wanted in (*LENGTHS, longest):
-        length = _within(traits_of(network), wanted)
+    for requested in (*LENGTHS, longest):
+        length = _within(traits_of(network), requested)
         if task.layout == "each" and length == 0:
             continue
         batch = _batch(task, length)
@@ -117,15 +117,15 @@ def _shapes(build: Build, task: Task) -> None:
         demand(torch.isfinite(logits).all(), f"length {length}: a logit is not finite")
 
 
-def _seeded(build: Build, task: Task) -> None:
-    one, again = _network(build, 1).state_dict(), _network(build, 1).state_dict()
-    same = all(torch.equal(value, again[name]) for name, value in one.items())
+def _initial_weights(build: Build, task: Task) -> None:
+    first, second = _network(build, 1).state_dict(), _network(build, 1).state_dict()
+    same = all(torch.equal(value, second[name]) for name, value in first.items())
     demand(same, "the same seed gave two different networks")
 
 
 def _independent(build: Build, task: Task) -> None:
     network = _network(build).double()
-    batch = _some(task, network)
+    batch = _short_batch(task, network)
     together = _answer(network, batch)
     alone = torch.cat([_answer(network, _only(batch, row)) for row in range(BATCH)])
     demand(_same(together, alone), "strings of a batch affect each other")
@@ -133,12 +133,12 @@ def _independent(build: Build, task: Task) -> None:
 
 def _pure(build: Build, task: Task) -> None:
     network = _network(build)
-    batch = _some(task, network)
-    kept = _changed_batch(batch, torch.clone)
+    batch = _short_batch(task, network)
+    copies = _map_batch(batch, torch.clone)
     weights = {name: value.clone() for name, value in network.state_dict().items()}
     first, second = _answer(network, batch), _answer(network, batch)
     demand(torch.equal(first, second), "the same strings got different answers")
-    for part, before in zip(batch, kept, strict=True):
+    for part, before in zip(batch, copies, strict=True):
         unchanged = part is None or before is None or torch.equal(part, before)
         demand(unchanged, "forward changed its input")
     same = all(torch.equal(value, weights[name]) for name, value in network.state_dict().items())
@@ -148,9 +148,9 @@ def _pure(build: Build, task: Task) -> None:
 def _causal(build: Build, task: Task) -> None:
     network = _network(build).double()
     strings = _batch(task, SHORT).symbols
-    changed = _changed(strings, len(task.alphabet))
-    seen = CHANGED + (task.layout == "prefixes")
-    before, after = (_answer(network, Batch(some))[:, :seen] for some in (strings, changed))
+    changed = _change_symbol(strings, len(task.alphabet))
+    places = CHANGED + (task.layout == "prefixes")
+    before, after = (_answer(network, Batch(symbols))[:, :places] for symbols in (strings, changed))
     demand(_same(before, after), "a later symbol changed an earlier answer")
     alone = _answer(network, Batch(strings[:, :CHANGED]))
     demand(_same(before, alone), "symbols after a prefix changed its answer")
@@ -160,14 +160,14 @@ def _decodes(build: Build, task: Task) -> None:
     network = _network(build).double()
     batch = _batch(task, SHORT)
     assert batch.decoded is not None
-    changed = batch._replace(decoded=_changed(batch.decoded, task.outputs))
-    before, after = (_answer(network, some)[:, : CHANGED + 1] for some in (batch, changed))
+    changed = batch._replace(decoded=_change_symbol(batch.decoded, task.outputs))
+    before, after = (_answer(network, strings)[:, : CHANGED + 1] for strings in (batch, changed))
     demand(_same(before, after), "a later output symbol changed an answer")
     alone = _answer(network, batch._replace(decoded=batch.decoded[:, :CHANGED]))
     demand(_same(before, alone), "a later output symbol changed an answer")
 
 
-def _changed(ids: Tensor, size: int) -> Tensor:
+def _change_symbol(ids: Tensor, size: int) -> Tensor:
     """Return ids with a different symbol at `CHANGED`."""
     changed = ids.clone()
     changed[:, CHANGED] = (changed[:, CHANGED] + 1) % size
@@ -176,13 +176,13 @@ def _changed(ids: Tensor, size: int) -> Tensor:
 
 def _double(build: Build, task: Task) -> None:
     network = _network(build).double()
-    logits = _answer(network, _some(task, network))
+    logits = _answer(network, _short_batch(task, network))
     demand(logits.dtype == torch.float64, f"the answer is {logits.dtype}")
 
 
 def _bfloat16(build: Build, task: Task) -> None:
     network = _network(build).bfloat16()
-    logits = _answer(network, _some(task, network))
+    logits = _answer(network, _short_batch(task, network))
     demand(logits.dtype == torch.bfloat16, f"the answer is {logits.dtype}")
 
 
@@ -218,9 +218,9 @@ def _padding(build: Build, task: Task) -> None:
 
 
 def _mixed_lengths(task: Task, traits: Traits) -> list[int]:
-    known = [length for length in MIXED if task.lengths(length, length)]
-    wanted = known if len(known) > 1 else split_lengths(task, "train")[:BATCH]
-    return [length for length in wanted if _within(traits, length) == length]
+    mixed = [length for length in MIXED if task.lengths(length, length)]
+    lengths = mixed if len(mixed) > 1 else split_lengths(task, "train")[:BATCH]
+    return [length for length in lengths if _within(traits, length) == length]
 
 
 def _same_answers(padded: Tensor, alone: Tensor, example: Example) -> None:
@@ -248,15 +248,15 @@ def _vmap(build: Build, task: Task) -> None:
 
 def _same_logits(networks: list[nn.Module], batch: Batch) -> None:
     """Compare the logits of two networks under vmap with those of each alone."""
-    called = copy.deepcopy(networks[0])
-    for module in called.modules():
+    network = copy.deepcopy(networks[0])
+    for module in network.modules():
         vars(module)["under_vmap"] = True  # as training does
 
-    def one(weights: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
-        answer: Tensor = torch.func.functional_call(called, (weights, buffers), (batch,))
+    def logits(weights: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
+        answer: Tensor = torch.func.functional_call(network, (weights, buffers), (batch,))
         return answer
 
-    together = torch.func.vmap(one)(*torch.func.stack_module_state(networks))
+    together = torch.func.vmap(logits)(*torch.func.stack_module_state(networks))
     alone = torch.stack([_answer(network, batch) for network in networks])
     demand(_same(together, alone), "vmap changed the numbers")
 
@@ -272,6 +272,6 @@ def _same_step(networks: list[nn.Module], task: Task, example: Example) -> None:
         step(BatchedGradients(networks, task)),
         step(SequentialGradients(networks, task)),
     )
-    for one, other in zip(together, alone, strict=True):
+    for a, b in zip(together, alone, strict=True):
         # No closer: at a kink, which constructions have, a gradient may be that of either side.
-        demand(torch.allclose(one, other, atol=1e-5), "vmap changed a training step")
+        demand(torch.allclose(a, b, atol=1e-5), "vmap changed a training step")

@@ -47,7 +47,7 @@ BASE = 1e-3
 def optimiser_promises(optimiser: Optimiser) -> Iterator[Promise]:
     """Return what an optimiser promises."""
     bound = optimiser.with_layout(LAYOUT)
-    yield "updates each run independently of the others", lambda: _alone(bound)
+    yield "updates each run independently of the others", lambda: _independent(bound)
 
 
 def schedule_promises(schedule: Schedule) -> Iterator[Promise]:
@@ -60,37 +60,37 @@ def sampler_promises(sampler: Sampler) -> Iterator[Promise]:
     yield "draws lengths of the training split, the same every time", lambda: _lengths(sampler)
 
 
-def _alone(optimiser: Optimiser) -> None:
+def _independent(optimiser: Optimiser) -> None:
     import torch
 
-    before_RP = _drawn("parameters")
-    together = _trained(optimiser, before_RP, slice(None))
+    before_RP = _random_numbers("parameters")
+    together = _run_steps(optimiser, before_RP, slice(None))
     demand(together.isfinite().all(), "a parameter is not finite")
     demand((together != before_RP).any(), "nothing changed")
     for run in range(RUNS):
-        alone = _trained(optimiser, before_RP, slice(run, run + 1))
+        alone = _run_steps(optimiser, before_RP, slice(run, run + 1))
         same = torch.allclose(together[run : run + 1], alone, rtol=1e-5, atol=1e-7)
         demand(same, "the update of a run depends on other runs")
 
 
-def _trained(optimiser: Optimiser, before_RP: Tensor, runs: slice) -> Tensor:
+def _run_steps(optimiser: Optimiser, before_RP: Tensor, runs: slice) -> Tensor:
     """Return the parameters of some runs after some steps, clipped as a protocol asks."""
     parameters_RP = before_RP[runs].clone()
     slots = tuple(parameters_RP.new_zeros(parameters_RP.shape) for _ in optimiser.slots)
     rate_R1 = parameters_RP.new_tensor([[BASE * (run + 1)] for run in range(RUNS)])[runs]
     for step in range(STEPS):
-        gradient_RP = _drawn(f"gradient {step}")[runs].clone()
+        gradient_RP = _random_numbers(f"gradient {step}")[runs].clone()
         scalars = parameters_RP.new_tensor(optimiser.scalars(step + 1))
         numbers = rate_R1, scalars, optimiser.weight_decay
         optimiser.clipped_step(parameters_RP, gradient_RP, slots, *numbers, 1.0)
     return parameters_RP
 
 
-def _drawn(what: str) -> Tensor:
+def _random_numbers(name: str) -> Tensor:
     """Return numbers between -4 and 4, (R, P)."""
     import torch
 
-    numbers = Stream("check steps", what).uniform((RUNS, LAYOUT[-1].columns.stop))
+    numbers = Stream("check steps", name).uniform((RUNS, LAYOUT[-1].columns.stop))
     return torch.from_numpy(8 * numbers - 4).float()
 
 
@@ -112,8 +112,8 @@ def _rates(schedule: Schedule) -> None:
     memory: dict[str, float] = {}
     for step in range(100):
         rate = schedule.rate(step, 100, BASE, memory)
-        right = isinstance(rate, float | int) and math.isfinite(rate) and rate >= 0
-        demand(right, f"the rate of step {step} is {rate!r}")
+        valid = isinstance(rate, float | int) and math.isfinite(rate) and rate >= 0
+        demand(valid, f"the rate of step {step} is {rate!r}")
         if step % 20 == 19:
             schedule.evaluated(memory, {"train/loss": 1.0, "train/error": 0.5})
 
@@ -142,15 +142,15 @@ def check_parts(host: PluginHost, plugin: Plugin) -> Iterator[Check]:
 
 
 def _promises(kind: str, spec: Any) -> Iterator[Promise]:
-    made: list[Any] = []
-    yield "is made by its factory", lambda: made.extend(_make(kind, spec))
-    for one in made:
+    parts: list[Any] = []
+    yield "is made by its factory", lambda: parts.extend(_make(kind, spec))
+    for part in parts:
         if kind == "optimiser":
-            yield from optimiser_promises(one)
+            yield from optimiser_promises(part)
         elif kind == "schedule":
-            yield from schedule_promises(one)
+            yield from schedule_promises(part)
         elif kind == "sampler":
-            yield from sampler_promises(one)
+            yield from sampler_promises(part)
 
 
 def _make(kind: str, spec: Any) -> list[Any]:
@@ -163,13 +163,13 @@ def _make(kind: str, spec: Any) -> list[Any]:
     config = make_config(spec) if hasattr(spec, "config") else None
     if kind in CALLED or (kind == "metric" and not spec.objectives):
         return []
-    made = factory() if config is None else factory(config)
-    wanted = BUILT[kind]
-    told = f"the factory returned a {type(made).__name__}, no {wanted.__name__}"
-    demand(isinstance(made, wanted), told)
+    instance = factory() if config is None else factory(config)
+    expected = BUILT[kind]
+    problem = f"the factory returned a {type(instance).__name__}, no {expected.__name__}"
+    demand(isinstance(instance, expected), problem)
     if kind in ("objective", "metric"):
-        demand(made.name == spec.name, f"its name is {made.name!r}, not {spec.name!r}")
-    return [made]
+        demand(instance.name == spec.name, f"its name is {instance.name!r}, not {spec.name!r}")
+    return [instance]
 
 
 TRIAL_FIELD = 2
@@ -184,16 +184,16 @@ def trials(host: PluginHost, model: str) -> Iterator[tuple[str, str | None]]:
     One that names its objectives is tried on all of them, and None stands for the task of an
     objective that no task has. Any other is tried wherever its network can answer.
     """
-    chosen = host.select_model(model)
-    own = chosen.spec.task.format(**chosen.fields)
-    for objective in chosen.spec.objectives:
+    selected = host.select_model(model)
+    own = selected.spec.task.format(**selected.fields)
+    for objective in selected.spec.objectives:
         yield objective, asked(own, objective) if own else trial_task(host, objective)
-    if chosen.spec.objectives:
+    if selected.spec.objectives:
         return
-    for registered in host.objectives.all():
-        objective = registered.spec.name
-        task = _of(host, own, objective) if own else trial_task(host, objective)
-        if task is not None and _answers(host, model, task):
+    for entry in host.objectives.all():
+        objective = entry.spec.name
+        task = _task_of(host, own, objective) if own else trial_task(host, objective)
+        if task is not None and _can_answer(host, model, task):
             yield objective, task
 
 
@@ -216,10 +216,10 @@ def trial_task(host: PluginHost, objective: str) -> str | None:
     for source in sources:
         if objective in host.select_task(source).spec.objectives:
             return asked(source, objective)
-    return next((task for source in sources if (task := _of(host, source, objective))), None)
+    return next((task for source in sources if (task := _task_of(host, source, objective))), None)
 
 
-def _of(host: PluginHost, source: str, objective: str) -> str | None:
+def _task_of(host: PluginHost, source: str, objective: str) -> str | None:
     """Return the task of a source with an objective; None if it does not support it."""
     task = asked(source, objective)
     try:
@@ -229,7 +229,7 @@ def _of(host: PluginHost, source: str, objective: str) -> str | None:
     return task
 
 
-def _answers(host: PluginHost, model: str, task: str) -> bool:
+def _can_answer(host: PluginHost, model: str, task: str) -> bool:
     """Return whether a model's network can be built and used for a task.
 
     Raises:
@@ -261,31 +261,31 @@ def plain_facts(host: PluginHost, name: str) -> Iterator[Check]:
     """
     import torch
 
-    chosen = host.select_model(name)
-    options = {key: facts["default"] for key, facts in chosen.facts.items()}
-    called = display(chosen.name, options)
-    yield Check(f"model {name}", f"is {chosen.spec.summary}, the model {called}")
-    found: dict[str, nn.Module] = {}
-    refused = {}
+    selected = host.select_model(name)
+    options = {key: facts["default"] for key, facts in selected.facts.items()}
+    title = display(selected.name, options)
+    yield Check(f"model {name}", f"is {selected.spec.summary}, the model {title}")
+    networks: dict[str, nn.Module] = {}
+    errors = {}
     for objective in (entry.spec.name for entry in host.objectives.all()):
         task = trial_task(host, objective)
         with torch.random.fork_rng(devices=[]):
             try:
-                found |= {objective: host.network(name, host.task(task))} if task else {}
+                networks |= {objective: host.network(name, host.task(task))} if task else {}
             except MissingPackageError:
                 continue
             except RequestError as error:
-                refused[objective] = error
-    if not found:
-        raise next(iter(refused.values()))
-    traits = traits_of(next(iter(found.values())))
+                errors[objective] = error
+    if not networks:
+        raise next(iter(errors.values()))
+    traits = traits_of(next(iter(networks.values())))
     yield Check(f"model {name}", f"gives states (B, N, {traits.width}) of ids (B, N)")
-    yield Check(f"model {name}", f"can do {', '.join(found)}")
-    for objective, refusal in refused.items():
+    yield Check(f"model {name}", f"can do {', '.join(networks)}")
+    for objective, refusal in errors.items():
         yield Check(f"model {name}", f"cannot do {objective}: {str(refusal).partition(': ')[2]}")
     if not traits.vmap:
-        why = "it does not run under torch.func.vmap, so its runs train one after another on a GPU"
-        yield Check(f"model {name}", f"cannot train several runs together: {why}")
+        note = "it does not run under torch.func.vmap, so its runs train one after another on a GPU"
+        yield Check(f"model {name}", f"cannot train several runs together: {note}")
 
 
 HEAVY = ("torch", "numpy", "pandas", "automata")
@@ -309,7 +309,7 @@ def check_plugin(path: Path | str, host: PluginHost | None = None) -> list[Check
         plugin = host.local_plugin(local)
         assert plugin is not None
         host.check_clashes(plugin)
-        checks += _check_provided(host, plugin)
+        checks += _check_contents(host, plugin)
     return checks
 
 
@@ -324,7 +324,7 @@ def _load_lightly(host: PluginHost, local: LocalPlugin) -> list[Check]:
     return [Check(f"plugin {local.path.name}", "imports no heavy package", problem)]
 
 
-def _check_provided(host: PluginHost, plugin: Plugin) -> list[Check]:
+def _check_contents(host: PluginHost, plugin: Plugin) -> list[Check]:
     def own(registry: Registry[Any]) -> list[str]:
         return [entry.spec.name for entry in registry.all() if entry.plugin is plugin]
 
@@ -333,21 +333,21 @@ def _check_provided(host: PluginHost, plugin: Plugin) -> list[Check]:
         checks += _check_task(host, name)
     for name in own(host.models):
         checks += _check_model(host, name)
-    looked_up: list[tuple[Registry[Any], str, Callable[[str], Any]]] = [
+    lookups: list[tuple[Registry[Any], str, Callable[[str], Any]]] = [
         (host.suites, "names only tasks that exist", partial(_look_up_suite, host)),
         (host.protocols, "is valid", partial(_look_up_protocol, host)),
         (host.tables, "is valid", host.table),
     ]
-    for registry, promise, look_up in looked_up:
+    for registry, promise, look_up in lookups:
         for name in own(registry):
             checks += keep(f"{registry.kind} {name}", iter([(promise, partial(look_up, name))]))
     for name in own(host.objectives):
-        tried = trial_task(host, name)
-        checks += _check_task(host, tried) if tried else []
+        task = trial_task(host, name)
+        checks += _check_task(host, task) if task else []
     parts = [*check_parts(host, plugin)]
-    made = {part.subject for part in parts if part.passed}
+    subjects = {part.subject for part in parts if part.passed}
     for name in own(host.metrics):
-        if f"metric {name}" in made:
+        if f"metric {name}" in subjects:
             checks += _check_metric(host, host.metrics.get(name)[0].spec)
     return [*checks, *parts]
 
@@ -383,7 +383,7 @@ def check_spec(host: PluginHost, name: str) -> list[Check]:
         (name,) = host.models_named([name])
     checks: list[Check] = []
     language = parse_instance(name)[0].partition(":")[0]
-    known = [e.spec.name for e in host.tasks.all()] + [e.spec.name for e in host.models.all()]
+    names = [e.spec.name for e in host.tasks.all()] + [e.spec.name for e in host.models.all()]
     for registry, check in ((host.tasks, _check_task), (host.models, _check_model)):
         try:
             registry.get(language)
@@ -393,7 +393,7 @@ def check_spec(host: PluginHost, name: str) -> list[Check]:
             continue
         checks += check(host, name)
     if not checks:
-        raise unknown("task or model", name, known, "formalbench list")
+        raise unknown("task or model", name, names, "formalbench list")
     return checks
 
 
@@ -403,12 +403,12 @@ def _check_task(host: PluginHost, name: str) -> list[Check]:
     if "{" in name:
         return [Check(f"task {name}", "is a pattern: check one of its names instead")]
     begun.get()(Check(f"task {name}", "can be tried"))
-    chosen = host.select_task(name)
-    named = ":" in parse_instance(name)[0]
+    selected = host.select_task(name)
+    has_objective = ":" in parse_instance(name)[0]
     checks: list[Check] = []
-    host.warn_of_overlap(host.build_task(chosen))
-    for one in [chosen.objective] if named else chosen.spec.objectives:
-        task = host.task(asked(name, one))
+    host.warn_of_overlap(host.build_task(selected))
+    for objective in [selected.objective] if has_objective else selected.spec.objectives:
+        task = host.task(asked(name, objective))
         checks += keep(f"task {task.name}", task_promises(task))
     return checks
 
@@ -434,8 +434,8 @@ def _check_model(host: PluginHost, name: str) -> list[Check]:
             continue
         begun.get()(Check(f"model {name} on {task.name}", "can be tried"))
         build = partial(host.network, name, task)
-        if refused := _refused(build):
-            checks.append(Check(f"model {name} on {task.name}", "can be tried", refused))
+        if problem := _build_error(build):
+            checks.append(Check(f"model {name} on {task.name}", "can be tried", problem))
         else:
             checks += keep(f"model {name} on {task.name}", model_promises(build, task))
     if not checks:
@@ -444,7 +444,7 @@ def _check_model(host: PluginHost, name: str) -> list[Check]:
     return checks
 
 
-def _refused(build: Callable[[], object]) -> str:
+def _build_error(build: Callable[[], object]) -> str:
     """Return why there is no network for a task; empty if there is one.
 
     Raises:

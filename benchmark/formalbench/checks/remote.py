@@ -70,11 +70,11 @@ def rows_of(checks: list[Check]) -> Rows:
 def report_promises(report: Report, begin: Check) -> None:
     """Report every check before it runs."""
 
-    def reported(check: Check) -> None:
+    def report_check(check: Check) -> None:
         report(f"{check.subject}\t{check.promise}")
 
-    begun.set(reported)
-    reported(begin)
+    begun.set(report_check)
+    report_check(begin)
 
 
 def _check(request: _Request, report: Report) -> Rows:

@@ -36,11 +36,11 @@ JUDGED = 8
 
 def judging_promises(task: Task) -> Iterator[Promise]:
     """Return the checks of an objective on random answers."""
-    yield "computes its loss and metrics", lambda: _judges(task)
-    yield "gives padded strings the same metrics as single strings", lambda: _padded(task)
+    yield "computes its loss and metrics", lambda: _scoring(task)
+    yield "gives padded strings the same metrics as single strings", lambda: _padding(task)
 
 
-def _judges(task: Task) -> None:
+def _scoring(task: Task) -> None:
     for length in some_lengths(task)[:3]:
         example = tensors(_example(task, length))
         logits = _logits(task, example).requires_grad_()
@@ -53,20 +53,20 @@ def _judges(task: Task) -> None:
         demand(right_B.shape == (JUDGED,), f"length {length}: right is {tuple(right_B.shape)}")
         inside = ((right_B >= 0) & (right_B <= 1)).all()
         demand(inside, f"length {length}: more answers are right than the string has")
-        _measures(task, _finished(task, [_states(task, logits.detach(), example)]))
+        _measures(task, _finish(task, [_states(task, logits.detach(), example)]))
 
 
-def _measures(task: Task, found: dict[str, Measure]) -> None:
+def _measures(task: Task, measures: dict[str, Measure]) -> None:
     primary = task.primary.name
     for name in (primary, CROSS_ENTROPY):
-        demand(name in found, f"{name} is not measured: there is {', '.join(found)}")
-    right, asked = found[primary]
-    demand(asked > 0 and 0 <= right <= asked, f"{primary} is {right:g} of {asked}")
-    best = task.objective.preference(found, primary)
+        demand(name in measures, f"{name} is not measured: there is {', '.join(measures)}")
+    total, count = measures[primary]
+    demand(count > 0 and 0 <= total <= count, f"{primary} is {total:g} of {count}")
+    best = task.objective.preference(measures, primary)
     demand(isinstance(best, tuple) and best, "preference does not return a tuple of numbers")
 
 
-def _padded(task: Task) -> None:
+def _padding(task: Task) -> None:
     lengths = some_lengths(task)[:3]
     examples = [_example(task, length) for length in lengths]
     together = tensors(pad(examples, task.layout))
@@ -83,13 +83,13 @@ def _padded(task: Task) -> None:
         states.append(_states(task, own, example))
         apart_B = (right_B[rows] - _right(task, own, example)).abs()
         demand((apart_B < 1e-6).all(), f"length {length}: padding counts as an answer")
-    padded = _finished(task, [_states(task, logits, together)])
-    alone = _finished(task, states)
+    padded = _finish(task, [_states(task, logits, together)])
+    alone = _finish(task, states)
     for name, measure in alone.items():
-        found = padded[name]
-        same = abs(found.total - measure.total) < 1e-3 and found.count == measure.count
-        both = f"{found.total:g} of {found.count}", f"{measure.total:g} of {measure.count}"
-        demand(same, f"{name} is {both[0]} in padded strings, {both[1]} in the same alone")
+        other = padded[name]
+        same = abs(other.total - measure.total) < 1e-3 and other.count == measure.count
+        texts = f"{other.total:g} of {other.count}", f"{measure.total:g} of {measure.count}"
+        demand(same, f"{name} is {texts[0]} in padded strings, {texts[1]} in the same alone")
 
 
 def _example(task: Task, length: int) -> Example:
@@ -100,8 +100,8 @@ def _logits(task: Task, example: Example) -> Tensor:
     """Return random logits between -2 and 2."""
     import torch  # imported here, so that a task's other checks do not need torch
 
-    drawn = Stream("check logits").uniform(expected_shape(task, example.batch))
-    return torch.from_numpy(4 * drawn - 2).float()
+    numbers = Stream("check logits").uniform(expected_shape(task, example.batch))
+    return torch.from_numpy(4 * numbers - 2).float()
 
 
 def _right(task: Task, logits: Tensor, example: Example) -> Tensor:
@@ -112,15 +112,15 @@ def _states(task: Task, logits: Tensor, example: Example) -> list[State]:
     return [metric.measure(logits, example).double().numpy() for metric in task.metrics]
 
 
-def _finished(task: Task, parts: Sequence[list[State]]) -> dict[str, Measure]:
+def _finish(task: Task, parts: Sequence[list[State]]) -> dict[str, Measure]:
     """Return all measures by name."""
-    found: dict[str, Measure] = {}
+    measures: dict[str, Measure] = {}
     for metric, states in zip(task.metrics, zip(*parts, strict=True), strict=True):
         own = metric.finish(add_up(states))
-        twice = ", ".join(set(found) & set(own))
-        demand(not twice, f"{metric.name} measures the same as another metric: {twice}")
-        found |= own
-    return found
+        duplicates = ", ".join(set(measures) & set(own))
+        demand(not duplicates, f"{metric.name} measures the same as another metric: {duplicates}")
+        measures |= own
+    return measures
 
 
 MAX_STRINGS = 3000
@@ -153,8 +153,8 @@ def source_promises(task: Task) -> Iterator[Promise]:
 
 def all_strings_of(source: Source, length: int) -> Symbols:
     """Return every string of a length that has an answer, (B, N)."""
-    every = list(product(range(len(source.alphabet)), repeat=length))
-    strings_BN = np.array(every, dtype=np.int64).reshape(len(every), length)
+    strings = list(product(range(len(source.alphabet)), repeat=length))
+    strings_BN = np.array(strings, dtype=np.int64).reshape(len(strings), length)
     return strings_BN[source.in_domain(strings_BN)]
 
 
@@ -186,7 +186,7 @@ def _compare_classes(language: Language, strings_BN: Symbols) -> None:
     for string in strings_BN:
         # One by one, which also checks that an answer does not depend on the batch.
         fast, slow = int(language.classify(string[None])[0]), int(language.oracle(string.tolist()))
-        text = _shown(language, string)
+        text = _text(language, string)
         demand(fast == slow, f"{text}: classify says {fast}, the oracle {slow}")
         demand(0 <= fast < language.num_classes, f"{text}: class {fast} does not exist")
 
@@ -200,7 +200,7 @@ def _compare_answers(function: Transduction, strings_BN: Symbols) -> None:
     demand(fits, f"transduce gave {answers_BM.shape} and {sizes_B.shape} for {strings_BN.shape}")
     most = function.answer_length(length)
     for string, answer, size in zip(strings_BN, answers_BM, sizes_B.tolist(), strict=True):
-        text = _shown(function, string)
+        text = _text(function, string)
         slow = list(function.oracle(string.tolist()))
         fast = answer[:size].tolist()
         demand(fast == slow, f"{text}: transduce says {fast}, the oracle {slow}")
@@ -211,7 +211,7 @@ def _compare_answers(function: Transduction, strings_BN: Symbols) -> None:
         demand(short, f"{text}: an answer of {size} symbols, and answer_length says {most}")
 
 
-def _shown(source: Source, string: Symbols) -> str:
+def _text(source: Source, string: Symbols) -> str:
     return " ".join(source.alphabet[symbol] for symbol in string) or "the empty string"
 
 
@@ -274,8 +274,8 @@ def _examples(task: Task) -> None:
             shape = example.scored.shape
             demand(shape == answers, f"length {length}: scored of shape {shape}, not {answers}")
             demand(example.scored.any(), f"length {length}: no answer is scored")
-        shown = len(task.to_json(example))
-        demand(shown == COUNT, f"length {length}: {shown} answers are shown for {COUNT} strings")
+        count = len(task.to_json(example))
+        demand(count == COUNT, f"length {length}: {count} answers are shown for {COUNT} strings")
 
 
 def _rows(example: Example, length: int) -> None:
@@ -289,15 +289,15 @@ def _rows(example: Example, length: int) -> None:
 
 def _repeats(task: Task) -> None:
     length = some_lengths(task)[-1]
-    one, again, other = (task.sample(Stream("check", k), length, 64) for k in (1, 1, 2))
-    demand(_same(one, again), "the same stream gave two different samples")
-    many = len(np.unique(one.inputs, axis=0)) > 1
-    demand(not many or not _same(one, other), "two streams gave the same sample")
+    first, again, other = (task.sample(Stream("check", k), length, 64) for k in (1, 1, 2))
+    demand(_same(first, again), "the same stream gave two different samples")
+    many = len(np.unique(first.inputs, axis=0)) > 1
+    demand(not many or not _same(first, other), "two streams gave the same sample")
 
 
-def _same(one: Example, other: Example) -> bool:
-    same = np.array_equal(one.inputs, other.inputs)
-    return same and np.array_equal(one.targets, other.targets)
+def _same(a: Example, b: Example) -> bool:
+    same = np.array_equal(a.inputs, b.inputs)
+    return same and np.array_equal(a.targets, b.targets)
 
 
 def _chance(task: Task) -> None:

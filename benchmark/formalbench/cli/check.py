@@ -62,19 +62,19 @@ def add_commands(app: typer.Typer) -> None:
         else:
             checks = check_plugin(Path(what), host) if is_path else check_spec(host, what)
         if as_json:
-            print_json([{**asdict(one), "passed": one.passed} for one in checks])
+            print_json([{**asdict(item), "passed": item.passed} for item in checks])
         else:
             subject = ""
-            for one in checks:
-                if one.subject != subject:
-                    subject = one.subject
+            for item in checks:
+                if item.subject != subject:
+                    subject = item.subject
                     print(subject)
-                print(f"  {'ok  ' if one.passed else 'FAIL'}  {one.promise}")
-                if not one.passed:
-                    print(f"        {one.problem}")
-            failed = sum(not one.passed for one in checks)
+                print(f"  {'ok  ' if item.passed else 'FAIL'}  {item.promise}")
+                if not item.passed:
+                    print(f"        {item.problem}")
+            failed = sum(not item.passed for item in checks)
             print(f"{len(checks) - failed} checks passed, {failed} failed")
-        if not checks or not all(one.passed for one in checks):
+        if not checks or not all(item.passed for item in checks):
             raise typer.Exit(1)
 
 
@@ -85,6 +85,6 @@ def is_foreign(host: PluginHost, what: str, *, is_path: bool) -> bool:
     if names_class(what):
         return True
     bare = parse_instance(what)[0].partition(":")[0]
-    named = [one.plugin for one in host.tasks.all() if one.spec.name == bare]
-    named += [one.plugin for one in host.models.all() if one.spec.name == bare]
-    return host.runs_local_code() or any(plugin.distribution != PROJECT for plugin in named)
+    plugins = [entry.plugin for entry in host.tasks.all() if entry.spec.name == bare]
+    plugins += [entry.plugin for entry in host.models.all() if entry.spec.name == bare]
+    return host.runs_local_code() or any(plugin.distribution != PROJECT for plugin in plugins)

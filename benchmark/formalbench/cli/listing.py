@@ -100,15 +100,15 @@ def add_commands(app: typer.Typer) -> None:
         if kind is None:
             _print_kinds(host, as_json)
             return
-        entries = [entry for entry in _entries(host, kind) if _speaks_of(entry.spec, search)]
+        entries = [entry for entry in _entries(host, kind) if _matches(entry.spec, search)]
         if within is not None:
             entries, unknown_of = in_class(host, entries, check_class(within))
             if unknown_of:
                 names = ", ".join(unknown_of)
                 print(f"formalbench: unknown whether in {within}: {names}", file=sys.stderr)
         if (search or within) and not entries and not as_json:
-            asked = [f"--class {within}"] * bool(within) + [f"--search {search!r}"] * bool(search)
-            print(f"formalbench: no {kind} match {' '.join(asked)}", file=sys.stderr)
+            filters = [f"--class {within}"] * bool(within) + [f"--search {search!r}"] * bool(search)
+            print(f"formalbench: no {kind} match {' '.join(filters)}", file=sys.stderr)
             return
         _print(host, kind, entries, as_json)
 
@@ -135,10 +135,10 @@ def _entries(host: PluginHost, kind: ListKind) -> list[Entry[Any]]:
     return [] if kind is ListKind.plugins else host.registries[kind.value].all()
 
 
-def _speaks_of(spec: Any, search: str) -> bool:
+def _matches(spec: Any, search: str) -> bool:
     """Return whether all words occur in name, summary or keywords; hyphens count as spaces."""
-    said = " ".join((spec.name, spec.summary, *getattr(spec, "keywords", ())))
-    return all(word in _plain(said) for word in _plain(search).split())
+    text = " ".join((spec.name, spec.summary, *getattr(spec, "keywords", ())))
+    return all(word in _plain(text) for word in _plain(search).split())
 
 
 def _plain(text: str) -> str:
@@ -150,7 +150,8 @@ def _print(host: PluginHost, kind: ListKind, entries: list[Entry[Any]], as_json:
         for line in registry.clashes():
             print(f"formalbench: {line}", file=sys.stderr)
     if as_json:
-        print_json(_plugins(host) if kind is ListKind.plugins else _specs(host, entries))
+        specs = [{**spec_facts(host, entry), "plugin": entry.plugin.name} for entry in entries]
+        print_json(_plugins(host) if kind is ListKind.plugins else specs)
         return
     columns = _COLUMNS[kind]
     if kind is ListKind.plugins:
@@ -158,10 +159,6 @@ def _print(host: PluginHost, kind: ListKind, entries: list[Entry[Any]], as_json:
     else:
         rows = [[_of_entry(host, entry, column) for column in columns] for entry in entries]
     print_table(columns, rows)
-
-
-def _specs(host: PluginHost, entries: list[Entry[Any]]) -> list[dict[str, Any]]:
-    return [{**spec_facts(host, entry), "plugin": entry.plugin.name} for entry in entries]
 
 
 def spec_facts(host: PluginHost, entry: Entry[Any]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def add_plugin_commands(host: PluginHost, app: typer.Typer) -> None:
         try:
             with as_failures():
                 host.call(plugin, "formalbench_commands", app=app)
-            _refuse_twice(app, plugin)
+            _check_duplicates(app, plugin)
         except PLUGIN_FAILURES as error:
             del app.registered_commands[commands:], app.registered_groups[groups:]
             if plugin.local and isinstance(error, FormalbenchError):
@@ -48,7 +48,7 @@ def add_plugin_commands(host: PluginHost, app: typer.Typer) -> None:
             host.drop(plugin, error, "added no commands")
 
 
-def _refuse_twice(app: typer.Typer, plugin: Plugin) -> None:
+def _check_duplicates(app: typer.Typer, plugin: Plugin) -> None:
     names = command_names(app)
     for name in names:
         if names.count(name) > 1:
@@ -156,10 +156,10 @@ def run_command_line(arguments: Sequence[str]) -> int:
     try:
         rest, paths = take_plugins(arguments)
         with plugins_print_to_stderr():
-            asked = rest[0] if rest else ""
+            command = rest[0] if rest else ""
             own_code = tuple(rest[:2]) in JUDGING
-            host = PluginHost.load(paths, apart=asked in APART, own_code=own_code)
-            app = build_app(host, asked)
+            host = PluginHost.load(paths, apart=command in APART, own_code=own_code)
+            app = build_app(host, command)
         code = _invoke(app, rest, host)
         if sys.stdout is not None:  # None if it was closed: `>&-`
             sys.stdout.flush()
@@ -198,16 +198,16 @@ def _invoke(app: typer.Typer, arguments: Sequence[str], host: PluginHost) -> obj
 def _with_suggestion(message: str) -> str:
     """Return typer's error message, with the nearest valid argument."""
     line = " ".join(message.split()).replace("Value error, ", "")
-    found = re.search(r"'([^']*)' is not one of ('.*')\.$", line)
-    close = nearest(found[1], re.findall(r"'([^']*)'", found[2]), count=1) if found else []
+    match = re.search(r"'([^']*)' is not one of ('.*')\.$", line)
+    close = nearest(match[1], re.findall(r"'([^']*)'", match[2]), count=1) if match else []
     return f"{line[:-1]}: did you mean {close[0]}?" if close else line
 
 
 def _fail(message: str, code: int) -> int:
     """Print an error as one line; only a broken plugin's frames take more."""
-    kept = "\n" if code == BrokenPluginError.exit_code else ""
+    allowed = "\n" if code == BrokenPluginError.exit_code else ""
     # Input of the user or from a file may contain line breaks or terminal escapes.
-    plain = (c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in message)
+    plain = (c if c.isprintable() or c in allowed else ascii(c)[1:-1] for c in message)
     print(f"formalbench: {''.join(plain)}", file=sys.stderr)
     return code
 

@@ -39,12 +39,12 @@ def add_commands(app: typer.Typer) -> None:
         registry = host.models if kind == "model" else host.tasks
         if any(entry.spec.name == name for entry in registry.all()):
             raise RequestError(f"a {kind} {name!r} already exists: choose another name")
-        file, test, checked = write_files(kind, name, Path())
+        file, test, argument = write_files(kind, name, Path())
         print(f"wrote {file} and {test}; next:")
-        print(f"  formalbench check {checked}")
+        print(f"  formalbench check {argument}")
         print(f"  python -m unittest {test.stem}")
         if kind == "model":
-            print(f"  formalbench run --model {checked} --task parity --seeds 1")
+            print(f"  formalbench run --model {argument} --task parity --seeds 1")
         else:
             print(f"  formalbench run --model lstm --plugin {file} --task {name} --seeds 1")
 
@@ -79,18 +79,18 @@ def write_files(kind: NewKind, name: str, folder: Path) -> tuple[Path, Path, str
     class_name = camel if kind == "model" else f"{camel.removesuffix('Language')}Language"
     if keyword.iskeyword(class_name):
         raise RequestError(f"{class_name} is a keyword of Python: choose another name")
-    checked = f"{file.name}:{class_name}" if kind == "model" else file.name
+    argument = f"{file.name}:{class_name}" if kind == "model" else file.name
     words = {
         "name": name,
         "module": module,
         "file": file.name,
         "test_module": test.stem,
         "summary": SUMMARIES[kind],
-        "checked": checked,
+        "checked": argument,
         "class_name": class_name,
     }
     templates = Path(__file__).parent.parent / "templates"
     for path, template in ((file, f"{kind}.py.txt"), (test, "test.py.txt")):
         text = (templates / template).read_text("utf-8").format(**words)
         write_atomically(path, text)
-    return file, test, checked
+    return file, test, argument

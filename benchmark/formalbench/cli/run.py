@@ -55,19 +55,19 @@ def print_estimate(found: Estimate, jobs: int | None, *, as_json: bool) -> None:
             }
         )
         return
-    left = sum(found.sources.values())
+    remaining = sum(found.sources.values())
     screen = console()
     screen.print(
-        f"{found.runs:,} runs: {found.finished:,} finished, {left:,} left in "
+        f"{found.runs:,} runs: {found.finished:,} finished, {remaining:,} left in "
         f"{len(found.units):,} unit{'s' * (len(found.units) != 1)}"
     )
-    if not left:
+    if not remaining:
         return
     if unknown:
         screen.print("no time estimate: the store has no finished run on this device and protocol")
         return
-    known = ", ".join(f"{found.sources[s]:,} from {s}" for s in SOURCES if found.sources[s])
-    screen.print(f"times estimated from {found.records:,} finished runs in the store: {known}")
+    sources = ", ".join(f"{found.sources[s]:,} from {s}" for s in SOURCES if found.sources[s])
+    screen.print(f"times estimated from {found.records:,} finished runs in the store: {sources}")
     screen.print(f"longest unit: {max(found.units) / HOUR:.2f} h")
     print_table(("parallel jobs", "hours"), [(f"{n:,}", f"{h:,.2f}") for n, h in hours.items()])
 
@@ -209,8 +209,8 @@ def add_commands(app: typer.Typer) -> None:
         )
         store = Store(results or default_results())
         if dry_run:
-            found = estimate_session(host_of(ctx), request, store, options)
-            print_estimate(found, jobs, as_json=as_json)
+            estimate = estimate_session(host_of(ctx), request, store, options)
+            print_estimate(estimate, jobs, as_json=as_json)
             return
         carry_out = execute if quiet else execute_live
         records = run_session(host_of(ctx), request, store, options, carry_out)

@@ -47,7 +47,7 @@ def print_facts(facts: dict[str, Any]) -> None:
     width = max(map(len, facts))
     for key, value in facts.items():
         if key == "traits":
-            value = _that_matter(value)
+            value = _notable_traits(value)
         if key == "theory":
             value = _classes(value)
         if key == "alphabet":
@@ -74,9 +74,9 @@ def _classes(theory: Mapping[str, Any] | None) -> str:
         return ""
     parts = [Theory(**{key: theory[key] for key in theory if key != "class"}).label]
     if theory["level"] == "regular":
-        known = {name: theory[name.replace("-", "_")] for name in WITHIN_REGULAR}
+        members = {name: theory[name.replace("-", "_")] for name in WITHIN_REGULAR}
         for answer, word in ((False, "not"), (None, "unknown whether")):
-            if names := [name for name, value in known.items() if value is answer]:
+            if names := [name for name, value in members.items() if value is answer]:
                 parts.append(f"{word} {', '.join(names)}")
     elif theory["c_rasp"] is not None:
         parts.append("in C-RASP" if theory["c_rasp"] else "not in C-RASP")
@@ -91,23 +91,23 @@ def _classes(theory: Mapping[str, Any] | None) -> str:
 def _theorem(theorem: Mapping[str, Any]) -> str:
     """Return a theorem's prediction for a task or, without one, the classes that it covers."""
     classes = {"exactly": "exactly", "at_least": "at least", "at_most": "at most"}
-    said = ", ".join(f"{word} {theorem[key]}" for key, word in classes.items() if key in theorem)
+    claim = ", ".join(f"{word} {theorem[key]}" for key, word in classes.items() if key in theorem)
     if "languages" in theorem:
-        said = f"{theorem['says']} {', '.join(theorem['languages'])}"
-    said = theorem.get("statement", said)
+        claim = f"{theorem['says']} {', '.join(theorem['languages'])}"
+    claim = theorem.get("statement", claim)
     kind = " + ".join(theorem["mechanisms"])
     if without := theorem.get("without"):
         kind += f", without {' + '.join(without)}"
     if eigenvalues := theorem.get("eigenvalues"):
         kind += f", eigenvalues {eigenvalues}"
-    said = theorem.get("verdict", said)
+    claim = theorem.get("verdict", claim)
     if size := theorem.get("size"):
-        said += " at " + ", ".join(f"{name} {number}" for name, number in size.items())
+        claim += " at " + ", ".join(f"{name} {number}" for name, number in size.items())
     evidence = "" if theorem["evidence"] == "theorem" else f"{theorem['evidence']}: "
-    return f"{kind}: {said} ({evidence}{theorem['conditions']}; {theorem['source']})"
+    return f"{kind}: {claim} ({evidence}{theorem['conditions']}; {theorem['source']})"
 
 
-def _that_matter(traits: Mapping[str, Any]) -> dict[str, Any]:
+def _notable_traits(traits: Mapping[str, Any]) -> dict[str, Any]:
     """Return the traits that few networks have."""
     usual = {"encoder_decoder": False, "vmap": True, "lengths": [0, None]}
     empty: tuple[Any, ...] = ("", None, {}, [])
@@ -213,12 +213,12 @@ def _warn(facts: Mapping[str, Any]) -> None:
 
 def task_facts(host: PluginHost, name: str) -> dict[str, Any]:
     """Return facts about a task, including its chance level over the test split."""
-    asked = host.select_task(name)
-    with host.blaming(asked.plugin):
-        return _task_facts(host, name, asked)
+    selected = host.select_task(name)
+    with host.blaming(selected.plugin):
+        return _task_facts(host, name, selected)
 
 
-def _task_facts(host: PluginHost, name: str, asked: Selection[TaskSpec]) -> dict[str, Any]:
+def _task_facts(host: PluginHost, name: str, selected: Selection[TaskSpec]) -> dict[str, Any]:
     from formalbench import __version__
     from formalbench.cache import cached, code_digest
     from formalbench.evaluation.cells import split_lengths, spread
@@ -226,7 +226,7 @@ def _task_facts(host: PluginHost, name: str, asked: Selection[TaskSpec]) -> dict
     from formalbench.theory.members import MANY, most_members
     from formalbench.theory.theorems import decidable, theorem_facts, verdicts
 
-    task = host.build_task(asked)
+    task = host.build_task(selected)
     host.warn_of_overlap(task)
     lengths = split_lengths(task, "test")
     if task.layout != "last":  # the chance level of many answers per string is estimated
@@ -236,28 +236,28 @@ def _task_facts(host: PluginHost, name: str, asked: Selection[TaskSpec]) -> dict
         chance = task.chance(lengths)
         return [chance.constant, chance.length_only]
 
-    source = asked.plugin.source.model_dump(), code_digest(task.source, task.objective)
+    source = selected.plugin.source.model_dump(), code_digest(task.source, task.objective)
     theory = theory_of_task(host, name, task.source)
-    decided = verdicts(theory, asked.name) if theory and decidable(task.source) else []
+    predictions = verdicts(theory, selected.name) if theory and decidable(task.source) else []
     numbers = numbers_of_task(host, name) or {}
-    named = [task.name, task.version, dict(task.parameters)]
-    constant, length_only = cached(["show task", __version__, *named, *source, lengths], compute)
-    middle = split_lengths(task, "train")
+    identity = [task.name, task.version, dict(task.parameters)]
+    constant, length_only = cached(["show task", __version__, *identity, *source, lengths], compute)
+    train_lengths = split_lengths(task, "train")
     members = most_members(task)
-    example_length = min(middle, key=lambda length: abs(length - 8))
+    example_length = min(train_lengths, key=lambda length: abs(length - 8))
     return {
         "name": task.name,
         "version": task.version,
-        "summary": asked.spec.summary,
-        "reference": asked.spec.reference,
+        "summary": selected.spec.summary,
+        "reference": selected.spec.reference,
         "alphabet": list(task.source.alphabet),
         "classes": getattr(task.source, "num_classes", None),
         "theory": theory_facts(theory),
         "theorems": [
             {**theorem_facts(theorem), "verdict": verdict, "size": theorem.size(numbers)}
-            for theorem, verdict in decided
+            for theorem, verdict in predictions
         ],
-        "objectives": list(asked.spec.objectives),
+        "objectives": list(selected.spec.objectives),
         "metric": task.primary.name,
         "train": list(task.splits.train),
         "test": list(task.splits.test),
@@ -265,9 +265,9 @@ def _task_facts(host: PluginHost, name: str, asked: Selection[TaskSpec]) -> dict
         "shortcut": host.shortcut(name),
         "most_members_of_a_length": members if members is None or members <= MANY else None,
         "overlap": task.splits.overlap,
-        "options": asked.facts,
+        "options": selected.facts,
         "examples": list(draw(task, example_length, EXAMPLES, 0)),
-        "plugin": asked.plugin.describe(),
+        "plugin": selected.plugin.describe(),
     }
 
 
@@ -277,48 +277,48 @@ def model_facts(host: PluginHost, name: str) -> dict[str, Any]:
     from formalbench.cache import cached
     from formalbench.theory import VERSION as THEORY
 
-    asked = host.select_model(name)
-    spec, options = asked.spec, asked.facts
-    task_name = _shown_on(host, asked)
+    selected = host.select_model(name)
+    spec, options = selected.spec, selected.facts
+    task_name = _parameter_task(host, selected)
 
     def build() -> dict[str, Any]:
-        network = host.build_network(asked, host.task(task_name))
+        network = host.build_network(selected, host.task(task_name))
         count = sum(parameter.numel() for parameter in network.parameters())
         return {"count": count, "traits": _traits(network)}
 
-    source = asked.plugin.source
+    source = selected.plugin.source
     defaults = {key: option["default"] for key, option in options.items()}
-    key = ["show model", __version__, THEORY, asked.title, spec.version, task_name, defaults]
-    built = cached([*key, source.version, source.sha256], build)
-    decodes = built["traits"]["encoder_decoder"]
-    does = [
+    key = ["show model", __version__, THEORY, selected.title, spec.version, task_name, defaults]
+    facts = cached([*key, source.version, source.sha256], build)
+    decodes = facts["traits"]["encoder_decoder"]
+    objectives = [
         objective
         for objective in objectives_of(host, spec)
         if decodes or host.objective(objective).layout != "decoded"
     ]
     return {
-        "name": asked.name,
+        "name": selected.name,
         "version": spec.version,
         "kind": spec.kind,
         "summary": spec.summary,
         "reference": spec.reference,
-        "objectives": does,
+        "objectives": objectives,
         "options": options,
-        "parameters": {"task": task_name, "count": built["count"]},
-        "traits": {key: built["traits"][key] for key in built["traits"] if key != "theorems"},
-        "theorems": built["traits"]["theorems"],
-        "plugin": asked.plugin.describe(),
+        "parameters": {"task": task_name, "count": facts["count"]},
+        "traits": {key: facts["traits"][key] for key in facts["traits"] if key != "theorems"},
+        "theorems": facts["traits"]["theorems"],
+        "plugin": selected.plugin.describe(),
     }
 
 
-def _shown_on(host: PluginHost, asked: Selection[ModelSpec]) -> str:
+def _parameter_task(host: PluginHost, selected: Selection[ModelSpec]) -> str:
     """Return the task for a model's parameter count; exact models need their own task."""
     from formalbench.checks.plugins import trial_task
 
-    spec = asked.spec
-    own = spec.task.format(**asked.fields)
-    if not own and spec.objectives and (found := trial_task(host, spec.objectives[0])):
-        return found
+    spec = selected.spec
+    own = spec.task.format(**selected.fields)
+    if not own and spec.objectives and (task := trial_task(host, spec.objectives[0])):
+        return task
     language = (own or host.suite("default").tasks[0]).partition(":")[0]
     objective = spec.objectives[0] if spec.objectives else host.select_task(language).objective
     return f"{language}:{objective}"

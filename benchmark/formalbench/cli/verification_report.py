@@ -32,7 +32,7 @@ def lines_above(found: Verification) -> list[str]:
     else:
         total = found.total("exhaustive")
         lines.append(
-            f"exhaustive: {total.strings:,} strings, all {_all(found)}: {_errors(total.errors)}"
+            f"exhaustive: {total.strings:,} strings, all {_lengths(found)}: {_errors(total.errors)}"
         )
     return lines
 
@@ -81,7 +81,7 @@ def _cut(text: str) -> str:
     return f"{text[:SHOWN_SYMBOLS]}… ({len(text):,} characters)"
 
 
-def _all(found: Verification) -> str:
+def _lengths(found: Verification) -> str:
     """Return the lengths of the exhaustive strings as text."""
     shortest = min(part.length for part in found.plan.portions if part.kind == "exhaustive")
     longest = found.plan.asked.exhaustive
@@ -94,8 +94,7 @@ def _row(length: int, tally: Tally) -> list[str]:
     figures = ["–", "–", "–"]
     if tally.finite:
         margin, mean, worst = tally.min_margin, tally.mean_bits, tally.max_bits
-        shown = f"{margin:.3g}" if math.isfinite(margin) else "–"
-        figures = [shown, f"{mean:.6g}", f"{worst:.6g}"]
+        figures = [f"{margin:.3g}" if math.isfinite(margin) else "–", f"{mean:.6g}", f"{worst:.6g}"]
     accuracy = f"{100 * tally.accuracy:.1f} %"
     return [str(length), f"{tally.strings:,}", str(tally.errors), accuracy, *figures]
 

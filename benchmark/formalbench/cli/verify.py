@@ -117,7 +117,7 @@ def add_commands(app: typer.Typer) -> None:
             raise RequestError(f"--exhaustive {exhaustive}: must be at least 0")
         if results == "":  # Path("") would be the working directory
             raise RequestError("--results needs a folder")
-        wanted = None if lengths is None else parse_lengths(lengths)
+        parsed_lengths = None if lengths is None else parse_lengths(lengths)
         host = host_of(ctx)
         exact, on = select(host, model, task, settings or ())
         chosen = choose_device(device)
@@ -126,27 +126,27 @@ def add_commands(app: typer.Typer) -> None:
         from formalbench.verification.plan import VerificationRequest
         from formalbench.verification.verify import prepare
 
-        request = VerificationRequest(exhaustive, wanted, count, seed)
+        request = VerificationRequest(exhaustive, parsed_lengths, count, seed)
         subject = make_subject(host, exact, on)
         with host.blaming(exact.plugin), plugins_print_to_stderr():
-            found = prepare(subject, request, dtype)
+            verification = prepare(subject, request, dtype)
         if store is not None:
             store.check_writable()
         try:
             with host.blaming(exact.plugin):
-                _carry_out(subject, found, chosen)
+                _carry_out(subject, verification, chosen)
         except KeyboardInterrupt:
-            _print(found, as_json)
+            _print(verification, as_json)
             raise
         if store is not None:
             from formalbench.verification.verify import record_of
 
-            asking = host.objectives.get(on.objective)[0].plugin
-            local = [one.local for one in (exact.plugin, on.plugin, asking) if one.local]
-            names = list(dict.fromkeys(one.path.name for one in local))
-            store.write(record_of(found, chosen, names))
-        _print(found, as_json)
-        if not found.passed:
+            objective = host.objectives.get(on.objective)[0].plugin
+            local = [p.local for p in (exact.plugin, on.plugin, objective) if p.local]
+            names = list(dict.fromkeys(p.path.name for p in local))
+            store.write(record_of(verification, chosen, names))
+        _print(verification, as_json)
+        if not verification.passed:
             raise typer.Exit(1)
 
 
@@ -157,7 +157,7 @@ def parse_lengths(text: str) -> tuple[int, ...]:
         >>> parse_lengths("1:9:4,20")
         (1, 5, 9, 20)
     """
-    found: set[int] = set()
+    parsed: set[int] = set()
     for part in text.split(","):
         match = re.fullmatch(r"(\d{1,8})(?::(\d{1,8})(?::(\d{1,8}))?)?", part.strip())
         if not match:
@@ -171,8 +171,8 @@ def parse_lengths(text: str) -> tuple[int, ...]:
             )
         if (last - first) // (step or 1) >= MAX_LENGTHS:
             raise RequestError(f"--lengths {text}: more than {MAX_LENGTHS:,} lengths")
-        found.update(range(first, last + 1, step or 1))
-    return tuple(sorted(found))
+        parsed.update(range(first, last + 1, step or 1))
+    return tuple(sorted(parsed))
 
 
 def select(
@@ -221,35 +221,35 @@ def make_subject(
     )
 
 
-def _carry_out(subject: Subject, found: Verification, device: str) -> None:
+def _carry_out(subject: Subject, verification: Verification, device: str) -> None:
     from rich.progress import Progress, TimeElapsedColumn
 
     from formalbench.verification.verify import carry_out
 
     screen = console(stderr=True)
-    for note in found.plan.notes:
+    for note in verification.plan.notes:
         screen.print(note, markup=False, soft_wrap=True)
     columns = "{task.description}: {task.completed:,.0f} of about {task.total:,.0f} strings"
-    shown = Progress(columns, TimeElapsedColumn(), console=screen, transient=True)
-    shown.disable = not screen.is_terminal
-    bar = shown.add_task("strings")
+    progress = Progress(columns, TimeElapsedColumn(), console=screen, transient=True)
+    progress.disable = not screen.is_terminal
+    bar = progress.add_task("strings")
 
-    def report(what: str, done: int, total: int) -> None:
-        shown.update(bar, description=what, completed=done, total=total)
+    def report(description: str, done: int, total: int) -> None:
+        progress.update(bar, description=description, completed=done, total=total)
 
-    with shown, plugins_print_to_stderr():
-        carry_out(subject, found, device, report)
+    with progress, plugins_print_to_stderr():
+        carry_out(subject, verification, device, report)
 
 
-def _print(found: Verification, as_json: bool) -> None:
+def _print(verification: Verification, as_json: bool) -> None:
     if as_json:
-        print_json(found.to_json())
+        print_json(verification.to_json())
         return
     from formalbench.cli.verification_report import lines_above, lines_below, table
 
-    for line in lines_above(found):
+    for line in lines_above(verification):
         print(line)
-    if found.lengths():
-        print_table(*table(found))
-    for line in lines_below(found):
+    if verification.lengths():
+        print_table(*table(verification))
+    for line in lines_below(verification):
         print(line)

@@ -134,9 +134,9 @@ class Cells(Part):
     def by_group(self) -> dict[str, float]:
         """Accuracy by named part of the test; cells of a part have equal weight."""
         shares: dict[str, list[float]] = {}
-        for group, right, asked in zip(self.group or (), self.correct, self.asked, strict=False):
-            shares.setdefault(group, []).append(right / asked)
-        return {group: math.fsum(found) / len(found) for group, found in sorted(shares.items())}
+        for group, correct, count in zip(self.group or (), self.correct, self.asked, strict=False):
+            shares.setdefault(group, []).append(correct / count)
+        return {group: math.fsum(values) / len(values) for group, values in sorted(shares.items())}
 
     def whole(self, metric: str) -> Measure | None:
         """Return the sum over all cells of a metric other than the primary one."""

@@ -111,9 +111,9 @@ def each(ask: Callable[[A], T], asked: Iterable[A]) -> list[T]:
     """Apply a function to each item and raise all `RequestError`s as one."""
     answers: list[T] = []
     problems: dict[str, None] = {}
-    for one in asked:
+    for item in asked:
         try:
-            answers.append(ask(one))
+            answers.append(ask(item))
         except RequestError as error:
             problems.setdefault(str(error))
     if problems:
@@ -132,11 +132,11 @@ def one_line(error: ValidationError, *, values: bool = False) -> str:
     place, value = ".".join(map(str, problem["loc"])), problem["input"]
     if place and values and isinstance(value, bool | int | float | str):
         place += f"={value}" if len(str(value)) <= MOST_SHOWN else f"={value!s:.{MOST_SHOWN}}…"
-    told = problem["msg"].removeprefix("Value error, ")
+    message = problem["msg"].removeprefix("Value error, ")
     if values:
-        told = plainer(told)
+        message = plainer(message)
     more = error.error_count() - 1
-    text = f"{place}: {told}" if place else told
+    text = f"{place}: {message}" if place else message
     return " ".join(text.split()) + (f" (and {more} more)" if more else "")
 
 

@@ -24,7 +24,7 @@ Code = Mapping[str, str]
 local file, the SHA-256 of its contents; followed by the version if that is not 1."""
 
 
-def _tests(role: str) -> bool:
+def _test_only(role: str) -> bool:
     """Return whether a role of code decides only a run's test, not its weights."""
     return role.startswith("metric ")
 
@@ -44,17 +44,17 @@ def train_id(
     """
     # A page needs this for thousands of runs, so the protocol's text is cached.
     trained = "null" if learning_rate is None else _train_text(protocol)
-    own = {role: told for role, told in code.items() if not _tests(role)}
-    begun = f'"code":{_text(own)},' if own else ""
+    own = {role: origin for role, origin in code.items() if not _test_only(role)}
+    prefix = f'"code":{_text(own)},' if own else ""
     return _hash(
-        f'{{{begun}"learning_rate":{_text(learning_rate)},"model":{used_text(model)},'
+        f'{{{prefix}"learning_rate":{_text(learning_rate)},"model":{used_text(model)},'
         f'"protocol":{trained},"seed":{_text(seed)},"task":{used_text(task)}}}'
     )
 
 
 def test_id(trained: str, protocol: Protocol, code: Code) -> str:
     """Return the hash of everything that decides the numbers of a run's test."""
-    metrics = {role: told for role, told in code.items() if _tests(role)}
+    metrics = {role: origin for role, origin in code.items() if _test_only(role)}
     return _hash(
         f'{{"metrics":{_text(metrics or None)},"test":{_test_text(protocol)},'
         f'"trained":"{trained}"}}'

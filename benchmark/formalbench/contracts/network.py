@@ -101,11 +101,11 @@ def tensors(example: Example, device: Any = None) -> Example:
     """Convert NumPy arrays to tensors on a device, integers to 64 bits."""
     import torch
 
-    def moved(array: npt.NDArray[Any]) -> Tensor:
+    def convert(array: npt.NDArray[Any]) -> Tensor:
         tensor = torch.from_numpy(array).to(device)
         return tensor.long() if array.dtype.kind in "iu" else tensor
 
-    return example.map(moved)
+    return example.map(convert)
 
 
 def stack(examples: Sequence[Example]) -> Example:
@@ -116,7 +116,7 @@ def stack(examples: Sequence[Example]) -> Example:
     """
     import numpy as np
 
-    return _joined(examples, lambda parts: np.stack(_alike(parts)))
+    return _combine(examples, lambda parts: np.stack(_pad_arrays(parts)))
 
 
 def pad(examples: Sequence[Example], layout: Layout) -> Example:
@@ -132,10 +132,10 @@ def pad(examples: Sequence[Example], layout: Layout) -> Example:
     import numpy as np
 
     whole = [_with_lengths(example, layout) for example in examples]
-    return _joined(whole, lambda parts: np.concatenate(_alike(parts)))
+    return _combine(whole, lambda parts: np.concatenate(_pad_arrays(parts)))
 
 
-def _alike(parts: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+def _pad_arrays(parts: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
     """Concatenate arrays, padding all axes except the first with zeros to the greatest size."""
     import numpy as np
 
@@ -159,10 +159,10 @@ def split(example: Example, layout: Layout) -> list[Example]:
     """
     if example.lengths is None:
         return [example]
-    of_string = [int(length) for length in example.lengths]
+    lengths = [int(length) for length in example.lengths]
     parts = []
-    for length in sorted(set(of_string)):
-        rows = [row for row, own in enumerate(of_string) if own == length]
+    for length in sorted(set(lengths)):
+        rows = [row for row, own in enumerate(lengths) if own == length]
         parts.append(_without_padding(example.map(itemgetter(rows)), length, layout))
     return parts
 
@@ -205,7 +205,7 @@ def _with_lengths(example: Example, layout: Layout) -> Example:
     return example._replace(lengths=lengths, scored=scored)
 
 
-def _joined(
+def _combine(
     examples: Sequence[Example],
     join: Callable[[Sequence[npt.NDArray[Any]]], npt.NDArray[Any]],
 ) -> Example:

@@ -245,13 +245,13 @@ class Objective(ABC):
 
     def has_length(self, source: Any, length: int) -> bool:
         """Return whether strings of this length have anything to answer."""
-        known: bool = source.has_length(length)
-        return known
+        has: bool = source.has_length(length)
+        return has
 
     def strings(self, source: Any, stream: Stream, length: int, count: int) -> Symbols:
         """Draw strings of the source, of one length, (count, length)."""
-        drawn: Symbols = source.sample(stream, length, count)
-        return drawn
+        strings: Symbols = source.sample(stream, length, count)
+        return strings
 
     @abstractmethod
     def examples(self, source: Any, strings_BN: Symbols, stream: Stream) -> Example:
@@ -366,19 +366,19 @@ class Objective(ABC):
         Raises:
             ValueError: saying what is wrong with the answer.
         """
-        told = answer.split() if isinstance(answer, str) else answer
-        told = told if isinstance(told, list) else [told]
-        asked = np.ones(example.targets.shape, bool) if example.scored is None else example.scored
-        if len(told) != asked.size:
-            raise ValueError(f"expected {asked.size} labels, got {len(told)}")
+        answers = answer.split() if isinstance(answer, str) else answer
+        answers = answers if isinstance(answers, list) else [answers]
+        scored = np.ones(example.targets.shape, bool) if example.scored is None else example.scored
+        if len(answers) != scored.size:
+            raise ValueError(f"expected {scored.size} labels, got {len(answers)}")
         names = {name: number for number, name in enumerate(self.answers(source))}
-        labels = np.zeros(asked.size, dtype=np.int64)
-        for place in np.flatnonzero(asked):
-            label = told[place]
+        labels = np.zeros(scored.size, dtype=np.int64)
+        for place in np.flatnonzero(scored):
+            label = answers[place]
             label = names.get(label, label) if isinstance(label, str) else label
             if type(label) is not int or not 0 <= label < len(names):
-                known = self._known([*names])
-                raise ValueError(f"{told[place]!r:.40} is not a valid answer (valid: {known})")
+                valid = self._known([*names])
+                raise ValueError(f"{answers[place]!r:.40} is not a valid answer (valid: {valid})")
             labels[place] = label
         return labels.reshape(example.targets.shape[1:])
 

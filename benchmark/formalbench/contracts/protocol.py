@@ -224,7 +224,7 @@ class Testing(Part):
         return lengths
 
     @model_validator(mode="after")
-    def _searched(self) -> Testing:
+    def _check_beam(self) -> Testing:
         if self.length_penalty is not None and self.beam is None:
             raise ValueError("length_penalty needs beam, too")
         return self
@@ -309,7 +309,7 @@ class Protocol(Part):
     @property
     def title(self) -> str:
         """Name with changed keys, as in ``quick[steps=100]``."""
-        return display(self.name, {k: _shown(v) for k, v in (self.changed or {}).items()})
+        return display(self.name, {k: _display_value(v) for k, v in (self.changed or {}).items()})
 
     @property
     def key(self) -> tuple[str, int]:
@@ -395,7 +395,7 @@ class Protocol(Part):
         return task if own is None else task.at_lengths(own.train, own.test)
 
 
-def _shown(value: Setting) -> bool | int | float | str:
+def _display_value(value: Setting) -> bool | int | float | str:
     if not isinstance(value, tuple):
         return value
-    return ",".join(one if isinstance(one, str) else f"{one:g}" for one in value)
+    return ",".join(item if isinstance(item, str) else f"{item:g}" for item in value)

@@ -111,8 +111,8 @@ class PublishedTable(_Part):
 
     @model_validator(mode="after")
     def _has_its_columns(self) -> PublishedTable:
-        if lacking := self.columns.keys() - set(self.tasks):
-            raise ValueError(f"no row has a number of column {min(lacking)}")
+        if missing := self.columns.keys() - set(self.tasks):
+            raise ValueError(f"no row has a number of column {min(missing)}")
         return self
 
     def column(self, name: str) -> PublishedColumn:
@@ -135,14 +135,14 @@ class PublishedTable(_Part):
 
     def limited_to(self, wanted: Callable[[str], bool]) -> PublishedTable:
         """Return the table with only the columns of these tasks (titles)."""
-        kept = {name for name in self.tasks if wanted(self.column(name).task)}
+        names = {name for name in self.tasks if wanted(self.column(name).task)}
 
-        def left(row: PublishedRow) -> PublishedRow:
-            results = {name: cell for name, cell in row.results.items() if name in kept}
+        def limited(row: PublishedRow) -> PublishedRow:
+            results = {name: cell for name, cell in row.results.items() if name in names}
             return row.model_copy(update={"results": results})
 
-        rows = tuple(map(left, self.rows))
-        columns = {name: about for name, about in self.columns.items() if name in kept}
+        rows = tuple(map(limited, self.rows))
+        columns = {name: column for name, column in self.columns.items() if name in names}
         return self.model_copy(update={"rows": rows, "columns": columns})
 
 

@@ -239,8 +239,8 @@ class SelectedCheckpoint(Part):
     @property
     def bits(self) -> float:
         """Cross-entropy per answer in bits; NaN if it was not measured."""
-        known = self.metrics.get(CROSS_ENTROPY)
-        return math.nan if known is None else known.mean
+        measure = self.metrics.get(CROSS_ENTROPY)
+        return math.nan if measure is None else measure.mean
 
     @model_validator(mode="after")
     def _no_more_than_all(self) -> SelectedCheckpoint:

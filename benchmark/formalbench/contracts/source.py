@@ -58,8 +58,8 @@ class Stream:
 
     def raw(self, count: int) -> npt.NDArray[np.uint64]:
         """Draw `count` uniform 64-bit integers."""
-        drawn: npt.NDArray[np.uint64] = self._philox.random_raw(count)
-        return drawn
+        numbers: npt.NDArray[np.uint64] = self._philox.random_raw(count)
+        return numbers
 
     def integers(self, high: int, shape: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
         """Draw integers uniform on 0 … high-1, exactly (by rejection, Lemire 2019).
@@ -79,14 +79,14 @@ class Stream:
         if not ((products & _LOW_32) < thresholds_H1).any():
             return (products >> _SHIFT_32).astype(np.int64)
 
-        def again(number: int) -> npt.NDArray[np.uint64]:
+        def take(number: int) -> npt.NDArray[np.uint64]:
             nonlocal words
             if words.size < number:
                 words = np.concatenate((words, self.raw(number - words.size)))
             first, words = words[:number], words[number:]
             return first
 
-        return np.stack([_below(again, high, count) for high in highs])
+        return np.stack([_below(take, high, count) for high in highs])
 
     def below(self, highs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Draw for each of `highs` (1 … 2^32) an integer uniform on 0 … high-1, as `integers` does.
@@ -106,8 +106,7 @@ class Stream:
     def uniform(self, shape: int | tuple[int, ...]) -> npt.NDArray[np.float64]:
         """Draw floats uniform on the multiples of 2^-53 in [0, 1)."""
         size = math.prod(shape) if isinstance(shape, tuple) else shape
-        drawn = (self.raw(size) >> _SHIFT_11).astype(np.float64) * 2.0**-53
-        return drawn.reshape(shape)
+        return ((self.raw(size) >> _SHIFT_11).astype(np.float64) * 2.0**-53).reshape(shape)
 
 
 def _below(

@@ -103,19 +103,19 @@ class Task:
             RequestError: if none of them can be used.
         """
         own = self.splits
-        windows = (self._taken(train, own.train), self._taken(test, own.test))
+        windows = (self._window(train, own.train), self._window(test, own.test))
         return replace(self, splits=Splits(*windows, own.step))
 
-    def _taken(self, asked: tuple[int, int] | None, own: tuple[int, int]) -> tuple[int, int]:
-        if asked is None:
+    def _window(self, requested: tuple[int, int] | None, own: tuple[int, int]) -> tuple[int, int]:
+        if requested is None:
             return own
-        first = asked[0] + (own[0] - asked[0]) % self.splits.step
-        if first > asked[1]:
+        first = requested[0] + (own[0] - requested[0]) % self.splits.step
+        if first > requested[1]:
             raise RequestError(
-                f"task {self.name} has no strings of length {asked[0]} to {asked[1]}: "
+                f"task {self.name} has no strings of length {requested[0]} to {requested[1]}: "
                 f"it takes lengths {own[0]}, {own[0] + self.splits.step}, …"
             )
-        return first, asked[1]
+        return first, requested[1]
 
     def of(self, split: Split) -> Task:
         """Return this task with the strings of a split; itself if splits share strings."""

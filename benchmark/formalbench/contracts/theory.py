@@ -83,9 +83,9 @@ class Theory:
             object.__setattr__(self, "c_rasp_last", bool(self.c_rasp))
         if self.ac0 is None and (self.star_free or self.solvable is False):
             object.__setattr__(self, "ac0", bool(self.star_free))
-        said = {name: value for name in WITHIN_REGULAR if (value := self.within(name)) is not None}
-        known = list(said.values())
-        if known != sorted(known) or (self.level != "regular" and said.keys() - {*BOTH_C_RASP}):
+        known = {name: value for name in WITHIN_REGULAR if (value := self.within(name)) is not None}
+        values = list(known.values())
+        if values != sorted(values) or (self.level != "regular" and known.keys() - {*BOTH_C_RASP}):
             raise ValueError(
                 "the classes of a language are inconsistent: each includes the smaller ones"
             )
@@ -105,7 +105,7 @@ class Theory:
             if name == level:
                 return cls(level, note=note)
         place = CLASSES.index(name)
-        inside = {other.replace("-", "_"): at >= place for at, other in enumerate(WITHIN_REGULAR)}
+        inside = {other.replace("-", "_"): i >= place for i, other in enumerate(WITHIN_REGULAR)}
         return cls("regular", note=note, **inside)
 
     def within(self, name: str) -> bool | None:

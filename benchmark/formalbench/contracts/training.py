@@ -256,13 +256,13 @@ class Sampler:
             count: number of lengths: 1.
             weights: from `weights`, for this stage or for all lengths.
         """
-        every = np.asarray(stage, dtype=np.int64)
+        lengths = np.asarray(stage, dtype=np.int64)
         if weights is None:
-            return every[stream.integers(len(stage), count)]
+            return lengths[stream.integers(len(stage), count)]
         sums = np.cumsum(weights[: len(stage)])  # a stage is a prefix of all lengths
         indices = np.searchsorted(sums, stream.uniform(count) * sums[-1], side="right")
-        drawn: npt.NDArray[np.int64] = every[np.minimum(indices, len(stage) - 1)]
-        return drawn
+        samples: npt.NDArray[np.int64] = lengths[np.minimum(indices, len(stage) - 1)]
+        return samples
 
     def strings(
         self, task: Task, protocol: Protocol, seed: int, batch: int, length: int, count: int

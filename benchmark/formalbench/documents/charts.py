@@ -65,9 +65,9 @@ def colour_of(model: str) -> str:
         hue = colorsys.rgb_to_hls(*_parts(colour_of(base)))[0] + (turn - 0.5) / 8
     else:
         hue = turn
-    wanted = _DARKEST + depth * (_LIGHTEST - _DARKEST)
+    target = _DARKEST + depth * (_LIGHTEST - _DARKEST)
     saturation = 0.45 + 0.4 * strength
-    return _written(hue % 1.0, _lightness(hue % 1.0, saturation, wanted), saturation)
+    return _hex(hue % 1.0, _lightness(hue % 1.0, saturation, target), saturation)
 
 
 def on_dark(colour: str) -> str:
@@ -75,7 +75,7 @@ def on_dark(colour: str) -> str:
     if luminance(colour) >= _LEAST_ON_DARK:
         return colour
     hue, _, saturation = colorsys.rgb_to_hls(*_parts(colour))
-    return _written(hue, _lightness(hue, saturation, _LEAST_ON_DARK), saturation)
+    return _hex(hue, _lightness(hue, saturation, _LEAST_ON_DARK), saturation)
 
 
 def _parts(colour: str) -> tuple[float, float, float]:
@@ -83,17 +83,17 @@ def _parts(colour: str) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def _written(hue: float, lightness: float, saturation: float) -> str:
+def _hex(hue: float, lightness: float, saturation: float) -> str:
     parts = colorsys.hls_to_rgb(hue, lightness, saturation)
     return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 
-def _lightness(hue: float, saturation: float, wanted: float) -> float:
+def _lightness(hue: float, saturation: float, target: float) -> float:
     """Return the lightness that gives a luminance, by bisection; luminance grows with lightness."""
     low, high = 0.0, 1.0
     for _ in range(12):
         middle = (low + high) / 2
-        below = luminance(_written(hue, middle, saturation)) < wanted
+        below = luminance(_hex(hue, middle, saturation)) < target
         low, high = (middle, high) if below else (low, middle)
     return low
 

@@ -158,23 +158,23 @@ def chart(figure: Figure) -> altair.VConcatChart:
     ends_x = [[_ends(panel, "x", size) for panel in row] for row in grid]
     ends_y = [[_ends(panel, "y", size) for panel in row] for row in grid]
     if share:
-        ends_y = [[_all_of(row)] * len(row) for row in ends_y]
-        down = [_all_of([row[at] for row in ends_x if at < len(row)]) for at in range(columns)]
+        ends_y = [[_hull(row)] * len(row) for row in ends_y]
+        down = [_hull([row[at] for row in ends_x if at < len(row)]) for at in range(columns)]
         ends_x = [down[: len(row)] for row in ends_x]
     rows = []
     for place, panels in enumerate(grid):
-        drawn = []
+        charts = []
         for at, panel in enumerate(panels):
             lowest = not share or place + 1 == len(grid) or at >= len(grid[place + 1])
             first = not share or at == 0
-            drawn.append(
+            charts.append(
                 _panel(panel, size, (ends_x[place][at], lowest), (ends_y[place][at], first))
             )
-        rows.append(alt.hconcat(*drawn, spacing=18))
+        rows.append(alt.hconcat(*charts, spacing=18))
     lines = [line for panel in figure.panels for line in panel.lines if line.label]
-    named = {line.label: line for line in reversed(lines)}  # the first series of each label
-    named = dict(reversed(named.items()))
-    parts = [*rows, _legend(named, columns * (size[0] + 18), figure.legend)] if named else rows
+    series = {line.label: line for line in reversed(lines)}  # the first series of each label
+    series = dict(reversed(series.items()))
+    parts = [*rows, _legend(series, columns * (size[0] + 18), figure.legend)] if series else rows
     whole: altair.VConcatChart = (
         alt.vconcat(*parts, spacing=16)
         .configure(background=_PAPER, aria=False, font=FONT, padding=8)
@@ -206,23 +206,23 @@ def picture(figure: Figure, kind: Kind) -> bytes:
             return target.getvalue()
         text = io.StringIO()
         chart(figure).save(text, format="svg")
-    return _themed(_renamed(_rounded(text.getvalue()))).encode()
+    return _add_dark_theme(_renumber_clips(_round_attributes(text.getvalue()))).encode()
 
 
-def _rounded(svg: str) -> str:
+def _round_attributes(svg: str) -> str:
     """Round the numbers in attributes of an SVG to two decimals; texts are unchanged."""
 
-    def shorter(number: re.Match[str]) -> str:
+    def round_number(number: re.Match[str]) -> str:
         return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
 
     return re.sub(
         r' (?:d|transform|[xy][12]?|width|height|stroke-width|opacity)="[^"]*"',
-        lambda attribute: re.sub(r"-?\d+\.\d{3,}(?:e-?\d+)?", shorter, attribute[0]),
+        lambda attribute: re.sub(r"-?\d+\.\d{3,}(?:e-?\d+)?", round_number, attribute[0]),
         svg,
     )
 
 
-def _renamed(svg: str) -> str:
+def _renumber_clips(svg: str) -> str:
     """Number the clips of an SVG from 0, since Vega continues its count between figures."""
     names: dict[str, str] = {}
     return re.sub(
@@ -232,12 +232,12 @@ def _renamed(svg: str) -> str:
     )
 
 
-def _themed(svg: str) -> str:
+def _add_dark_theme(svg: str) -> str:
     """Add colours for readers with a dark theme to an SVG."""
-    used = sorted(set(re.findall(r'(fill|stroke)="(#[0-9a-fA-F]{6})"', svg)))
+    colors = sorted(set(re.findall(r'(fill|stroke)="(#[0-9a-fA-F]{6})"', svg)))
     rules = [
-        f'[{what}="{color}"]{{{what}:{_DARK.get(color.lower()) or on_dark(color)}}}'
-        for what, color in used
+        f'[{attribute}="{color}"]{{{attribute}:{_DARK.get(color.lower()) or on_dark(color)}}}'
+        for attribute, color in colors
     ]
     style = f"<style>@media (prefers-color-scheme:dark){{{''.join(rules)}}}</style>"
     head, end, rest = svg.partition(">")
@@ -261,49 +261,49 @@ def _panel(
     if panel.level is not None:
         ends = [{"x": end, "y": panel.level} for end in across[0]]
         layers.append(_chart(ends).mark_line(color=GREY, strokeWidth=1, strokeDash=[3, 2]))
-    for one in panel.lines:
-        layers += _series(one)
+    for series in panel.lines:
+        layers += _series(series)
     layers = [layer.encode(x=x, y=y) for layer in layers or [_chart([])]]
     return alt.layer(*layers).properties(width=size[0], height=size[1], title=panel.title)
 
 
-def _series(one: Series) -> Iterable[Any]:
-    bars = [{"x": x, "y": low, "top": high} for x, low, high in zip(*one.bars, strict=True)]
+def _series(series: Series) -> Iterable[Any]:
+    bars = [{"x": x, "y": low, "top": high} for x, low, high in zip(*series.bars, strict=True)]
     if bars:
-        yield _chart(bars).mark_rule(color=one.color, opacity=0.45).encode(y2="top:Q")
-    ends = zip(one.x, *one.band, strict=True) if one.band[0] else ()
+        yield _chart(bars).mark_rule(color=series.color, opacity=0.45).encode(y2="top:Q")
+    ends = zip(series.x, *series.band, strict=True) if series.band[0] else ()
     band = [{"x": float(x), "y": low, "top": high} for x, low, high in ends]
     if band:
-        yield _chart(band).mark_area(color=one.color, opacity=0.2, clip=True).encode(y2="top:Q")
+        yield _chart(band).mark_area(color=series.color, opacity=0.2, clip=True).encode(y2="top:Q")
     places = [
         {"x": float(x), "y": float(y) if math.isfinite(y) else None}
-        for x, y in zip(one.x, one.y, strict=True)
+        for x, y in zip(series.x, series.y, strict=True)
     ]
-    if one.dash is not None:
+    if series.dash is not None:
         yield _chart(places).mark_line(
-            color=one.color,
-            strokeWidth=one.width,
-            strokeDash=list(one.dash) or [1, 0],
-            opacity=one.alpha,
+            color=series.color,
+            strokeWidth=series.width,
+            strokeDash=list(series.dash) or [1, 0],
+            opacity=series.alpha,
             clip=True,
         )
-    if one.marker:
-        step, first = one.every
-        yield _chart(places[first::step]).mark_point(**_point(one))
+    if series.marker:
+        step, first = series.every
+        yield _chart(places[first::step]).mark_point(**_point(series))
 
 
-def _point(one: Series) -> dict[str, Any]:
+def _point(series: Series) -> dict[str, Any]:
     """Return the appearance of a series's points."""
-    size = one.size / 2 if one.marker == "." else one.size
-    solid = not one.hollow and one.marker not in _OPEN
+    size = series.size / 2 if series.marker == "." else series.size
+    solid = not series.hollow and series.marker not in _OPEN
     return {
-        "shape": MARKERS[one.marker],
+        "shape": MARKERS[series.marker],
         "size": size**2,
-        "opacity": one.alpha,
+        "opacity": series.alpha,
         "filled": solid,
-        "stroke": _PAPER if solid else one.color,
+        "stroke": _PAPER if solid else series.color,
         "strokeWidth": 0.5 if solid else 1.3,
-        "fill": one.color if solid else None,
+        "fill": series.color if solid else None,
         "clip": True,
     }
 
@@ -326,22 +326,22 @@ def _axis(
 ) -> altair.Axis:
     import altair as alt
 
-    ends, shown = place
-    said: dict[str, Any] = {
-        "title": (shown and title) or None,
-        "labels": shown,
-        "ticks": shown,
+    ends, visible = place
+    options: dict[str, Any] = {
+        "title": (visible and title) or None,
+        "labels": visible,
+        "ticks": visible,
         "labelLimit": 240,
         "labelSeparation": 8,
     }
     if ticks:
         # Texts are JSON strings, so that a record cannot inject code into the expression.
         values, texts = [float(at) for at in ticks], json.dumps(list(ticks.values()))
-        found = f"{texts}[indexof({json.dumps(values)}, datum.value)]"
-        return alt.Axis(values=values, labelExpr=found, **said)
+        label = f"{texts}[indexof({json.dumps(values)}, datum.value)]"
+        return alt.Axis(values=values, labelExpr=label, **options)
     if log:
-        return alt.Axis(values=_round_numbers(*ends), format=",~r", **said)
-    return alt.Axis(tickCount=5, format=",~r", **said)
+        return alt.Axis(values=_round_numbers(*ends), format=",~r", **options)
+    return alt.Axis(tickCount=5, format=",~r", **options)
 
 
 def _round_numbers(low: float, high: float) -> list[float]:
@@ -350,12 +350,12 @@ def _round_numbers(low: float, high: float) -> list[float]:
     If there are fewer than three, return evenly spaced numbers.
     """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    found = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
-    found = [value for value in found if low <= value <= high]
-    if len(found) > 7:
-        return [value for value in found if f"{value:e}".startswith("1.0")]
-    if len(found) > 2:
-        return found
+    numbers = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
+    numbers = [value for value in numbers if low <= value <= high]
+    if len(numbers) > 7:
+        return [value for value in numbers if f"{value:e}".startswith("1.0")]
+    if len(numbers) > 2:
+        return numbers
     step = 10.0 ** math.floor(math.log10(high - low))
     step = next(part * step for part in (1.0, 0.5, 0.2) if (high - low) / (part * step) >= 3)
     return [at * step for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
@@ -378,9 +378,9 @@ def _ends(panel: Panel, axis: Literal["x", "y"], size: tuple[int, int]) -> tuple
 def _around(panel: Panel, axis: int) -> tuple[float, float]:
     """Return the limits of an axis (0 for x, 1 for y) that show everything, with a margin."""
     values: list[float] = [float(at) for at in (panel.xticks, panel.yticks)[axis]]
-    for one in panel.lines:
-        values += (one.x, one.y)[axis]
-        values += one.bars[0] if axis == 0 else chain(*one.bars[1:], *one.band)
+    for line in panel.lines:
+        values += (line.x, line.y)[axis]
+        values += line.bars[0] if axis == 0 else chain(*line.bars[1:], *line.band)
     if axis == 1 and panel.level is not None:
         values.append(panel.level)
     values = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
@@ -392,33 +392,33 @@ def _around(panel: Panel, axis: int) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _all_of(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
+def _hull(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
 def _legend(
-    named: Mapping[str, Series], width: int, title: str
+    series: Mapping[str, Series], width: int, title: str
 ) -> altair.LayerChart | altair.FacetChart:
     """Draw a line and a label for each series, in as many columns as fit."""
     import altair as alt
 
-    column = _LINE + 26 + round(_LETTER * max(map(len, named)))
-    columns = max(1, min(width // column, len(named)))
-    down = -(-len(named) // columns)
+    column = _LINE + 26 + round(_LETTER * max(map(len, series)))
+    columns = max(1, min(width // column, len(series)))
+    down = -(-len(series) // columns)
     top = 1 if title else 0
     layers: list[Any] = []
     texts = [{"x": 0, "y": 0, "text": title}] if title else []
-    for place, (name, one) in enumerate(named.items()):
+    for place, (name, entry) in enumerate(series.items()):
         left, up = column * (place // down), top + place % down
         line = replace(
-            one,
+            entry,
             x=[left, left + _LINE / 2, left + _LINE],
             y=[up] * 3,
             every=(3, 1),
             bars=((), (), ()),
             band=((), ()),
         )
-        if one.dash is None:
+        if entry.dash is None:
             line = replace(line, x=[left + _LINE / 2], y=[up], every=(1, 0))
         layers += _series(line)
         texts.append({"x": left + _LINE + 8, "y": up, "text": name})

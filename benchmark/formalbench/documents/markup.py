@@ -99,40 +99,40 @@ def table(shown: Sheet[U], head: Callable[[str], str] = written, **instead: Any)
     return Markdown("\n\n".join(_table(part, head, instead) for part in _narrow(shown)))
 
 
-def _narrow(shown: Sheet[U]) -> Iterator[Sheet[U]]:
+def _narrow(sheet: Sheet[U]) -> Iterator[Sheet[U]]:
     """Distribute columns over tables that fit; each begins with the columns that name the rows."""
-    widths = {id(column): least_width(column, shown.items) for column in shown.columns}
+    widths = {id(column): least_width(column, sheet.items) for column in sheet.columns}
     names = [
         column
-        for place, column in enumerate(shown.columns[:MOST_COLUMNS])
+        for place, column in enumerate(sheet.columns[:MOST_COLUMNS])
         if not place or column.form in ("name", "words")
     ]
     part: list[Column[U]] = []
     new = False
-    for column in shown.columns:
-        wide = sum(widths[id(one)] for one in (*part, column)) > PAGE
+    for column in sheet.columns:
+        wide = sum(widths[id(c)] for c in (*part, column)) > PAGE
         if new and (wide or len(part) == MOST_COLUMNS):
-            yield Sheet(part, shown.items)
+            yield Sheet(part, sheet.items)
             part, new = [*names], False
         part.append(column)
         new = new or column not in names
-    yield Sheet(part, shown.items)
+    yield Sheet(part, sheet.items)
 
 
-def _table(shown: Sheet[U], head: Callable[[str], str], instead: dict[str, Any]) -> str:
-    writers = [_writer(column, instead.get(column.heading)) for column in shown.columns]
-    rows = [[write(item) for write in writers] for item in shown.items]
-    for name, texts in shown.below.items():
-        named = zip(shown.columns, texts, strict=True)
+def _table(sheet: Sheet[U], head: Callable[[str], str], instead: dict[str, Any]) -> str:
+    writers = [_writer(column, instead.get(column.heading)) for column in sheet.columns]
+    rows = [[write(item) for write in writers] for item in sheet.items]
+    for name, texts in sheet.below.items():
+        row = zip(sheet.columns, texts, strict=True)
         rows.append(
-            [f"*{name}*" if column.form == "name" else written(one or "") for column, one in named]
+            [f"*{name}*" if column.form == "name" else written(cell or "") for column, cell in row]
         )
     return tabulate(
         rows,
-        [head(heading) for heading in shown.headings],
+        [head(heading) for heading in sheet.headings],
         tablefmt="pipe",
         disable_numparse=True,
-        colalign=["left" if column.left else "right" for column in shown.columns],
+        colalign=["left" if column.left else "right" for column in sheet.columns],
     )
 
 

@@ -47,7 +47,7 @@ AnswerOrVerdict = Answer | Verdict
 """An answer or its text."""
 
 
-def _in_words(answer: object) -> object:
+def _to_verdict(answer: object) -> object:
     if answer is None:
         return NOT_RUN
     if isinstance(answer, str):
@@ -57,7 +57,7 @@ def _in_words(answer: object) -> object:
     return "holds" if answer else "differs"
 
 
-InWords = Annotated[AnswerOrVerdict, BeforeValidator(_in_words)]
+InWords = Annotated[AnswerOrVerdict, BeforeValidator(_to_verdict)]
 
 
 class HasVerdict:
@@ -163,21 +163,20 @@ def read_document(file: Path) -> Document:
     try:
         return Document.model_validate_json(contents)
     except ValidationError as error:
-        told = one_line(error)
-        raise RequestError(f"{file}: not the data of a reproduction: {told}") from None
+        raise RequestError(f"{file}: not the data of a reproduction: {one_line(error)}") from None
 
 
 def all_hold(claims: Iterable[AnswerOrVerdict]) -> bool:
     """Return whether at least one claim holds and none differs."""
-    given = set(claims)
-    return "holds" in given and "differs" not in given
+    verdicts = set(claims)
+    return "holds" in verdicts and "differs" not in verdicts
 
 
 def count_verdicts(verdicts: Iterable[AnswerOrVerdict]) -> str:
     """Return the number of each verdict, such as ``18 hold, 1 differs``."""
-    counts, many = Counter(verdicts), {"holds": "hold", "differs": "differ"}
+    counts, plurals = Counter(verdicts), {"holds": "hold", "differs": "differ"}
     return ", ".join(
-        f"{times} {verdict if times == 1 else many.get(verdict, verdict)}"
+        f"{times} {verdict if times == 1 else plurals.get(verdict, verdict)}"
         for verdict in get_args(Verdict)
         if (times := counts[verdict])
     )

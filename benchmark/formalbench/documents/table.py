@@ -78,21 +78,21 @@ class Column(Generic[T]):
 
     def of(self, read: Callable[[U], T | None]) -> Column[U]:
         """Return the column for other items; `read` returns the item of this column, or None."""
-        text = _after(read, self.text, MISSING)
-        data = {name: _after(read, told, None) for name, told in self.data.items()}
+        text = _compose(read, self.text, MISSING)
+        data = {name: _compose(read, function, None) for name, function in self.data.items()}
         return Column(
             *(self.heading, self.meaning, text, data, self.form, self.below), less=self.less
         )
 
 
-def _after(read: Callable[[U], T | None], then: Callable[[T], V], none: V) -> Callable[[U], V]:
+def _compose(read: Callable[[U], T | None], then: Callable[[T], V], none: V) -> Callable[[U], V]:
     """Return the composition of two functions; the result is `none` if the first returns None."""
 
-    def both(item: U) -> V:
-        found = read(item)
-        return none if found is None else then(found)
+    def composed(item: U) -> V:
+        value = read(item)
+        return none if value is None else then(value)
 
-    return both
+    return composed
 
 
 NO_MORE: Mapping[str, Any] = MappingProxyType({})
@@ -112,7 +112,7 @@ def words(
 ) -> Column[T]:
     """Return a column of words; `more` is added to the data only."""
     data = {name or heading: read, **more}
-    return Column(heading, meaning, _after(read, lambda text: text, MISSING), data, form)
+    return Column(heading, meaning, _compose(read, lambda text: text, MISSING), data, form)
 
 
 def number(
@@ -125,7 +125,7 @@ def number(
 ) -> Column[T]:
     """Return a column of numbers, formatted by a function; None becomes a dash."""
     data: dict[str, Callable[[T], Any]] = {name or heading: read, **more}
-    return Column(heading, meaning, _after(read, text, MISSING), data)
+    return Column(heading, meaning, _compose(read, text, MISSING), data)
 
 
 def percentage(
@@ -136,8 +136,8 @@ def percentage(
     more: Mapping[str, Callable[[T], Datum]] = NO_MORE,
 ) -> Column[T]:
     """Return a column of shares in percent."""
-    data = {name or heading: _after(read, share, None), **more}
-    return Column(heading, meaning, _after(read, percent, MISSING), data)
+    data = {name or heading: _compose(read, share, None), **more}
+    return Column(heading, meaning, _compose(read, percent, MISSING), data)
 
 
 def interval_column(
@@ -192,8 +192,8 @@ class Sheet(Generic[T]):
 
     def without(self, *headings: str) -> Sheet[T]:
         """Return the table without some columns."""
-        kept = [column for column in self.columns if column.heading not in headings]
-        return Sheet(kept, self.items)
+        columns = [column for column in self.columns if column.heading not in headings]
+        return Sheet(columns, self.items)
 
     def also(self, *columns: Column[T]) -> Sheet[T]:
         """Return the table with more columns on the right."""
@@ -201,5 +201,5 @@ class Sheet(Generic[T]):
 
     def only(self, *headings: str) -> Sheet[T]:
         """Return the table with these columns, in this order."""
-        named = {column.heading: column for column in self.columns}
-        return Sheet([named[heading] for heading in headings], self.items)
+        by_heading = {column.heading: column for column in self.columns}
+        return Sheet([by_heading[heading] for heading in headings], self.items)

@@ -39,7 +39,7 @@ class Templates:
 
     def __init__(self, *folders: Path) -> None:
         self._folders = folders
-        self._environment = cache(self._made)
+        self._environment = cache(self._make_environment)
 
     def render(self, template: str, /, **fields: Any) -> str:
         """Return a rendered template.
@@ -54,12 +54,12 @@ class Templates:
             jinja2.UndefinedError: if it uses a field that is not given.
         """
         form = Path(template).suffixes[-2]
-        made = self._environment(form).get_template(template).render(fields)
+        document = self._environment(form).get_template(template).render(fields)
         if form in (".md", ".tex"):
-            made = _BLANK_LINES.sub("\n\n", made).strip() + "\n"
-        return made
+            document = _BLANK_LINES.sub("\n\n", document).strip() + "\n"
+        return document
 
-    def _made(self, form: str) -> Environment:
+    def _make_environment(self, form: str) -> Environment:
         environment = Environment(
             loader=FileSystemLoader(self._folders),
             undefined=StrictUndefined,

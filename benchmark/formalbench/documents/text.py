@@ -14,7 +14,7 @@ MISSING = "–"
 
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
-_KEPT_CATEGORIES = frozenset("LMNPS")
+_ALLOWED_CATEGORIES = frozenset("LMNPS")
 
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
 
@@ -51,7 +51,7 @@ def printable(text: str) -> str:
 
 def _is_harmless(sign: str) -> bool:
     return sign == " " or (
-        unicodedata.category(sign)[0] in _KEPT_CATEGORIES
+        unicodedata.category(sign)[0] in _ALLOWED_CATEGORIES
         and unicodedata.bidirectional(sign) not in _RIGHT_TO_LEFT
     )
 
@@ -79,8 +79,8 @@ def percent(share: float | None, digits: int = 1) -> str:
     """Return a share in percent: ``0.5`` is ``50.0``; None is a dash."""
     if share is None:
         return MISSING
-    shown = f"{100.0 * share:.{digits}f}"
-    return shown.removeprefix("-") if float(shown) == 0.0 else shown
+    text = f"{100.0 * share:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0.0 else text
 
 
 def interval(low: float | None, high: float | None) -> str:
@@ -104,8 +104,8 @@ def rate(learning_rate: float | None) -> str:
 
 def count(low: int, high: int) -> str:
     """Return a number of parameters, or its range over tasks, such as ``12.3 k``."""
-    shown = (_short(low), _short(high))
-    return shown[0] if shown[0] == shown[1] else f"{shown[0]} … {shown[1]}"
+    ends = (_short(low), _short(high))
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} … {ends[1]}"
 
 
 def grouped(number: int) -> str:

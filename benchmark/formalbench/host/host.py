@@ -160,8 +160,8 @@ class PluginHost(LoadedPlugins):
         bare, written = parse_instance(name)
         entry, fields = self.models.get(bare)
         written |= options or {}
-        found = Selection("model", bare, entry.spec, entry.plugin, fields, written, settings)
-        return _checked(found)
+        selected = Selection("model", bare, entry.spec, entry.plugin, fields, written, settings)
+        return _check_options(selected)
 
     def select_task(
         self, name: str, settings: Settings = (), options: Mapping[str, Any] | None = None
@@ -175,22 +175,22 @@ class PluginHost(LoadedPlugins):
         language, objective = split_task(bare)
         entry, fields = self.tasks.get(language)
         written |= options or {}
-        offered = entry.spec.objectives
-        found = Selection(
+        objectives = entry.spec.objectives
+        selected = Selection(
             *("task", language, entry.spec, entry.plugin, fields, written, settings),
-            objective=objective or offered[0],
+            objective=objective or objectives[0],
         )
-        if found.objective not in offered:
-            known = [entry.spec.name for entry in self.objectives.all()]
-            if objective not in known:
-                raise unknown(f"objective of {language}", objective, offered)
-            self._check_asked(found, self._source(replace(found, written={}, settings=())))
-        return _checked(found)
+        if selected.objective not in objectives:
+            names = [entry.spec.name for entry in self.objectives.all()]
+            if objective not in names:
+                raise unknown(f"objective of {language}", objective, objectives)
+            self._objective_for(selected, self._source(replace(selected, written={}, settings=())))
+        return _check_options(selected)
 
     def task_entry(self, name: str) -> tuple[Entry[TaskSpec], str, dict[str, int]]:
         """Return spec, objective's name and integer fields of a task name."""
-        found = self.select_task(name)
-        return Entry(found.spec, found.plugin), found.objective, dict(found.fields)
+        selected = self.select_task(name)
+        return Entry(selected.spec, selected.plugin), selected.objective, dict(selected.fields)
 
     # Tasks.
 
@@ -204,7 +204,7 @@ class PluginHost(LoadedPlugins):
         from formalbench.contracts.task import Task
 
         source = self._source(selected)
-        objective = self._check_asked(selected, source)
+        objective = self._objective_for(selected, source)
         with self.blaming(selected.plugin):
             splits = source.splits(objective.name) or selected.spec.splits
         task = Task(
@@ -217,13 +217,13 @@ class PluginHost(LoadedPlugins):
             extra_metrics=self._extra_metrics(objective.name),
         )
         with self.blaming(self.objectives.get(objective.name)[0].plugin):
-            measured = [metric.name for metric in task.metrics]
-        if len(set(measured)) < len(measured):
-            raise RequestError(f"{task.name} has two metrics of one name: {', '.join(measured)}")
-        if CROSS_ENTROPY not in measured:
+            names = [metric.name for metric in task.metrics]
+        if len(set(names)) < len(names):
+            raise RequestError(f"{task.name} has two metrics of one name: {', '.join(names)}")
+        if CROSS_ENTROPY not in names:
             raise RequestError(
                 f"the objective {objective.name} must name the metric {CROSS_ENTROPY} "
-                f"(formalbench.CrossEntropy), and has {', '.join(measured) or 'none'}"
+                f"(formalbench.CrossEntropy), and has {', '.join(names) or 'none'}"
             )
         return task
 
@@ -248,10 +248,10 @@ class PluginHost(LoadedPlugins):
         """Warn if training and test share lengths or strings."""
         from formalbench.contracts.source import HasParts
 
-        told = task.source.overlap() if isinstance(task.source, HasParts) else None
-        if told:
-            self.warn(f"warning: {task.name}: {told}")
-        if told is None and (both := task.splits.overlap):
+        overlap = task.source.overlap() if isinstance(task.source, HasParts) else None
+        if overlap:
+            self.warn(f"warning: {task.name}: {overlap}")
+        if overlap is None and (both := task.splits.overlap):
             self.warn(f"warning: {task.name} trains and tests at lengths {both[0]} to {both[1]}")
 
     def _source(self, selected: Selection[TaskSpec]) -> Source:
@@ -268,20 +268,20 @@ class PluginHost(LoadedPlugins):
         from formalbench.contracts.objective import Objective
 
         if name not in self._objectives:
-            self._objectives[name] = self._made(self.objectives, name, Objective)
+            self._objectives[name] = self._build(self.objectives, name, Objective)
         return self._objectives[name]
 
-    def _made(self, registry: Registry[Any], name: str, kind: Any) -> Any:
+    def _build(self, registry: Registry[Any], name: str, kind: Any) -> Any:
         """Build an objective or a metric."""
         entry, _ = registry.get(name)
         with self.blaming(entry.plugin):
-            made = load(entry.spec.factory)()
-            if not isinstance(made, kind) or getattr(made, "name", "") != name:
-                found = getattr(made, "name", type(made).__name__)
-                raise TypeError(f"the factory of the {registry.kind} {name} gave {found}")
-        return made
+            instance = load(entry.spec.factory)()
+            if not isinstance(instance, kind) or getattr(instance, "name", "") != name:
+                actual = getattr(instance, "name", type(instance).__name__)
+                raise TypeError(f"the factory of the {registry.kind} {name} gave {actual}")
+        return instance
 
-    def _check_asked(self, selected: Selection[TaskSpec], source: Source) -> Objective:
+    def _objective_for(self, selected: Selection[TaskSpec], source: Source) -> Objective:
         """Return an objective if a source supports it."""
         objective = self.objective(selected.objective)
         with self.blaming(self.objectives.get(objective.name)[0].plugin):
@@ -293,8 +293,8 @@ class PluginHost(LoadedPlugins):
     def _extra_metrics(self, objective: str) -> tuple[Metric, ...]:
         from formalbench.contracts.objective import Metric
 
-        wanted = {e.spec.name for e in self.metrics.every() if objective in e.spec.objectives}
-        return tuple(self._made(self.metrics, name, Metric) for name in sorted(wanted))
+        names = {e.spec.name for e in self.metrics.every() if objective in e.spec.objectives}
+        return tuple(self._build(self.metrics, name, Metric) for name in sorted(names))
 
     # Networks.
 
@@ -363,13 +363,13 @@ class PluginHost(LoadedPlugins):
 
     def published(self) -> tuple[PublishedTable, ...]:
         """Return all tables of papers' numbers; an invalid file is one warning."""
-        found = []
+        tables = []
         for entry in self.tables.all():
             try:
-                found.append(self.table(entry.spec.name))
+                tables.append(self.table(entry.spec.name))
             except RequestError as error:
                 self.warn(f"plugin {entry.plugin.name}: {error}")
-        return tuple(found)
+        return tuple(tables)
 
     def suite(self, name: str) -> SuiteSpec:
         """Return the suite called `name`."""
@@ -399,12 +399,12 @@ def check_offered(name: str, spec: ModelSpec, objective: str) -> None:
 def _check_traits(name: str, traits: Traits, task: Task) -> None:
     """Check that a network's traits fit a task."""
     objective = task.objective
-    refused = f"model {name} does not do {objective.name}: "
+    prefix = f"model {name} does not do {objective.name}: "
     if task.layout == "decoded":
         if not traits.encoder_decoder or traits.backbone:
-            raise RequestError(f"{refused}its answers are said step by step, by encoder-decoders")
+            raise RequestError(f"{prefix}its answers are said step by step, by encoder-decoders")
     elif task.layout != "last" and not objective.sees_all and not traits.causal:
-        raise RequestError(f"{refused}an answer may not see what follows it (traits: causal=True)")
+        raise RequestError(f"{prefix}an answer may not see what follows it (traits: causal=True)")
 
 
 def answering(network: nn.Module, task: Task) -> nn.Module:
@@ -418,7 +418,7 @@ def answering(network: nn.Module, task: Task) -> nn.Module:
     return read_out(network, task)
 
 
-def _checked(selected: Selection[C]) -> Selection[C]:
+def _check_options(selected: Selection[C]) -> Selection[C]:
     if selected.written or selected.settings:
         _ = selected.config  # fails here if it is invalid
     return selected

@@ -108,8 +108,8 @@ class LoadedPlugins:
         self.trackers: Registry[TrackerSpec] = Registry("tracker", TrackerSpec)
         self.tables: Registry[TableSpec] = Registry("table", TableSpec)
         self.reproductions: Registry[ReproductionSpec] = Registry("reproduction", ReproductionSpec)
-        every = [one for one in vars(self).values() if isinstance(one, Registry)]
-        self.registries: dict[str, Registry[Any]] = {one.plural: one for one in every}
+        registries = [r for r in vars(self).values() if isinstance(r, Registry)]
+        self.registries: dict[str, Registry[Any]] = {r.plural: r for r in registries}
 
     @classmethod
     def load(
@@ -138,25 +138,24 @@ class LoadedPlugins:
         """
         host = cls(warn)
         host.load_installed(own_code=own_code)
-        extra = os.environ.get(ENVIRONMENT, "")
-        asked = [Path(part) for part in extra.split(os.pathsep) if part]
-        own = dict.fromkeys(one for path in asked for one in find_plugins(path, ENVIRONMENT))
-        named = dict.fromkeys(one for path in paths for one in find_plugins(path))
-        own |= named
-        any_code = any(one.is_code for one in own)
-        for one in own:
-            if any_code and (apart or (own_code and one.is_code)):
-                host.note_local(one).noted = True
+        extra = [Path(part) for part in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if part]
+        found = dict.fromkeys(local for path in extra for local in find_plugins(path, ENVIRONMENT))
+        requested = dict.fromkeys(local for path in paths for local in find_plugins(path))
+        found |= requested
+        any_code = any(local.is_code for local in found)
+        for local in found:
+            if any_code and (apart or (own_code and local.is_code)):
+                host.note_local(local).noted = True
                 continue
             try:
-                host.load_local(one)
+                host.load_local(local)
             except RequestError:
-                noted = host.local_plugin(one)
-                if noted is None or not (own_code and any_code):
+                plugin = host.local_plugin(local)
+                if plugin is None or not (own_code and any_code):
                     raise
-                noted.noted = True  # a noted plugin may be its reader
+                plugin.noted = True  # a noted plugin may be its reader
         for plugin in host.plugins:
-            if plugin.local in named:
+            if plugin.local in requested:
                 host.check_clashes(plugin)
         return host
 
@@ -204,15 +203,15 @@ class LoadedPlugins:
             RequestError: if a name clashes.
             ValueError: for a spec that cannot be.
         """
-        for kind, some in specs.items():
-            for spec in some:
+        for kind, group in specs.items():
+            for spec in group:
                 self._add(kind, spec, plugin)
         if plugin.local:
             self.check_clashes(plugin)
 
     def local_plugin(self, local: LocalPlugin) -> Plugin | None:
         """Return the loaded plugin of a file, package or class, if any."""
-        return next((one for one in self.plugins if one.local == local), None)
+        return next((plugin for plugin in self.plugins if plugin.local == local), None)
 
     def models_named(self, names: Sequence[str | type]) -> tuple[str, ...]:
         """Return the names of models; load plain classes among them.
@@ -224,7 +223,7 @@ class LoadedPlugins:
             RequestError: if a class is missing, has the wrong interface, or its name is taken.
             BrokenPluginError: if its file cannot be imported.
         """
-        found = []
+        result = []
         for name in names:
             text, bracket, options = ("", "", "") if isinstance(name, type) else name.partition("[")
             if isinstance(name, type):
@@ -234,18 +233,18 @@ class LoadedPlugins:
             elif ":" in text:
                 (local,) = find_plugins(Path(text.strip()), "--model")
             else:
-                found.append(name)
+                result.append(name)
                 continue
             if self.local_plugin(local) is None:
                 self.load_local(local)
             plugin = self.local_plugin(local)
             assert plugin is not None
-            (own,) = (one.spec.name for one in self.models.every() if one.plugin is plugin)
-            if len([one for one in self.models.every() if one.spec.name == own]) > 1:
-                named = f"class {local.attribute} of {local.path.name}"
-                raise RequestError(f"{named}: there is a model {own!r} already: rename the class")
-            found.append(f"{own}{bracket}{options}")
-        return tuple(found)
+            (own,) = (entry.spec.name for entry in self.models.every() if entry.plugin is plugin)
+            if len([entry for entry in self.models.every() if entry.spec.name == own]) > 1:
+                title = f"class {local.attribute} of {local.path.name}"
+                raise RequestError(f"{title}: there is a model {own!r} already: rename the class")
+            result.append(f"{own}{bracket}{options}")
+        return tuple(result)
 
     def check_clashes(self, plugin: Plugin) -> None:
         """Check that a plugin's names are not announced by another plugin."""
@@ -279,17 +278,17 @@ class LoadedPlugins:
 
     def _register(self, plugin: Plugin, module: Any) -> None:
         self._hook(plugin, module)
-        found: list[tuple[str, Any]] = []
+        pairs: list[tuple[str, Any]] = []
         for kind, registry in self.registries.items():
             for specs in self.call(plugin, f"formalbench_{kind}"):
                 for spec in specs:
                     if not isinstance(spec, registry.spec_type):
                         raise TypeError(f"formalbench_{kind} gave a {type(spec).__name__}")
-                    found.append((kind, spec))
+                    pairs.append((kind, spec))
         if plugin.local or plugin.distribution != PROJECT:  # a test checks built-in plugins
-            for _, spec in found:
+            for _, spec in pairs:
                 check_spec(spec)  # collect all first, so that a broken plugin registers nothing
-        for kind, spec in found:
+        for kind, spec in pairs:
             self._add(kind, spec, plugin)
 
     def _load_file(self, plugin: Plugin, path: Path) -> None:
@@ -367,14 +366,14 @@ class LoadedPlugins:
     def call(self, plugin: Plugin, hook: str, **arguments: Any) -> list[Any]:
         """Call one plugin's implementations of a hook."""
         implementations = [
-            one
+            impl
             for caller in self._manager.get_hookcallers(plugin.module) or ()
             if caller.name == hook
-            for one in caller.get_hookimpls()
-            if one.plugin is plugin.module
+            for impl in caller.get_hookimpls()
+            if impl.plugin is plugin.module
         ]
         return [
-            one.function(*(arguments[name] for name in one.argnames)) for one in implementations
+            impl.function(*(arguments[name] for name in impl.argnames)) for impl in implementations
         ]
 
     def _hook(self, plugin: Plugin, module: Any) -> None:

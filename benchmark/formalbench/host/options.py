@@ -99,7 +99,7 @@ def settings_of(pairs: Sequence[tuple[str, Any]], scopes: Sequence[str] = SCOPES
 
 
 def _not_a_setting(text: str, scopes: Sequence[str]) -> RequestError:
-    ways = ", ".join(f"{one}.key=value" for one in scopes)
+    ways = ", ".join(f"{scope}.key=value" for scope in scopes)
     return RequestError(f"--set {text}: write {ways} or key=value")
 
 
@@ -111,7 +111,7 @@ def _same_option(one: Setting, other: Setting) -> bool:
 
 def changes_of(settings: Settings) -> dict[str, Any]:
     """Return the changes of the protocol by dotted key."""
-    return {one.key: one.value for one in settings if one.scope == "protocol"}
+    return {setting.key: setting.value for setting in settings if setting.scope == "protocol"}
 
 
 def parse_instance(text: str) -> tuple[str, dict[str, str]]:
@@ -175,25 +175,25 @@ def config_of(spec: Configured) -> type[Config] | None:
         return None
     from formalbench.contracts.config import Config
 
-    found: Any = spec.config
-    if isinstance(found, str):
-        module, _, attribute = found.partition(":")
+    config: Any = spec.config
+    if isinstance(config, str):
+        module, _, attribute = config.partition(":")
         try:
-            found = getattr(import_module(module), attribute)
+            config = getattr(import_module(module), attribute)
         except (ImportError, AttributeError) as error:
             problem = f"the config of {spec.name} cannot be loaded: {error}"
             raise BrokenPluginError(problem) from None
-    if not (isinstance(found, type) and issubclass(found, Config)):
-        raise BrokenPluginError(f"the config of {spec.name} is no formalbench.Config: {found!r}")
-    for key, field in found.model_fields.items():
+    if not (isinstance(config, type) and issubclass(config, Config)):
+        raise BrokenPluginError(f"the config of {spec.name} is no formalbench.Config: {config!r}")
+    for key, field in config.model_fields.items():
         if field.is_required():
             raise BrokenPluginError(
                 f"the config of {spec.name}: {key} has no default: use option(…)"
             )
     for key in _defaults(spec):
-        if key not in found.model_fields:
+        if key not in config.model_fields:
             raise BrokenPluginError(f"{spec.name} has a default for {key!r}, which is no option")
-    return found
+    return config
 
 
 def _defaults(spec: Configured) -> Mapping[str, Value]:
@@ -243,7 +243,7 @@ def _as_field(kind: Any, key: str, value: Any) -> Any:
     if len(value) > MAX_TEXT or not value.isprintable():
         raise RequestError(f"{key}={value[:60]}…: must be at most {MAX_TEXT} printable characters")
     choices = get_args(kind) if get_origin(kind) is Literal else ()
-    return next((one for one in choices if show_value(one) == value), value)
+    return next((choice for choice in choices if show_value(choice) == value), value)
 
 
 def changed_options(spec: Configured, config: Config | None) -> dict[str, Value]:
@@ -262,8 +262,8 @@ def option_facts(spec: Configured) -> dict[str, OptionFacts]:
     default = make_config(spec)
 
     def bound(field: Any, end: str) -> float | None:
-        found = (getattr(one, end) for one in field.metadata if hasattr(one, end))
-        return next(filter(math.isfinite, found), None)
+        values = (getattr(item, end) for item in field.metadata if hasattr(item, end))
+        return next(filter(math.isfinite, values), None)
 
     return {
         key: OptionFacts(
@@ -283,7 +283,7 @@ def option_facts(spec: Configured) -> dict[str, OptionFacts]:
 def settings_for(scope: str, settings: Settings, options: Container[str]) -> dict[str, Any]:
     """Return the settings that apply to one model, task, executor or tracker."""
     scopes = (scope,) if scope in ABOUT_NO_RUN else ("", scope)
-    return {one.key: one.value for one in settings if one.scope in scopes and one.key in options}
+    return {s.key: s.value for s in settings if s.scope in scopes and s.key in options}
 
 
 def check_settings(
@@ -298,12 +298,12 @@ def check_settings(
         if scope not in ("", "model", "task"):
             continue
         tables = {"model": [models], "task": [tasks], "": [models, tasks]}[scope]
-        having = [[name for name, table in one.items() if key in table] for one in tables]
-        names = [name for one in having for name in one]
+        matches = [[name for name, table in group.items() if key in table] for group in tables]
+        names = [name for group in matches for name in group]
         if not names:
-            known = {each for one in tables for table in one.values() for each in table}
+            known = {option for group in tables for table in group.values() for option in table}
             raise unknown(f"{scope} option".strip(), key, known)
-        if len([one for one in having if one]) > 1:
+        if len([group for group in matches if group]) > 1:
             raise RequestError(
                 f"{setting}: both model and task have {key}: write model.{key}= or task.{key}="
             )
@@ -332,15 +332,15 @@ def sweep(
         if scope in ABOUT_NO_RUN or scope == "protocol":
             return scope != "protocol" or takes_list(key)
         facts = [table[key] for table in tables[scope] if key in table]
-        kinds = [(type(one["default"]), bool(one["choices"])) for one in facts]
+        kinds = [(type(option["default"]), bool(option["choices"])) for option in facts]
         return (str, False) in kinds or (tuple, False) in kinds
 
     def values(setting: Setting) -> list[Any]:
         scope, key, value = setting
-        listed = "," in value if isinstance(value, str) else isinstance(value, Sequence)
-        if not listed or takes_commas(scope, key):
+        is_list = "," in value if isinstance(value, str) else isinstance(value, Sequence)
+        if not is_list or takes_commas(scope, key):
             return [value]
-        several = map(str.strip, value.split(",")) if isinstance(value, str) else value
-        return list(dict.fromkeys(several)) or [value]
+        items = map(str.strip, value.split(",")) if isinstance(value, str) else value
+        return list(dict.fromkeys(items)) or [value]
 
-    return list(product(*([one._replace(value=v) for v in values(one)] for one in settings)))
+    return list(product(*([s._replace(value=v) for v in values(s)] for s in settings)))

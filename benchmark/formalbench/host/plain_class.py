@@ -76,22 +76,22 @@ def class_spec(local: LocalPlugin) -> ModelSpec:
                 "to this process: put it in a file"
             )
         get = partial(_session.__getitem__, local.sha256)
-    found, where = get(), local.path.name
-    _check_class(found, f"{local.attribute} of {where}")
+    cls, where = get(), local.path.name
+    _check_class(cls, f"{local.attribute} of {where}")
     # Two modules of a package may have a class of one name, and share the hash.
     name = model_name(local.attribute.replace(".", "_"))
     try:
         check_name(name)
     except ValueError as error:
-        raise RequestError(f"class {found.__name__} of {where}: {error}") from None
+        raise RequestError(f"class {cls.__name__} of {where}: {error}") from None
     options: dict[str, Any] = {
-        key: (kind, option(default, "")) for key, kind, default in _options(found)
+        key: (kind, option(default, "")) for key, kind, default in _options(cls)
     }
-    config = create_model(f"{found.__name__}Options", __base__=PlainOptions, **options)
+    config = create_model(f"{cls.__name__}Options", __base__=PlainOptions, **options)
     return ModelSpec(
         name=name,
         version=1,  # its contents are part of its identity
-        summary=f"the class {found.__name__} of {where}",
+        summary=f"the class {cls.__name__} of {where}",
         factory=PlainFactory(get),
         config=config if options else None,
     )
@@ -126,50 +126,50 @@ def class_plugin(found: type) -> LocalPlugin:
     return LocalPlugin(SESSION, sha256, found.__name__)
 
 
-def _check_class(found: object, what: str) -> None:
+def _check_class(cls: object, title: str) -> None:
     """Check that an object is a class of networks with a suitable constructor."""
     from torch import nn
 
-    if not (isinstance(found, type) and issubclass(found, nn.Module)):
-        raise RequestError(f"{what} is no class of torch.nn.Module")
-    first, *others = _parameters(found)
-    needed = [one.name for one in others if one.kind in _BY_NAME and one.default is one.empty]
-    if first.default is not first.empty or first.kind not in _FIRST or needed:
-        told = f"__init__{inspect.signature(found.__init__)}"
-        why = f"{needed[0]} has no default" if needed else "the first argument is the task"
-        raise RequestError(f"{what}: expected {CONSTRUCTOR}, found {told}: {why}")
-    signature = inspect.signature(found.forward)
+    if not (isinstance(cls, type) and issubclass(cls, nn.Module)):
+        raise RequestError(f"{title} is no class of torch.nn.Module")
+    first, *others = _parameters(cls)
+    required = [p.name for p in others if p.kind in _BY_NAME and p.default is p.empty]
+    if first.default is not first.empty or first.kind not in _FIRST or required:
+        actual = f"__init__{inspect.signature(cls.__init__)}"
+        reason = f"{required[0]} has no default" if required else "the first argument is the task"
+        raise RequestError(f"{title}: expected {CONSTRUCTOR}, found {actual}: {reason}")
+    signature = inspect.signature(cls.forward)
     try:
         signature.bind(None, None)
     except TypeError:
-        raise RequestError(f"{what}: expected {FORWARD}, found forward{signature}") from None
+        raise RequestError(f"{title}: expected {FORWARD}, found forward{signature}") from None
 
 
 _FIRST = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def _parameters(found: type) -> Sequence[inspect.Parameter]:
+def _parameters(cls: type) -> Sequence[inspect.Parameter]:
     """Return the parameters of a class's constructor; of one without any, one that cannot be."""
     try:
-        signature = inspect.signature(found.__init__, eval_str=True)  # type: ignore[misc]
+        signature = inspect.signature(cls.__init__, eval_str=True)  # type: ignore[misc]
     except NameError:  # an annotation for type checkers only
-        signature = inspect.signature(found.__init__)  # type: ignore[misc]
+        signature = inspect.signature(cls.__init__)  # type: ignore[misc]
     nothing = inspect.Parameter("nothing", inspect.Parameter.KEYWORD_ONLY)
     return [*signature.parameters.values()][1:] or [nothing]
 
 
-def _options(found: type) -> Iterator[tuple[str, Any, Any]]:
+def _options(cls: type) -> Iterator[tuple[str, Any, Any]]:
     """Yield name, type and default of each option of a class.
 
     A keyword whose default is no bool, int, float or str is no option and keeps its default.
     """
-    for one in _parameters(found)[1:]:
-        kind, default = one.annotation, one.default
-        if one.kind in _BY_NAME and isinstance(default, bool | int | float | str):
+    for parameter in _parameters(cls)[1:]:
+        kind, default = parameter.annotation, parameter.default
+        if parameter.kind in _BY_NAME and isinstance(default, bool | int | float | str):
             if get_origin(kind) is Literal and default in get_args(kind):
-                yield one.name, kind, default
+                yield parameter.name, kind, default
             elif kind is float and isinstance(default, int):
-                yield one.name, float, float(default)
+                yield parameter.name, float, float(default)
             else:
-                yield one.name, type(default), default
+                yield parameter.name, type(default), default

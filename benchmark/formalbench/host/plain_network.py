@@ -44,9 +44,9 @@ class PlainNetwork(nn.Module):
         ids_BN = (torch.arange(TRIED[0] * TRIED[1]).reshape(TRIED) * 7) % len(task.alphabet)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            tried = copy.deepcopy(network)
-            width, ids_BN = _width(tried, ids_BN)
-            causal, vmap = _causal(tried, ids_BN, len(task.alphabet)), _vmap(tried, ids_BN)
+            trial = copy.deepcopy(network)
+            width, ids_BN = _width(trial, ids_BN)
+            causal, vmap = _causal(trial, ids_BN, len(task.alphabet)), _vmap(trial, ids_BN)
         self.traits = Traits(backbone=width, causal=causal, vmap=vmap, width=width)
 
     def forward(self, batch: Batch) -> Tensor:
@@ -54,18 +54,18 @@ class PlainNetwork(nn.Module):
         states: Tensor = self.network(batch.symbols)
         expected = (*batch.symbols.shape, self.traits.backbone)
         if tuple(states.shape) != expected:
-            raise RequestError(_wrong(self.network, batch.symbols, states, expected))
+            raise RequestError(_shape_error(self.network, batch.symbols, states, expected))
         return states
 
 
-def _wrong(network: nn.Module, ids_BN: Tensor, gave: object, expected: object) -> str:
-    found = f"a {type(gave).__name__}"
-    if isinstance(gave, Tensor):
-        found = f"{tuple(gave.shape)} of {gave.dtype}"
-    shown = str(expected).replace("'", "")
+def _shape_error(network: nn.Module, ids_BN: Tensor, output: object, expected: object) -> str:
+    actual = f"a {type(output).__name__}"
+    if isinstance(output, Tensor):
+        actual = f"{tuple(output.shape)} of {output.dtype}"
+    shape = str(expected).replace("'", "")
     return (
-        f"{type(network).__name__}.forward: expected states (B, N, D) = {shown} for ids "
-        f"{tuple(ids_BN.shape)}, got {found}"
+        f"{type(network).__name__}.forward: expected states (B, N, D) = {shape} for ids "
+        f"{tuple(ids_BN.shape)}, got {actual}"
     )
 
 
@@ -80,9 +80,9 @@ def _width(network: nn.Module, ids_BN: Tensor) -> tuple[int, Tensor]:
         network.cuda()  # its kernels may need a GPU
         ids_BN = ids_BN.cuda()
         states = network(ids_BN)
-    right = isinstance(states, Tensor) and states.ndim == 3 and states.is_floating_point()
-    if not right or states.shape[:2] != ids_BN.shape:
-        raise RequestError(_wrong(network, ids_BN, states, (*ids_BN.shape, "D")))
+    valid = isinstance(states, Tensor) and states.ndim == 3 and states.is_floating_point()
+    if not valid or states.shape[:2] != ids_BN.shape:
+        raise RequestError(_shape_error(network, ids_BN, states, (*ids_BN.shape, "D")))
     return states.shape[2], ids_BN
 
 
@@ -91,8 +91,8 @@ def _causal(network: nn.Module, ids_BN: Tensor, symbols: int) -> bool:
     weights = {name: value + NOISE * torch.randn_like(value) for name, value in _floats(network)}
 
     def states(ids: Tensor) -> Tensor:
-        found: Tensor = torch.func.functional_call(network, weights, (ids,))
-        return found[:, :-1]
+        output: Tensor = torch.func.functional_call(network, weights, (ids,))
+        return output[:, :-1]
 
     changed_BN = ids_BN.clone()
     changed_BN[:, -1] = (changed_BN[:, -1] + 1) % symbols
@@ -105,8 +105,8 @@ def _vmap(network: nn.Module, ids_BN: Tensor) -> bool:
     network.train()  # in training mode, because dropout does not run under vmap
     weights = {name: torch.stack((value, value)) for name, value in _floats(network)}
 
-    def loss(one: dict[str, Tensor]) -> Tensor:
-        states: Tensor = torch.func.functional_call(network, one, (ids_BN,))
+    def loss(parameters: dict[str, Tensor]) -> Tensor:
+        states: Tensor = torch.func.functional_call(network, parameters, (ids_BN,))
         return states.square().mean()
 
     gradient: Callable[..., Any] = torch.func.grad(loss)
@@ -122,5 +122,5 @@ def _vmap(network: nn.Module, ids_BN: Tensor) -> bool:
 
 def _floats(network: nn.Module) -> list[tuple[str, Tensor]]:
     """Return the parameters that can have gradients, by name."""
-    every = network.named_parameters()
-    return [(name, value.detach()) for name, value in every if value.is_floating_point()]
+    parameters = network.named_parameters()
+    return [(name, value.detach()) for name, value in parameters if value.is_floating_point()]

@@ -145,23 +145,23 @@ def data_hash(path: Path) -> str:
 
 def _files_of(path: Path, part: str, keys: Collection[str]) -> list[Path]:
     try:
-        named = _named(read_yaml(path).get(part), keys)
-        return list(dict.fromkeys(path.parent / name for name in named))
+        names = _file_names(read_yaml(path).get(part), keys)
+        return list(dict.fromkeys(path.parent / name for name in names))
     except RequestError:  # loading it reports the error
         return []
 
 
-def _named(value: Any, keys: Collection[str]) -> Iterator[str]:
+def _file_names(value: Any, keys: Collection[str]) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
             if key in keys and isinstance(inner, str):
                 if inner.isprintable():  # only text can be a file's name
                     yield inner
             else:
-                yield from _named(inner, keys)
+                yield from _file_names(inner, keys)
     elif isinstance(value, list):
         for inner in value:
-            yield from _named(inner, keys)
+            yield from _file_names(inner, keys)
 
 
 YAML_SUFFIXES = (".yaml", ".yml")
@@ -209,10 +209,10 @@ def find_plugins(path: Path, named_by: str = "--plugin") -> list[LocalPlugin]:
         return [LocalPlugin(file, content_hash(file)) for file in plugin_files(path, named_by)]
     if Path(before).exists() or "/" in before or before.endswith(".py"):
         (file,) = plugin_files(Path(before), named_by)
-    elif (found := find_module(before)) is None:
+    elif (module := find_module(before)) is None:
         raise RequestError(f"{named_by} {path}: there is no file or module {before}")
     else:
-        file, name = found[0], ".".join((*found[1], name))
+        file, name = module[0], ".".join((*module[1], name))
     local = LocalPlugin(file, content_hash(file), name)
     if not local.is_code:
         raise RequestError(f"{named_by} {path}: a class is in a .py file or a package")
@@ -228,13 +228,13 @@ def find_module(name: str) -> tuple[Path, list[str]] | None:
     parts = name.split(".")
     search: Sequence[str] | None = ["", *sys.path]
     for index in range(len(parts)):
-        found = PathFinder.find_spec(".".join(parts[: index + 1]), search)
-        if found is None:
+        spec = PathFinder.find_spec(".".join(parts[: index + 1]), search)
+        if spec is None:
             return None
-        if found.origin is None:  # a namespace package
-            search = found.submodule_search_locations
+        if spec.origin is None:  # a namespace package
+            search = spec.submodule_search_locations
             continue
-        file = Path(found.origin).resolve()
+        file = Path(spec.origin).resolve()
         inside = parts[index + 1 :]
         if file.name == "__init__.py":
             files = sum(1 for _ in file.parent.rglob("*"))
@@ -311,18 +311,18 @@ def import_local(path: Path, sha256: str, *, named: bool = False) -> ModuleType:
 
 def import_class(local: LocalPlugin) -> object:
     """Import the plugin's module or, if it names one, its class."""
-    found = import_local(local.path, local.sha256, named=True)
+    module = import_local(local.path, local.sha256, named=True)
     *modules, name = local.attribute.split(".")
-    with _package_names(local.path, found):
+    with _package_names(local.path, module):
         for part in modules:
             try:
-                found = importlib.import_module(f"{found.__name__}.{part}")
+                module = importlib.import_module(f"{module.__name__}.{part}")
             except PLUGIN_FAILURES as error:
                 raise BrokenPluginError(broken(local.path, error)) from None
-    if not hasattr(found, name):
-        kinds = (one for one, value in vars(found).items() if isinstance(value, type))
+    if not hasattr(module, name):
+        kinds = (key for key, value in vars(module).items() if isinstance(value, type))
         raise unknown(f"class of {local.path}", name, kinds)
-    return getattr(found, name)
+    return getattr(module, name)
 
 
 @contextlib.contextmanager

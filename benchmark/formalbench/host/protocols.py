@@ -70,7 +70,7 @@ class ProtocolLoader(NamedTuple):
             RequestError: one line that names the file or the setting, and the key.
         """
         tree, protocol = self._read(name, (), version)
-        return self._changed(protocol, tree, changes) if changes else protocol
+        return self._change(protocol, tree, changes) if changes else protocol
 
     def chain(self, name: str) -> tuple[str, ...]:
         """Return the name of a protocol and those of the protocols that it extends."""
@@ -86,9 +86,9 @@ class ProtocolLoader(NamedTuple):
         choice, _, option = key.partition(".")
         if choice in CHOICES and option not in _fields(choice):
             configs = (config_of(entry.spec) for entry in self.choices[choice].all())
-            fields = [one.model_fields.get(option) for one in configs if one]
+            fields = [config.model_fields.get(option) for config in configs if config]
             return any(field and get_origin(field.annotation) is tuple for field in fields)
-        return any(get_origin(one) is tuple for one in _union(dict(_leaves(Protocol)).get(key)))
+        return any(get_origin(kind) is tuple for kind in _union(dict(_leaves(Protocol)).get(key)))
 
     def _read(
         self, name: str, extended_by: tuple[str, ...], version: int | None = None
@@ -101,8 +101,8 @@ class ProtocolLoader(NamedTuple):
         path, tree = spec.path, read_yaml(spec.path)
         if version is not None and tree.get("version") != version:
             files = {earlier: read_yaml(earlier) for earlier in spec.earlier}
-            found = [item for item in files.items() if item[1].get("version") == version]
-            path, tree = found[0] if found else (path, tree)
+            matches = [item for item in files.items() if item[1].get("version") == version]
+            path, tree = matches[0] if matches else (path, tree)
         where = f"{path}: not a valid protocol"
         if "changed" in tree:
             raise RequestError(f"{where}: changed is for --set, not for files")
@@ -123,7 +123,7 @@ class ProtocolLoader(NamedTuple):
             protocol = protocol.model_copy(update={"draws": base.key})
         return tree, protocol
 
-    def _changed(self, own: Protocol, tree: Tree, changes: Mapping[str, Any]) -> Protocol:
+    def _change(self, protocol: Protocol, tree: Tree, changes: Mapping[str, Any]) -> Protocol:
         settings = " ".join(
             f"--set protocol.{key}={show_value(value)}" for key, value in changes.items()
         )
@@ -140,17 +140,17 @@ class ProtocolLoader(NamedTuple):
         def complete() -> Protocol:
             shorter = "steps" in changes and "decay.steps" not in changes
             return self._complete(
-                _with_shorter_decay(tree, own.decay.steps) if shorter else tree, where
+                _with_shorter_decay(tree, protocol.decay.steps) if shorter else tree, where
             )
 
         ordered = sorted(changes, key=lambda key: key not in names)  # names before their options
         steps: list[Callable[[], Any]] = [*(partial(set_key, key) for key in ordered), complete]
-        done: Protocol = each(lambda step: step(), steps)[-1]
-        new = {key: _at(done, key) for key in changes if _at(done, key) != _at(own, key)}
+        result: Protocol = each(lambda step: step(), steps)[-1]
+        new = {key: _at(result, key) for key in changes if _at(result, key) != _at(protocol, key)}
         if not new:
-            return own
-        noted = {key: "none" if value is None else value for key, value in new.items()}
-        return _check({**done.model_dump(), "changed": noted, "draws": own.draws}, where)
+            return protocol
+        changed = {key: "none" if value is None else value for key, value in new.items()}
+        return _check({**result.model_dump(), "changed": changed, "draws": protocol.draws}, where)
 
     def _parse(self, tree: Tree, key: str, value: Any) -> Any:
         """Convert a setting to a YAML value; pydantic converts the rest."""
@@ -164,10 +164,10 @@ class ProtocolLoader(NamedTuple):
         elif choice in CHOICES and option:
             name = _name(tree, choice)
             config = config_of(self.choices[choice].get(name)[0].spec)
-            known = config.model_fields if config else {}
-            if option not in known:
+            fields = config.model_fields if config else {}
+            if option not in fields:
                 others = set(_fields(choice)) - {CHOICES[choice]}
-                raise unknown(f"option of {name}", option, [*known, *others])
+                raise unknown(f"option of {name}", option, [*fields, *others])
         else:
             raise _unknown_key(f"{where}: ", key, leaves)
         return value
@@ -176,7 +176,7 @@ class ProtocolLoader(NamedTuple):
         """Validate a tree, and fill in the options of its choices."""
         protocol = _check(tree, where)
 
-        def written_out(choice: str) -> tuple[str, Tree]:
+        def with_defaults(choice: str) -> tuple[str, Tree]:
             chosen = getattr(protocol, choice)
             name = getattr(chosen, CHOICES[choice])
             config: Config | None = make_config(
@@ -186,11 +186,11 @@ class ProtocolLoader(NamedTuple):
             return choice, {**own, **(config.model_dump() if config else {})}
 
         try:
-            written = dict(each(written_out, CHOICES))
+            choices = dict(each(with_defaults, CHOICES))
             each(self.penalties.get, protocol.penalties or ())
         except RequestError as error:
             raise RequestError(f"{where}: {error}") from None
-        return _check({**protocol.model_dump(), **written}, where)
+        return _check({**protocol.model_dump(), **choices}, where)
 
 
 def check_contents(path: Path, tree: Mapping[str, Any]) -> tuple[str, str]:
@@ -219,7 +219,7 @@ def _merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> Tree:
         if isinstance(old, Mapping) and isinstance(value, Mapping):
             if key in CHOICES and value.get(CHOICES[key], _name(base, key)) != _name(base, key):
                 common = set(_fields(key)) - {CHOICES[key]}
-                old = {one: old[one] for one in common if one in old}
+                old = {name: old[name] for name in common if name in old}
             value = _merge(old, value)
         merged[key] = value
     return merged
@@ -228,8 +228,8 @@ def _merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> Tree:
 def _name(tree: Mapping[str, Any], choice: str) -> Any:
     """Return the name of the chosen optimiser, schedule or sampler."""
     chosen = tree.get(choice)
-    given = chosen.get(CHOICES[choice]) if isinstance(chosen, Mapping) else None
-    return _fields(choice)[CHOICES[choice]].default if given is None else given
+    name = chosen.get(CHOICES[choice]) if isinstance(chosen, Mapping) else None
+    return _fields(choice)[CHOICES[choice]].default if name is None else name
 
 
 def _fields(choice: str) -> dict[str, Any]:
@@ -263,7 +263,7 @@ def _leaves(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Any
         if not prefix and name in ABOUT_THE_FILE:
             continue
         kinds = _union(field.annotation)
-        parts = [one for one in kinds if isinstance(one, type) and issubclass(one, BaseModel)]
+        parts = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
         if parts:
             yield from _leaves(parts[0], f"{prefix}{name}.")
         else:
@@ -275,7 +275,7 @@ def _union(annotation: Any) -> list[Any]:
     if get_origin(annotation) is Annotated:
         return _union(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
-        return [inner for one in get_args(annotation) for inner in _union(one)]
+        return [inner for member in get_args(annotation) for inner in _union(member)]
     return [annotation]
 
 
@@ -285,14 +285,14 @@ def _as_yaml(annotation: Any, value: Any) -> Any:
     A single number becomes a list of one if a list is expected.
     """
     kinds = _union(annotation)
-    lists = [get_origin(one) is tuple for one in kinds if one is not type(None)]
+    lists = [get_origin(kind) is tuple for kind in kinds if kind is not type(None)]
     if not isinstance(value, str):
         single = all(lists) and isinstance(value, int | float) and not isinstance(value, bool)
         return [value] if single else value
     if value.lower() == "none" and type(None) in kinds:
         return None
     if all(lists) or (any(lists) and "," in value):
-        return [one.strip() for one in value.strip("[]() ").split(",")]
+        return [item.strip() for item in value.strip("[]() ").split(",")]
     return value
 
 
@@ -320,7 +320,7 @@ def _check(tree: Mapping[str, Any], where: str) -> Protocol:
         except ValidationError as error:
             for problem in error.errors(include_url=False, include_context=False):
                 parts = [] if problem["loc"] else _problem_text(problem).split("; ")
-                texts += [one for one in parts if not wrong & {*re.findall(r"\w+", one)}]
+                texts += [text for text in parts if not wrong & {*re.findall(r"\w+", text)}]
     raise RequestError(f"{where}: {'; '.join(dict.fromkeys(texts))}")
 
 
@@ -328,21 +328,21 @@ def _problem_text(problem: Mapping[str, Any]) -> str:
     """Return what is wrong with one key."""
     key = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
-        known = [*dict(_leaves(Protocol)), *ABOUT_THE_FILE[:5]]
-        return str(_unknown_key("", key, known))
-    for one, allowed in ONE_OF.items():
-        if key.startswith(f"{one}."):  # each member of the union reports its own error
-            return f"{one}: {allowed}"
-    said = " ".join(str(problem["msg"]).removeprefix("Value error, ").split())
-    return f"{key}: {said}" if key else said
+        names = [*dict(_leaves(Protocol)), *ABOUT_THE_FILE[:5]]
+        return str(_unknown_key("", key, names))
+    for name, allowed in ONE_OF.items():
+        if key.startswith(f"{name}."):  # each member of the union reports its own error
+            return f"{name}: {allowed}"
+    message = " ".join(str(problem["msg"]).removeprefix("Value error, ").split())
+    return f"{key}: {message}" if key else message
 
 
-def _unknown_key(before: str, key: str, known: Iterable[str]) -> RequestError:
+def _unknown_key(prefix: str, key: str, known: Iterable[str]) -> RequestError:
     """Build the error for a key that a protocol does not have."""
     names = list(known)
     inside = [name for name in names if name.startswith(f"{key}.")]
     if inside:
-        return RequestError(f"{before}{key} has parts: name one of them, as {inside[0]}")
+        return RequestError(f"{prefix}{key} has parts: name one of them, as {inside[0]}")
     last = key.rpartition(".")[2]
     # A part of a key is a possible suggestion, too: ``optimizer`` means ``optimiser``.
     parts = {name.rpartition(".")[0] for name in names} - {""}
@@ -350,4 +350,4 @@ def _unknown_key(before: str, key: str, known: Iterable[str]) -> RequestError:
         name for name in names if name.rpartition(".")[2] == last
     ]
     hint = f": did you mean {' or '.join(close)}?" if close else ""
-    return RequestError(f"{before}unknown key {key!r}{hint}")
+    return RequestError(f"{prefix}unknown key {key!r}{hint}")

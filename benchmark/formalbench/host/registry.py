@@ -70,21 +70,20 @@ class Registry(Generic[S]):
         Raises:
             RequestError: if it is unknown or announced by several plugins.
         """
-        found: list[Entry[S]] = []
+        matches: list[Entry[S]] = []
         fields: dict[str, int] = {}
         for pattern, entries in self._entries.items():
-            matched = match_name(pattern, name)
-            if matched is not None:
-                found += entries
-                fields = matched
-        if not found:
+            if (values := match_name(pattern, name)) is not None:
+                matches += entries
+                fields = values
+        if not matches:
             if name in self._entries:
-                raise _to_fill_in(self.kind, name)
+                raise _pattern_error(self.kind, name)
             listing = f"formalbench list {self.plural}"
-            raise unknown(self.kind, name, self._entries, listing, self._called(name))
-        return self._only(found), fields
+            raise unknown(self.kind, name, self._entries, listing, self._with_keyword(name))
+        return self._only(matches), fields
 
-    def _called(self, word: str) -> list[str]:
+    def _with_keyword(self, word: str) -> list[str]:
         """Return the names of the specs that have a word among their keywords."""
         plain = word.replace("-", " ").lower()
         return [
@@ -103,7 +102,7 @@ class Registry(Generic[S]):
         return f"{self.kind} {entries[-1].spec.name!r} is announced twice: by {sources}"
 
 
-def _to_fill_in(kind: str, pattern: str) -> RequestError:
+def _pattern_error(kind: str, pattern: str) -> RequestError:
     """Build the error for a pattern that was used instead of a name."""
     fields = " and ".join(field_names(pattern))
     example = fill_fields(pattern, 2)
@@ -129,8 +128,8 @@ def check_spec(spec: Any) -> None:
         values = {field.name: getattr(spec, field.name) for field in fields(spec)}
         _adapter(spec.__class__).validate_python(values)
     except ValidationError as error:
-        told = one_line(error, values=True)
-        raise ValueError(f"{type(spec).__name__} {spec.name!r}: bad {told}") from None
+        problem = one_line(error, values=True)
+        raise ValueError(f"{type(spec).__name__} {spec.name!r}: bad {problem}") from None
 
 
 @lru_cache

@@ -85,8 +85,8 @@ class RunFacts(Shape):
 
 def default_results() -> Path:
     """Return the default folder of records: ``FORMALBENCH_RESULTS`` or a per-user folder."""
-    if told := os.environ.get(ENVIRONMENT):
-        return Path(told)
+    if folder := os.environ.get(ENVIRONMENT):
+        return Path(folder)
     import platformdirs
 
     return Path(platformdirs.user_data_dir("formalbench", appauthor=False)) / "results"
@@ -136,20 +136,20 @@ class Store:
 
     def files(self, *, leave_out_older: bool = False) -> dict[Path, AnyRecord]:
         """Read the records of every kind, by file; older formats are refused or skipped."""
-        found, refused = self.read()
+        records, errors = self.read()
         if leave_out_older:
-            refused = self._without_older(refused)
-        if refused:
-            raise _together(refused)
-        return found
+            errors = self._without_older(errors)
+        if errors:
+            raise _combined_error(errors)
+        return records
 
     def valid(self) -> tuple[list[AnyRecord], list[str]]:
         """Read the records of every kind; return them, and one line for each invalid file.
 
         Records of an older format are skipped, with one line on standard error.
         """
-        found, refused = self.read()
-        return list(found.values()), list(map(str, self._without_older(refused)))
+        records, errors = self.read()
+        return list(records.values()), list(map(str, self._without_older(errors)))
 
     def read(self) -> tuple[dict[Path, AnyRecord], list[RequestError]]:
         """Read every file; return the records by file, and the errors of invalid files."""
@@ -157,36 +157,36 @@ class Store:
             return {}, []
         if not self.path.is_dir():
             raise RequestError(f"results folder {self.path} is not a folder")
-        found: dict[Path, AnyRecord] = {}
-        refused: list[RequestError] = []
+        records: dict[Path, AnyRecord] = {}
+        errors: list[RequestError] = []
         with without_collection():
             for file in sorted(self.path.rglob("*.json")):
                 try:
                     record = read_stored(file)
                 except RequestError as error:
-                    refused.append(error)
+                    errors.append(error)
                 else:
                     if not isinstance(record, EvaluatedRecord):
-                        found[file] = record
-        return found, refused
+                        records[file] = record
+        return records, errors
 
     def evaluations(self) -> list[EvaluatedRecord]:
         """Read the records of all evaluations, which have their own folder; skip other records."""
         files = sorted(self.path.rglob("evaluated-*.json"))
-        return [one for one in map(read_stored, files) if isinstance(one, EvaluatedRecord)]
+        return [record for record in map(read_stored, files) if isinstance(record, EvaluatedRecord)]
 
-    def _without_older(self, refused: Sequence[RequestError]) -> list[RequestError]:
+    def _without_older(self, errors: Sequence[RequestError]) -> list[RequestError]:
         """Return the errors of files in the current format; report the number of older ones."""
-        others = [error for error in refused if not isinstance(error, OlderRecordError)]
-        if older := len(refused) - len(others):
-            _tell_of_older(self.path, older)
+        others = [error for error in errors if not isinstance(error, OlderRecordError)]
+        if older := len(errors) - len(others):
+            _report_older(self.path, older)
         return others
 
     def path_of(self, done: RunFacts | VerificationRecord) -> Path:
         """Return the path of a record: model, task, then a name from its settings and identity."""
         model = safe_name(display(done.model.name, done.model.options))
         task = safe_name(display(done.task.name, done.task.options))
-        return self.path / model / task / f"{_deed(done)}.json"
+        return self.path / model / task / f"{_file_stem(done)}.json"
 
     def record_of(self, run: RunFacts) -> Record | None:
         """Return the record of a run from its own path; None if it is missing or damaged."""
@@ -241,29 +241,29 @@ class Store:
             if weights is not None:
                 write_atomically(weights_path(path), weights)
             write_atomically(path, text)
-            if weights is None or _holds(weights_path(path), weights):
+            if weights is None or _has_weights(weights_path(path), weights):
                 break
         return path
 
 
-def _holds(path: Path, weights: bytes) -> bool:
+def _has_weights(path: Path, weights: bytes) -> bool:
     """Return whether a file has these weights, and not those of another process's run."""
     with contextlib.suppress(OSError):
         return path.read_bytes() == weights
     return False
 
 
-def _together(errors: Sequence[RequestError]) -> RequestError:
+def _combined_error(errors: Sequence[RequestError]) -> RequestError:
     """Return one error that combines the errors of many files; only the first are listed."""
     if len(errors) == 1:
         return errors[0]
-    shown = "; ".join(map(str, errors[:MOST_SHOWN]))
+    listed = "; ".join(map(str, errors[:MOST_SHOWN]))
     more = f"; and {len(errors) - MOST_SHOWN} more" if len(errors) > MOST_SHOWN else ""
-    return RequestError(f"{len(errors)} files are not valid records: {shown}{more}")
+    return RequestError(f"{len(errors)} files are not valid records: {listed}{more}")
 
 
 @lru_cache
-def _tell_of_older(folder: Path, count: int) -> None:
+def _report_older(folder: Path, count: int) -> None:
     """Report once how many records of a folder are skipped."""
     records = "1 record" if count == 1 else f"{count} records"
     line = f"formalbench: {records} below {folder} written by an older formalbench and not read"
@@ -296,12 +296,12 @@ def read_stored(file: Path) -> AnyRecord | EvaluatedRecord:
     return parse_stored(read_plain(file, MAX_BYTES, "a record"), str(file))
 
 
-def _deed(done: RunFacts | VerificationRecord) -> str:
-    if isinstance(done, VerificationRecord):
-        dtype = done.dtype if done.break_length is None else "all"
-        return f"verification-{dtype}-{done.verification_id}"
-    rate = "" if done.learning_rate is None else f"-lr{done.learning_rate:g}"
-    return f"{safe_name(done.protocol.title)}{rate}-seed{done.seed}-{done.test_id}"
+def _file_stem(run: RunFacts | VerificationRecord) -> str:
+    if isinstance(run, VerificationRecord):
+        dtype = run.dtype if run.break_length is None else "all"
+        return f"verification-{dtype}-{run.verification_id}"
+    rate = "" if run.learning_rate is None else f"-lr{run.learning_rate:g}"
+    return f"{safe_name(run.protocol.title)}{rate}-seed{run.seed}-{run.test_id}"
 
 
 def safe_name(name: str) -> str:

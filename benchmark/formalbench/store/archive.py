@@ -51,13 +51,13 @@ class _Member(tarfile.TarInfo):
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        found = super().frombuf(buf, encoding, errors)
-        named = found.name == INDEX or _WEIGHTS.fullmatch(found.name)
-        if not named or found.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
-            raise RequestError(f"{found.name!r:.100} in it is neither weights nor their index")
-        if not 0 <= found.size <= MAX_BYTES:
-            raise RequestError(f"{found.name} in it has {found.size} bytes: more than weights can")
-        return found
+        info = super().frombuf(buf, encoding, errors)
+        valid = info.name == INDEX or _WEIGHTS.fullmatch(info.name)
+        if not valid or info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
+            raise RequestError(f"{info.name!r:.100} in it is neither weights nor their index")
+        if not 0 <= info.size <= MAX_BYTES:
+            raise RequestError(f"{info.name} in it has {info.size} bytes: more than weights can")
+        return info
 
 
 def write_archive(path: Path, named: Mapping[str, str], read: Callable[[str], bytes]) -> None:
@@ -130,9 +130,9 @@ class Archive:
         return contents
 
     def _contents(self, name: str) -> bytes:
-        at, size = self._places[name]
+        offset, size = self._places[name]
         with self.path.open("rb") as file:
-            file.seek(at)
+            file.seek(offset)
             return file.read(size)
 
 
@@ -162,14 +162,14 @@ def _index(text: bytes) -> dict[str, str]:
     except RecursionError:
         raise RequestError(f"{INDEX} is too deep") from None
     version = data.get("schema_version") if isinstance(data, dict) else None
-    named = data.get("weights") if isinstance(data, dict) else None
-    if version != VERSION or not isinstance(named, dict):
+    weights = data.get("weights") if isinstance(data, dict) else None
+    if version != VERSION or not isinstance(weights, dict):
         raise RequestError(f"{INDEX} is not of version {VERSION}")
-    for identity, sha256 in named.items():
-        good = isinstance(sha256, str) and _WEIGHTS.fullmatch(f"{sha256}.safetensors")
-        if not good or not _IDENTITY.fullmatch(identity):
+    for identity, sha256 in weights.items():
+        valid = isinstance(sha256, str) and _WEIGHTS.fullmatch(f"{sha256}.safetensors")
+        if not valid or not _IDENTITY.fullmatch(identity):
             raise RequestError(f"{INDEX} names {identity!r:.50} and {sha256!r:.100}")
-    return named
+    return weights
 
 
 class WeightLookup:
@@ -186,19 +186,19 @@ class WeightLookup:
     def __init__(self, places: Iterable[Path] = ()) -> None:
         self.places = tuple(places)
         self.archives: list[Archive] = []
-        self._read: dict[str, Callable[[], bytes]] = {}
+        self._readers: dict[str, Callable[[], bytes]] = {}
         for place in self.places:
             if place.is_dir():
-                found = _beside_records(place)
+                readers = _folder_weights(place)
             elif place.is_file():
                 self.archives.append(archive := Archive(place))
-                found = {name: partial(archive.read, name) for name in archive.index.values()}
+                readers = {name: partial(archive.read, name) for name in archive.index.values()}
             else:
                 raise RequestError(f"{place}: not a folder and not an archive of weights")
-            self._read = dict(found) | self._read
+            self._readers = dict(readers) | self._readers
 
     def __contains__(self, record: Record) -> bool:
-        return record.weights in self._read
+        return record.weights in self._readers
 
     def read(self, record: Record) -> bytes:
         """Return a run's weights, verified by the hash in its record.
@@ -208,19 +208,19 @@ class WeightLookup:
         """
         if record.weights is None or record not in self:
             raise RequestError(f"the weights of run {record.test_id} were not found")
-        return self._read[record.weights]()
+        return self._readers[record.weights]()
 
 
-def _beside_records(folder: Path) -> Mapping[str, Callable[[], bytes]]:
+def _folder_weights(folder: Path) -> Mapping[str, Callable[[], bytes]]:
     """Return functions that read the weights in a folder, by the SHA-256 in their records."""
     from formalbench.store.weights import read_weights
 
-    found: dict[str, Callable[[], bytes]] = {}
+    readers: dict[str, Callable[[], bytes]] = {}
     for file in sorted(folder.rglob("*.safetensors")):
         record = record_beside(file)
         if record is not None and record.weights is not None:
-            found.setdefault(record.weights, partial(read_weights, record, file))
-    return found
+            readers.setdefault(record.weights, partial(read_weights, record, file))
+    return readers
 
 
 def record_beside(file: Path) -> Record | None:

@@ -24,7 +24,7 @@ MAX_BYTES = 64 << 20
 
 _METRICS = ("test.cells.metrics", "selected.metrics")
 
-_OPENED = frozenset(
+_NESTED = frozenset(
     {"training", "training.curve", "selected", "test", "test.cells", "environment", *_METRICS}
 )
 """Objects whose values are stored separately, such as those of each metric; any other object is
@@ -61,10 +61,10 @@ def written(records: Iterable[AnyRecord]) -> str:
         shape = _shape(data)
         values: list[Any] = [_number(_text(shape), shapes)]
         for place, value in _values(data):
-            if _shared(place):
+            if _is_shared(place):
                 values.append(_number(_text(value), tables.setdefault(place, {})))
             else:
-                values.append(_scaled(value) or value)
+                values.append(_scale_fractions(value) or value)
         lines.append(_text(values))
     shared = {place: list(map(json.loads, table)) for place, table in tables.items()}
     head = {"format": FORMAT, "shapes": list(map(json.loads, shapes)), "shared": shared}
@@ -81,8 +81,8 @@ def read_packed(file: Path, damaged: str = "damaged") -> list[AnyRecord]:
 
     try:
         head, *lines = read_plain(file, MAX_BYTES, "a file of records").splitlines()
-        told = from_json(head, allow_inf_nan=False)
-        objects = [_object(from_json(line, allow_inf_nan=False), told) for line in lines]
+        header = from_json(head, allow_inf_nan=False)
+        objects = [_object(from_json(line, allow_inf_nan=False), header) for line in lines]
     except (ValueError, LookupError, TypeError, AttributeError):
         raise RequestError(f"{file}: {damaged}") from None
     return [parsed(data, file.name) for data in objects]
@@ -91,35 +91,35 @@ def read_packed(file: Path, damaged: str = "damaged") -> list[AnyRecord]:
 def _shape(data: dict[str, Any], above: str = "") -> Shape:
     return {
         key: _shape(value, f"{above}{key}.")
-        if _opened(f"{above}{key}") and value is not None
-        else _how(f"{above}{key}", value)
+        if _is_nested(f"{above}{key}") and value is not None
+        else _encoding(f"{above}{key}", value)
         for key, value in data.items()
     }
 
 
-def _how(place: str, value: Any) -> str:
+def _encoding(place: str, value: Any) -> str:
     """Return how a value is written."""
-    if _shared(place):
+    if _is_shared(place):
         return place
-    return _SCALED if _scaled(value) else _INLINE
+    return _SCALED if _scale_fractions(value) else _INLINE
 
 
-def _scaled(value: Any) -> list[int] | None:
+def _scale_fractions(value: Any) -> list[int] | None:
     """Return a list of fractions as ten-thousandths; None if that would not give them back."""
-    if not isinstance(value, list) or not all(type(one) is float for one in value):
+    if not isinstance(value, list) or not all(type(number) is float for number in value):
         return None
-    if not all(abs(one) < _SCALE for one in value):
+    if not all(abs(number) < _SCALE for number in value):
         return None
-    whole = [round(one * _SCALE) for one in value]
-    same = all(repr(n / _SCALE) == repr(one) for n, one in zip(whole, value, strict=True))
+    whole = [round(number * _SCALE) for number in value]
+    same = all(repr(n / _SCALE) == repr(number) for n, number in zip(whole, value, strict=True))
     return whole if same else None
 
 
-def _opened(place: str) -> bool:
-    return place in _OPENED or place.rpartition(".")[0] in _METRICS
+def _is_nested(place: str) -> bool:
+    return place in _NESTED or place.rpartition(".")[0] in _METRICS
 
 
-def _shared(place: str) -> bool:
+def _is_shared(place: str) -> bool:
     above, _, key = place.rpartition(".")
     return place in _SHARED or (key == "count" and above.rpartition(".")[0] in _METRICS)
 
@@ -128,32 +128,32 @@ def _values(data: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the values of an object in the order of its shape, each with its key path."""
     for key, value in data.items():
         place = f"{above}{key}"
-        if _opened(place) and value is not None:
+        if _is_nested(place) and value is not None:
             yield from _values(value, f"{place}.")
         else:
             yield place, value
 
 
-def _object(values: list[Any], told: dict[str, Any]) -> dict[str, Any]:
+def _object(values: list[Any], header: dict[str, Any]) -> dict[str, Any]:
     """Return the object that a line encodes."""
     number, *rest = values
-    waiting = iter(rest)
-    data = _filled(told["shapes"][number], waiting, told["shared"])
-    if next(waiting, waiting) is not waiting:
+    iterator = iter(rest)
+    data = _fill(header["shapes"][number], iterator, header["shared"])
+    if next(iterator, iterator) is not iterator:
         raise ValueError("more values than the shape has")
     return data
 
 
-def _filled(shape: Shape, values: Iterator[Any], shared: dict[str, list[Any]]) -> dict[str, Any]:
+def _fill(shape: Shape, values: Iterator[Any], shared: dict[str, list[Any]]) -> dict[str, Any]:
     data = {}
-    for key, how in shape.items():
-        if isinstance(how, dict):
-            data[key] = _filled(how, values, shared)
+    for key, encoding in shape.items():
+        if isinstance(encoding, dict):
+            data[key] = _fill(encoding, values, shared)
         else:
             value = _next(values)
-            if how == _SCALED:
+            if encoding == _SCALED:
                 value = [n / _SCALE for n in value]
-            data[key] = shared[how][value] if how not in (_INLINE, _SCALED) else value
+            data[key] = shared[encoding][value] if encoding not in (_INLINE, _SCALED) else value
     return data
 
 

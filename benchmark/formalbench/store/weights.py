@@ -46,11 +46,11 @@ def pack(network: nn.Module) -> bytes | None:
     if sum(tensor.nbytes for tensor in tensors.values()) > MAX_BYTES:
         return None
     # Copies, since a recurrent network's parameters may be views of one block of memory.
-    own = {
+    copies = {
         name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
         for name, tensor in tensors.items()
     }
-    packed: bytes = save(own)
+    packed: bytes = save(copies)
     return packed if len(packed) <= MAX_BYTES else None
 
 
@@ -178,8 +178,8 @@ def _check_fit(places: Mapping[str, Tensor], tensors: Mapping[str, Tensor], what
     if extra := sorted(name for name in tensors if name not in places):
         raise RequestError(f"{what}: it has no {extra[0]!r:.100}")
     for name, place in places.items():
-        if (told := _form(tensors[name])) != (wanted := _form(place)):
-            raise RequestError(f"{what}: {name} is {told}, not {wanted}")
+        if (actual := _form(tensors[name])) != (expected := _form(place)):
+            raise RequestError(f"{what}: {name} is {actual}, not {expected}")
 
 
 def _form(tensor: Tensor) -> str:

@@ -59,12 +59,12 @@ def inner_edges(table_QS: Ints, label_Q: Ints) -> list[tuple[int, int, int]]:
     """
     several_Q = np.bincount(label_Q)[label_Q] > 1
     _, distinct = np.unique(table_QS, axis=1, return_index=True)
-    found = []
+    edges = []
     for symbol in sorted(distinct.tolist()):
         target_Q = table_QS[:, symbol]
         for state in np.flatnonzero(several_Q & (label_Q[target_Q] == label_Q)).tolist():
-            found.append((state, symbol, int(target_Q[state])))
-    return found
+            edges.append((state, symbol, int(target_Q[state])))
+    return edges
 
 
 def minimal_table(table_QS: Ints, class_Q: Ints) -> Ints:
@@ -79,10 +79,10 @@ def minimal_table(table_QS: Ints, class_Q: Ints) -> Ints:
     _, first, block_Q = np.unique(class_Q, return_index=True, return_inverse=True)
     while True:
         key_QS = np.column_stack((block_Q, block_Q[table_QS]))
-        known = len(first)
+        blocks = len(first)
         _, first, block_Q = np.unique(key_QS, axis=0, return_index=True, return_inverse=True)
         block_Q = block_Q.reshape(-1)
-        if len(first) == known:
+        if len(first) == blocks:
             minimal_QS: Ints = block_Q[table_QS[first]]
             return minimal_QS
 
@@ -204,11 +204,11 @@ class _Unknowns:
     def _replace(self, chosen: int, form: Form) -> None:
         """Substitute a form for a free unknown."""
         for user in self._users.pop(chosen):
-            written = self.forms[user]
-            factor = written.pop(chosen)
-            _add(written, form, factor)
+            target = self.forms[user]
+            factor = target.pop(chosen)
+            _add(target, form, factor)
             for free in form:
-                if free in written:
+                if free in target:
                     self._users[free].add(user)
                 else:
                     self._users[free].discard(user)
@@ -260,16 +260,16 @@ def counting_weights(table_QS: Ints, label_Q: Ints) -> dict[int, list[Weights]] 
         None if C-RASP does not define the language. Symbols with equal transitions have the weights
         of the first one.
     """
-    found = {}
+    weights = {}
     for label, edges in edges_within(table_QS, label_Q).items():
         rounds = counting_rounds(edges)
         if not rounds[-1].tells_all:
             return None
-        found[label] = [_in_numbers(each, edges) for each in rounds]
-    return found
+        weights[label] = [_layer_weights(layer, edges) for layer in rounds]
+    return weights
 
 
-def _in_numbers(layer: Round, edges: list[Edge]) -> Weights:
+def _layer_weights(layer: Round, edges: list[Edge]) -> Weights:
     value = _values(layer)
     weight = {
         (symbol, layer.known[target]): value[target] - value[source]
@@ -282,27 +282,27 @@ def _values(layer: Round) -> dict[int, int]:
     """Return integer potentials, with the smallest values of unknowns that separate the states."""
     forms = layer.potentials
     values = dict.fromkeys(forms, Fraction(0))
-    for unknown, pairs in sorted(_decided_by_last(layer).items()):
+    for unknown, pairs in sorted(_pairs_by_last_unknown(layer).items()):
         for number in _small_first():
-            tried = {
+            candidate = {
                 state: value + number * forms[state].get(unknown, 0)
                 for state, value in values.items()
             }
-            if all(tried[one] != tried[other] for one, other in pairs):
+            if all(candidate[a] != candidate[b] for a, b in pairs):
                 break
-        values = tried
+        values = candidate
     scale = lcm(*(value.denominator for value in values.values()))
     return {state: int(value * scale) for state, value in values.items()}
 
 
-def _decided_by_last(layer: Round) -> dict[int, list[tuple[int, int]]]:
+def _pairs_by_last_unknown(layer: Round) -> dict[int, list[tuple[int, int]]]:
     """Return for each unknown the pairs of states for whose difference it is the last unknown."""
     pairs: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for one, other in combinations(layer.potentials, 2):
-        if layer.known[one] == layer.known[other] and layer.finer[one] != layer.finer[other]:
-            a, b = layer.potentials[one], layer.potentials[other]
+    for first, second in combinations(layer.potentials, 2):
+        if layer.known[first] == layer.known[second] and layer.finer[first] != layer.finer[second]:
+            a, b = layer.potentials[first], layer.potentials[second]
             last = max(name for name in {*a, *b} if a.get(name, 0) != b.get(name, 0))
-            pairs[last].append((one, other))
+            pairs[last].append((first, second))
     return pairs
 
 

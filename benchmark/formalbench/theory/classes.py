@@ -57,7 +57,7 @@ def counts_by_pairs(table_QS: Ints, label_Q: Ints) -> bool | None:
     first, second, label = pairs // count, pairs % count, label_P[pairs]
     if (label == label_P[second * count + first]).any():
         return True
-    return None if _any_circle(label * count + first, label * count + second) else False
+    return None if _has_cycle(label * count + first, label * count + second) else False
 
 
 def _any_symbol_counts(table_QS: Ints) -> bool:
@@ -68,7 +68,7 @@ def _any_symbol_counts(table_QS: Ints) -> bool:
     return bool((np.take_along_axis(table_QS, power_QS, axis=0) != power_QS).any())
 
 
-def _any_circle(sources: Ints, targets: Ints) -> bool:
+def _has_cycle(sources: Ints, targets: Ints) -> bool:
     """Return whether edges from sources to targets, none of them a loop, contain a cycle."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -103,27 +103,27 @@ def classes_of(automaton: MinimalAutomaton) -> Theory:
     }
     if last or counts is False:
         return Theory("regular", **facts, star_free=True, solvable=True)
-    found = images(table_QS)
-    star_free = _is_star_free(found, counts)
-    solvable = star_free or _is_solvable(found, label_Q)
+    monoid = images(table_QS)
+    star_free = _is_star_free(monoid, counts)
+    solvable = star_free or _is_solvable(monoid, label_Q)
     note = TOO_LARGE if star_free is None or solvable is None else ""
-    ac0 = star_free or (solvable and is_in_ac0(found))
+    ac0 = star_free or (solvable and is_in_ac0(monoid))
     return Theory("regular", **facts, star_free=star_free, ac0=ac0, solvable=solvable, note=note)
 
 
-def _is_star_free(found: Images, counts: bool | None) -> bool | None:
-    if counts or any(found.groups()):
+def _is_star_free(monoid: Images, counts: bool | None) -> bool | None:
+    if counts or any(monoid.groups()):
         return False
-    return True if found.complete else None
+    return True if monoid.complete else None
 
 
-def _is_solvable(found: Images, label_Q: Ints) -> bool | None:
+def _is_solvable(monoid: Images, label_Q: Ints) -> bool | None:
     if np.bincount(label_Q).max() < ENOUGH:
         return True  # a group moves states within components
-    answers = set(map(is_solvable_group, found.groups()))
+    answers = set(map(is_solvable_group, monoid.groups()))
     if False in answers:
         return False
-    return True if found.complete and None not in answers else None
+    return True if monoid.complete and None not in answers else None
 
 
 def _is_finite(table_QS: Ints, label_Q: Ints, class_Q: Ints) -> bool:

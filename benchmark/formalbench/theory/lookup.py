@@ -51,11 +51,11 @@ def theory_of_task(host: PluginHost, name: str, built: Source | None = None) -> 
     def compute() -> dict[str, Any] | None:
         source = built or host.build_task(task).source
         with host.blaming(task.plugin):
-            found = theory_of(source)
-        return None if found is None else asdict(found)
+            theory = theory_of(source)
+        return None if theory is None else asdict(theory)
 
-    kept = cached(_key(task, name), compute)
-    return task.spec.theory if kept is None else Theory(**kept)
+    facts = cached(_key(task, name), compute)
+    return task.spec.theory if facts is None else Theory(**facts)
 
 
 def modulus_of_task(host: PluginHost, name: str) -> int | None:
@@ -66,8 +66,8 @@ def modulus_of_task(host: PluginHost, name: str) -> int | None:
     """
     from formalbench.theory.transition_monoid import modulus_of
 
-    found: int | None = _of_automaton(host, name, "modulus", modulus_of)
-    return found
+    modulus: int | None = _automaton_value(host, name, "modulus", modulus_of)
+    return modulus
 
 
 def numbers_of_task(host: PluginHost, name: str) -> dict[str, int] | None:
@@ -78,8 +78,8 @@ def numbers_of_task(host: PluginHost, name: str) -> dict[str, int] | None:
     """
     from formalbench.theory.sizes import numbers_of
 
-    found: dict[str, int] | None = _of_automaton(host, name, "numbers", numbers_of)
-    return found
+    numbers: dict[str, int] | None = _automaton_value(host, name, "numbers", numbers_of)
+    return numbers
 
 
 def theory_at_hand(entry: Entry[TaskSpec]) -> Theory | None:
@@ -88,8 +88,8 @@ def theory_at_hand(entry: Entry[TaskSpec]) -> Theory | None:
         return entry.spec.theory
     from formalbench.cache import cached_before
 
-    kept = cached_before(_key(entry, entry.spec.name))
-    return None if kept is None else Theory(**kept)
+    facts = cached_before(_key(entry, entry.spec.name))
+    return None if facts is None else Theory(**facts)
 
 
 def in_class(
@@ -126,8 +126,8 @@ def theory_facts(theory: Theory | None) -> dict[str, Any] | None:
     return {**facts, "class": theory.finest}
 
 
-def _of_automaton(
-    host: PluginHost, name: str, what: str, find: Callable[[MinimalAutomaton], Any]
+def _automaton_value(
+    host: PluginHost, name: str, kind: str, find: Callable[[MinimalAutomaton], Any]
 ) -> Any:
     """Return a cached function of a task's automaton; None without an automaton."""
     from formalbench.cache import cached
@@ -147,7 +147,7 @@ def _of_automaton(
                 return None
             return find(automaton)
 
-    return cached([what, *_key(task, name)], compute)
+    return cached([kind, *_key(task, name)], compute)
 
 
 def _key(task: Entry[TaskSpec] | Selection[TaskSpec], name: str) -> list[Any]:

@@ -43,7 +43,7 @@ def most_members(task: Task) -> int | None:
     ]
     lengths = range(max(window.stop for window in windows))
     most = 0
-    for length, count in zip(lengths, _up_to_many(machine), strict=False):
+    for length, count in zip(lengths, _capped_counts(machine), strict=False):
         if any(length in window for window in windows):
             most = max(most, count)
         if most > MANY:
@@ -51,7 +51,7 @@ def most_members(task: Task) -> int | None:
     return most
 
 
-def _up_to_many(machine: MinimalAutomaton) -> Iterator[int]:
+def _capped_counts(machine: MinimalAutomaton) -> Iterator[int]:
     """Yield the number of strings in class 1 of each length from 0; `MANY` + 1 for more."""
     table_QS = np.asarray(machine.transitions)
     ways_Q = (np.asarray(machine.classes) == 1).astype(np.int64)

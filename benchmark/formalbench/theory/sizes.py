@@ -30,7 +30,7 @@ def numbers_of(automaton: MinimalAutomaton) -> dict[str, int]:
     if not (np.sort(table_QS, axis=0) == np.arange(states)[:, None]).all():
         return numbers
     permutations = {tuple(column) for column in table_QS.T.tolist()}
-    numbers["transpositions"] = max(states - _cycles(one) for one in permutations)
+    numbers["transpositions"] = max(states - _cycles(p) for p in permutations)
     return numbers
 
 
@@ -39,8 +39,8 @@ def sizes_of(traits: Traits) -> dict[str, int]:
 
     A depth that grows with the string is omitted.
     """
-    said = {"depth": traits.depth, "width": traits.width, **traits.notes}
-    return {name: value for name, value in said.items() if isinstance(value, int)}
+    sizes = {"depth": traits.depth, "width": traits.width, **traits.notes}
+    return {name: value for name, value in sizes.items() if isinstance(value, int)}
 
 
 def _cycles(permutation: tuple[int, ...]) -> int:

@@ -123,13 +123,13 @@ class Theorem(BaseModel):
         Returns:
             An empty mapping if the source does not state it or a number is unknown.
         """
-        found = {}
+        sizes = {}
         for name, factors in self.needs.items():
-            known = [numbers.get(each) if isinstance(each, str) else each for each in factors]
-            if None in known:
+            values = [numbers.get(f) if isinstance(f, str) else f for f in factors]
+            if None in values:
                 return {}
-            found[name] = math.prod(number for number in known if number is not None)
-        return found
+            sizes[name] = math.prod(number for number in values if number is not None)
+        return sizes
 
 
 _SETS = ("mechanisms", "without")
@@ -141,7 +141,7 @@ def theorems() -> tuple[Theorem, ...]:
     import yaml
 
     text = (Path(__file__).parent / "theorems.yaml").read_text(encoding="utf-8")
-    return tuple(Theorem(**each) for each in yaml.safe_load(text)["theorems"])
+    return tuple(Theorem(**entry) for entry in yaml.safe_load(text)["theorems"])
 
 
 def about(traits: Traits) -> list[Theorem]:
@@ -166,11 +166,11 @@ def predict_each(
     A theorem (or corollary) is about what a network can compute, an experiment about what training
     finds.
     """
-    found: dict[bool, tuple[Verdict, Theorem]] = {}
+    predictions: dict[bool, tuple[Verdict, Theorem]] = {}
     for theorem in about(traits):
         if (verdict := theorem.verdict(theory, language)) != "unknown":
-            found.setdefault(theorem.evidence == "experiment", (verdict, theorem))
-    return [found[experiment] for experiment in (False, True) if experiment in found]
+            predictions.setdefault(theorem.evidence == "experiment", (verdict, theorem))
+    return [predictions[experiment] for experiment in (False, True) if experiment in predictions]
 
 
 def theorem_called(name: str) -> Theorem:
@@ -187,12 +187,11 @@ def decidable(source: Source) -> bool:
 
 def verdicts(theory: Theory, language: str = "") -> list[tuple[Theorem, Verdict]]:
     """Return every theorem that decides a language, with its verdict."""
-    found = [(theorem, theorem.verdict(theory, language)) for theorem in theorems()]
-    return [(theorem, verdict) for theorem, verdict in found if verdict != "unknown"]
+    pairs = [(theorem, theorem.verdict(theory, language)) for theorem in theorems()]
+    return [(theorem, verdict) for theorem, verdict in pairs if verdict != "unknown"]
 
 
 def theorem_facts(theorem: Theorem) -> dict[str, object]:
     """Return a theorem as JSON data without empty fields."""
-    facts = theorem.model_dump(mode="json")
-    said = {key: value for key, value in facts.items() if value}
-    return {key: sorted(value) if key in _SETS else value for key, value in said.items()}
+    facts = {key: value for key, value in theorem.model_dump(mode="json").items() if value}
+    return {key: sorted(value) if key in _SETS else value for key, value in facts.items()}

@@ -66,25 +66,25 @@ def is_solvable_group(permutations: Collection[tuple[int, ...]]) -> bool | None:
         return True
     if points > MOST_POINTS:
         return None
-    return bool(_generated(permutations).is_solvable)
+    return bool(_group(permutations).is_solvable)
 
 
-def _generated(permutations: Collection[tuple[int, ...]]) -> PermutationGroup:
+def _group(permutations: Collection[tuple[int, ...]]) -> PermutationGroup:
     from sympy.combinatorics import Permutation, PermutationGroup
 
     generators = [Permutation(permutation) for permutation in sorted(permutations)]
     group = PermutationGroup(generators[0])
-    for one in generators:
-        if not group.contains(one):
-            group = PermutationGroup([*group.generators, one])
+    for generator in generators:
+        if not group.contains(generator):
+            group = PermutationGroup([*group.generators, generator])
     return group
 
 
 def commute(permutations: Collection[tuple[int, ...]]) -> bool:
     """Return whether permutations commute."""
     return all(
-        [one[point] for point in other] == [other[point] for point in one]
-        for one, other in combinations(permutations, 2)
+        [a[point] for point in b] == [b[point] for point in a]
+        for a, b in combinations(permutations, 2)
     )
 
 
@@ -119,8 +119,8 @@ class Images:
     def groups(self) -> Iterator[Permutations]:
         """Yield generators of the group of one image of each component, unless it is trivial."""
         for circles in self.circles():
-            found = {permutation for _, permutation in circles}
-            if generators := found - {tuple(range(len(next(iter(found)))))}:
+            permutations = {permutation for _, permutation in circles}
+            if generators := permutations - {tuple(range(len(next(iter(permutations)))))}:
                 yield generators
 
     def circles(self) -> Iterator[Circles]:
@@ -155,15 +155,15 @@ class Images:
                     along[target] = self.table[along[image], symbol]
                     length[target] = length[image] + 1
                     waiting.append(target)
-        found: Circles = set()
+        circles: Circles = set()
         back_Q = np.empty(len(self.table), dtype=np.int64)
         for image, states in along.items():
             for symbol, target in enumerate(self.moves[image]):
                 if target in along:
                     back_Q[along[target]] = np.arange(len(states))
                     permutation = back_Q[self.table[states, symbol]].tolist()
-                    found.add((length[image] + 1 - length[target], tuple(permutation)))
-        return found
+                    circles.add((length[image] + 1 - length[target], tuple(permutation)))
+        return circles
 
 
 def images(table_QS: Ints) -> Images:
@@ -207,11 +207,11 @@ def modulus_of(automaton: MinimalAutomaton) -> int | None:
     Returns:
         None if some group of the transition monoid is not commutative, or if it is unknown.
     """
-    found = images(np.asarray(automaton.transitions, dtype=np.int64))
-    groups = list(found.groups())
-    if not found.complete or not all(map(commute, groups)):
+    monoid = images(np.asarray(automaton.transitions, dtype=np.int64))
+    groups = list(monoid.groups())
+    if not monoid.complete or not all(map(commute, groups)):
         return None
-    return math.lcm(*(_order(one) for group in groups for one in group))
+    return math.lcm(*(_order(permutation) for group in groups for permutation in group))
 
 
 def is_in_ac0(found: Images) -> bool | None:
@@ -243,12 +243,12 @@ def _follows_from_length(circles: Circles) -> bool:
 def _power(permutation: Ints, times: int) -> Ints:
     if times < 0:
         permutation, times = np.argsort(permutation), -times
-    found = np.arange(len(permutation))
+    result = np.arange(len(permutation))
     while times:
         if times % 2:
-            found = found[permutation]
+            result = result[permutation]
         permutation, times = permutation[permutation], times // 2
-    return found
+    return result
 
 
 def _order(permutation: tuple[int, ...]) -> int:

@@ -76,12 +76,12 @@ class LiveTable:
         self._total = total
         self._done = finished
         self._resumed = finished
-        self._flying: dict[str, tuple[RunInfo, Progress | None]] = {}
+        self._active: dict[str, tuple[RunInfo, Progress | None]] = {}
         self._start = time.monotonic()
         self._live: Live | None = None
         self._lines: deque[str] = deque(maxlen=LINES)
         self._display: Any = None
-        self._shown = 0.0
+        self._last_update = 0.0
 
     def __enter__(self) -> Self:
         if self._console.is_jupyter:
@@ -123,28 +123,28 @@ class LiveTable:
     @hookimpl
     def formalbench_run_started(self, run: RunInfo) -> None:
         """Add a run; runs at a fallback rate increase the total."""
-        self._flying[run.test_id] = (run, None)
-        self._total = max(self._total, self._done + len(self._flying))
+        self._active[run.test_id] = (run, None)
+        self._total = max(self._total, self._done + len(self._active))
         self._show()
 
     @hookimpl
     def formalbench_run_progress(self, run: RunInfo, progress: Progress) -> None:
         """Update the progress of a run."""
-        self._flying[run.test_id] = (run, progress)
+        self._active[run.test_id] = (run, progress)
         self._show()
 
     @hookimpl
     def formalbench_run_finished(self, run: RunInfo, record: Record) -> None:
         """Print the result of a run."""
-        self._flying.pop(run.test_id, None)
+        self._active.pop(run.test_id, None)
         self._done += 1
         self.note(f"[{self._done}/{self._total}] {summary(record)}")
 
     def _show(self, *, at_once: bool = False) -> None:
         """Update the notebook's output, a few times a second."""
         now = time.monotonic()
-        if self._display is not None and (at_once or now - self._shown >= BEAT):
-            self._shown = now
+        if self._display is not None and (at_once or now - self._last_update >= BEAT):
+            self._last_update = now
             self._display.update(self._picture())
 
     def _picture(self) -> Any:
@@ -152,7 +152,7 @@ class LiveTable:
         from rich.text import Text
 
         table = self._render()
-        if not self._flying:
+        if not self._active:
             return Text("\n".join([*self._lines, str(table.caption)]))
         table.title, table.title_justify = Text("\n".join(self._lines)), "left"
         return table
@@ -165,7 +165,7 @@ class LiveTable:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for column in ("model", "task", "seed", "step", "length", "loss", "error", "tokens/s"):
             table.add_column(column, justify="left" if column in ("model", "task") else "right")
-        for run, progress in self._flying.values():
+        for run, progress in self._active.values():
             step, length, loss, error, speed = "…", "", "", "", ""
             if progress:
                 step = f"{progress.step}/{run.steps}" if progress.phase == "train" else "test"
@@ -182,13 +182,13 @@ class LiveTable:
 
     def _left(self, elapsed: int) -> str:
         """Return how long is left if the runs that are left take as long as those before."""
-        begun = [told.step / run.steps for run, told in self._flying.values() if told and run.steps]
-        done = self._done - self._resumed + sum(begun)
+        fractions = [p.step / run.steps for run, p in self._active.values() if p and run.steps]
+        done = self._done - self._resumed + sum(fractions)
         share = done / max(self._total - self._resumed, 1)
         if not ENOUGH <= share < 1:
             return ""
-        left = round(elapsed * (1 - share) / share)
-        return f", about {left // 60}:{left % 60:02d} left"
+        seconds = round(elapsed * (1 - share) / share)
+        return f", about {seconds // 60}:{seconds % 60:02d} left"
 
 
 def _metric_text(progress: Progress, name: str, form: str) -> str:

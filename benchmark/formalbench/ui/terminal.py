@@ -53,7 +53,7 @@ def lists_of(kind: str) -> Completer:
         if incomplete.count("[") > incomplete.count("]"):
             return []  # this comma separates options
         before, comma, last = incomplete.rpartition(",")
-        return [(f"{before}{comma}{name}", told) for name, told in offers(ctx, kind, last)]
+        return [(f"{before}{comma}{name}", summary) for name, summary in offers(ctx, kind, last)]
 
     return complete
 
@@ -144,8 +144,7 @@ def console(*, stderr: bool = False) -> Console:
 
 def as_json(data: Any) -> str:
     """Format data as the JSON that commands print; paths have slashes."""
-    plain = Path.as_posix
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=plain)
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=Path.as_posix)
 
 
 def print_json(data: Any) -> None:
@@ -176,8 +175,8 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: st
     table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
     screen = console()
     for index, column in enumerate(columns):
-        whole = index == 0 and not screen.is_terminal
-        table.add_column(column, overflow="fold", no_wrap=whole)
+        no_wrap = index == 0 and not screen.is_terminal
+        table.add_column(column, overflow="fold", no_wrap=no_wrap)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     screen.print(table, width=None if screen.is_terminal else PIPED_TABLE)
