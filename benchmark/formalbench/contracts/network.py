@@ -136,7 +136,7 @@ def pad(examples: Sequence[Example], layout: Layout) -> Example:
 
 
 def _pad_arrays(parts: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
-    """Concatenate arrays, padding all axes except the first with zeros to the greatest size."""
+    """Pad all axes except the first with zeros to the greatest size."""
     import numpy as np
 
     if all(part.shape[1:] == parts[0].shape[1:] for part in parts):

@@ -182,9 +182,9 @@ class Sampler:
     """Selects lengths and strings of batches; a protocol names it in its curriculum.
 
     This class is the kind ``uniform``: all lengths of the training split are equally frequent.
-        Override what differs. Results of methods must depend only on their arguments, so that runs
-        of one seed train on the same strings and resumed runs continue with the strings that they
-        would have had.
+    Override what differs. Results of methods must depend only on their arguments, so that runs of
+    one seed train on the same strings and resumed runs continue with the strings that they would
+    have had.
 
     Args:
         config: its options.

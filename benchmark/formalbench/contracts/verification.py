@@ -274,7 +274,7 @@ class EvaluatedRecord(Stored):
 
     Attributes:
         schema_version: of this format; first in the file.
-        kind: always ``evaluation``.
+        kind: always ``evaluated``.
         evaluated_id: hash of the answering system's name and the strings.
         name: name of the answering system.
         gave: ``labels`` or ``logits``; labels have no cross-entropy.

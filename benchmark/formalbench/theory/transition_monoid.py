@@ -89,7 +89,7 @@ def commute(permutations: Collection[tuple[int, ...]]) -> bool:
 
 
 MOST_MOVES = 100_000
-"""Index of the image of an image by a symbol."""
+"""Maximum of the pairs of an image and a symbol that are followed."""
 
 MOST_NUMBERS = 50_000_000
 """Maximum of moves times states."""
