@@ -209,14 +209,14 @@ class Checkpointer:
         packed = io.BytesIO(contents.partition(b"\n")[2])
         try:
             with safe_globals([type(runs[0]), Checkpoint, CurvePoint, LearningPoint, Measure]):
-                kept: list[RunState] = torch.load(packed, map_location=device, weights_only=True)
+                states: list[RunState] = torch.load(packed, map_location=device, weights_only=True)
         except (pickle.UnpicklingError, RuntimeError):
             return 0
-        if len(kept) != len(runs) or any(map(_unlike, kept, runs)):
+        if len(states) != len(runs) or any(map(_differ, states, runs)):
             return 0
-        for run, one in zip(runs, kept, strict=True):
-            for part in fields(one):
-                setattr(run, part.name, getattr(one, part.name))
+        for run, state in zip(runs, states, strict=True):
+            for part in fields(state):
+                setattr(run, part.name, getattr(state, part.name))
         return max(run.steps for run in runs)
 
     def forget(self) -> None:
@@ -238,8 +238,8 @@ def saved_cohorts(key: str) -> Iterator[Checkpointer]:
     for file in sorted(files, key=lambda file: file.stat().st_mtime, reverse=True):
         contents = read_sealed(file, key)
         if contents is not None:
-            told = json.loads(contents.partition(b"\n")[0])["members"]
-            yield Checkpointer(key, [Member(rate, seed) for rate, seed in told])
+            members = json.loads(contents.partition(b"\n")[0])["members"]
+            yield Checkpointer(key, [Member(rate, seed) for rate, seed in members])
 
 
 def _folder(key: str) -> Path:
@@ -250,7 +250,7 @@ def _member_keys(members: Sequence[Member]) -> list[tuple[float, int]]:
     return [(member.learning_rate, member.seed) for member in members]
 
 
-def _unlike(one: RunState, other: RunState) -> bool:
+def _differ(one: RunState, other: RunState) -> bool:
     """Return whether two states have different networks or optimisers."""
     if list(one.slots) != list(other.slots):
         return True
