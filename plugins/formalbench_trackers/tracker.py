@@ -105,10 +105,10 @@ def by_length(record: Record) -> Iterator[tuple[int, dict[str, float]]]:
         return
     cells, metric = record.test.cells, record.test.metric
     last = len(cells.length) - 1
-    for index, (length, right, asked) in enumerate(
+    for index, (length, right, answers) in enumerate(
         zip(cells.length, cells.correct, cells.asked, strict=True)
     ):
-        metrics = {metric: right / asked}
+        metrics = {metric: right / answers}
         whole = cells.window == 1 or (not cells.group and index % cells.window == cells.window - 1)
         if whole or (not cells.group and index == last):
             for name, sums in cells.metrics.items():

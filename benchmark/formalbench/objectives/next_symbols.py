@@ -157,8 +157,8 @@ def _check_next(task: Task) -> None:
     lookahead = max(1, int(np.log(64) / np.log(max(size, 2))))
     length, patience = 0, Patience()
     while size ** (length + lookahead) <= MAX_STRINGS and length <= 5:
-        every = list(product(range(size), repeat=length))
-        strings = np.array(every, dtype=np.int64).reshape(size**length, length)
+        prefixes = list(product(range(size), repeat=length))
+        strings = np.array(prefixes, dtype=np.int64).reshape(size**length, length)
         legal = source.next_symbols(strings)
         shape = (len(strings), length + 1, size + 1)
         demand(legal.shape == shape, f"next_symbols is {legal.shape}")

@@ -132,11 +132,11 @@ class Transduce(TransductionObjective):
         wide_BM = _with_end(answers_BM, lengths_B, room, len(source.outputs))[:, :room]
         blanks_BM = np.full((count, room), len(source.alphabet), dtype=np.int64)
         scored_BM = np.arange(room) <= lengths_B[:, None]
-        before = np.zeros_like(strings_BN)
+        zeros = np.zeros_like(strings_BN)
         return Example(
             np.concatenate((strings_BN, blanks_BM), axis=1),
-            np.concatenate((before, wide_BM), axis=1),
-            scored=np.concatenate((before.astype(np.bool_), scored_BM), axis=1),
+            np.concatenate((zeros, wide_BM), axis=1),
+            scored=np.concatenate((zeros.astype(np.bool_), scored_BM), axis=1),
         )
 
     def refusal(self, source: Any) -> str | None:

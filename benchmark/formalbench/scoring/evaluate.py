@@ -80,8 +80,8 @@ def evaluate(
     """
     handles, suite = _handles(task, protocol, plugins)
     name = name or getattr(predict, "__name__", type(predict).__name__)
-    where = choose_device(device)
-    reports = [evaluate_task(predict, handle, name, where) for handle in handles]
+    device = choose_device(device)
+    reports = [evaluate_task(predict, handle, name, device) for handle in handles]
     return SuiteReport(reports) if suite else reports[0]
 
 

@@ -322,9 +322,9 @@ def _over_tasks(
             for task in counting
         ]
 
-    both = samples(a, lambda task: task.a), samples(b, lambda task: task.b)
-    means = [math.fsum(float(one.values.mean()) for one in part) / len(part) for part in both]
-    draws_D = draw(a, both[0]) - draw(b, both[1])
+    pair = samples(a, lambda task: task.a), samples(b, lambda task: task.b)
+    means = [math.fsum(float(one.values.mean()) for one in part) / len(part) for part in pair]
+    draws_D = draw(a, pair[0]) - draw(b, pair[1])
     value = means[0] - means[1]
     better = _better(a, b, [on.facts for on in counting], value) if tested else None
     difference = _difference(value, draws_D, better)

@@ -236,7 +236,7 @@ def _cells(record: Record, chances: Sequence[float] | None) -> tuple[Sequence[ob
     return (
         *(cells.length, cells.first or cells.length, cells.group or none),
         *(cells.strings, cells.asked, cells.correct),
-        [right / asked for right, asked in zip(cells.correct, cells.asked, strict=True)],
+        [right / answers for right, answers in zip(cells.correct, cells.asked, strict=True)],
         chances or none,
         [index not in (cells.not_finite or ()) for index in range(len(cells.length))],
         cells.means_of(MUTUAL_INFORMATION) or none,

@@ -115,7 +115,7 @@ def at_places(run: Record, measure: TaskMeasure) -> Mapping[str, float]:
     if cells.group is not None:
         return cells.by_group
     pairs = zip(cells.length, cells.correct, cells.asked, strict=True)
-    return {str(length): right / asked for length, right, asked in pairs}
+    return {str(length): right / answers for length, right, answers in pairs}
 
 
 def perplexities(record: Record) -> dict[int, float]:

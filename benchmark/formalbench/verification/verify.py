@@ -353,9 +353,9 @@ def _judge_block(judge: Judge, strings_BN: Symbols, tally: Tally, *, with_oracle
 
 def _judge(subject: Subject, dtype: Dtype, device: str) -> Judge:
     # Built again for each dtype, since conversion to fp16 loses precision in the constants.
-    where = torch.device(device)
-    network = subject.build().to(device=where, dtype=DTYPES[dtype]).eval()
-    return Judge(network, subject.task, where, subject.asking)
+    torch_device = torch.device(device)
+    network = subject.build().to(device=torch_device, dtype=DTYPES[dtype]).eval()
+    return Judge(network, subject.task, torch_device, subject.asking)
 
 
 def _constants(traits: Traits) -> dict[str, float]:
