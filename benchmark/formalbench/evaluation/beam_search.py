@@ -112,7 +112,7 @@ def search(network: nn.Module, batch: Batch, room: int, how: Search) -> BestHypo
     beams = _Beams(len(batch.symbols), how, logits_RK)
     for step in range(room + 1):
         rows_R = beams.extend(logits_RK, last=step == room)
-        if step == room or bool(beams.ended_BW.all()):
+        if step == room or bool(beams.over_BW.all()):
             break
         state = tuple(part[rows_R] for part in state)
         logits_RK, state = decoder.next(state, beams.newest())
@@ -144,7 +144,7 @@ class _Beams:
         # All hypotheses start equal, so only the first counts.
         self.sums_BW = torch.full(shape, -math.inf, dtype=exact, device=like.device)
         self.sums_BW[:, 0] = 0.0
-        self.ended_BW = torch.zeros(shape, dtype=torch.bool, device=like.device)
+        self.over_BW = torch.zeros(shape, dtype=torch.bool, device=like.device)
         self.lengths_BW = torch.zeros(shape, dtype=torch.int64, device=like.device)
         self.symbols_BWQ = torch.zeros((*shape, 0), dtype=torch.int64, device=like.device)
         self.finite_B = torch.ones(count, dtype=torch.bool, device=like.device)
@@ -153,22 +153,22 @@ class _Beams:
         """Extend the best hypotheses; return the row that each one came from, (R,)."""
         (count, beam), outputs = self.sums_BW.shape, self._end + 1
         logits_BWK = logits_RK.to(self.sums_BW.dtype).view(count, beam, outputs)
-        counts_BW = ~self.ended_BW & self.sums_BW.isfinite()
+        counts_BW = ~self.over_BW & self.sums_BW.isfinite()
         self.finite_B &= (logits_BWK.isfinite().all(-1) | ~counts_BW).all(-1)
         next_BWK = logits_BWK.log_softmax(-1)
-        ends_BW = self.ended_BW | last
-        end_BW = next_BWK[..., -1].where(~self.ended_BW, 0.0)
+        ends_BW = self.over_BW | last
+        end_BW = next_BWK[..., -1].where(~self.over_BW, 0.0)
         next_BWK = next_BWK.masked_fill(ends_BW[..., None], -math.inf)
         next_BWK[..., -1] = end_BW
         totals_BWK = self.sums_BW[..., None] + next_BWK
-        lengths_BW = self.lengths_BW + ~self.ended_BW
+        lengths_BW = self.lengths_BW + ~self.over_BW
         scores_BWK = totals_BWK / self._how.penalty(lengths_BW)[..., None]
         best_BW = scores_BWK.flatten(1).topk(beam).indices
         parent_BW, token_BW = best_BW // outputs, best_BW % outputs
         self.sums_BW = totals_BWK.flatten(1).gather(1, best_BW)
         self.lengths_BW = lengths_BW.gather(1, parent_BW)
         # A wide beam can have more places than there are answers; the other places stay empty.
-        self.ended_BW = (token_BW == self._end) | self.sums_BW.isneginf()
+        self.over_BW = (token_BW == self._end) | self.sums_BW.isneginf()
         prefix_BWQ = self.symbols_BWQ.gather(1, parent_BW[..., None].expand_as(self.symbols_BWQ))
         self.symbols_BWQ = torch.cat((prefix_BWQ, token_BW[..., None]), dim=-1)
         first_B1 = torch.arange(count, device=best_BW.device)[:, None] * beam
@@ -176,7 +176,7 @@ class _Beams:
 
     def newest(self) -> Tensor:
         """Return the last symbol of each row, (R,); arbitrary if the row has ended."""
-        return self.symbols_BWQ[..., -1].where(~self.ended_BW, 0).flatten()
+        return self.symbols_BWQ[..., -1].where(~self.over_BW, 0).flatten()
 
 
 class _WholeAnswerDecoder:

@@ -217,8 +217,8 @@ class AnswerAccuracy(StringAccuracy):
         if example.scored is None:
             return right.flatten(1).float().mean(-1)
         counts = spread_scored(example.scored, right)
-        hits_B, answers_B = (mask.flatten(1).sum(-1) for mask in (right & counts, counts))
-        return (hits_B / answers_B.clamp(min=1)).where(answers_B > 0, 1.0)
+        hits_B, asked_B = (mask.flatten(1).sum(-1) for mask in (right & counts, counts))
+        return (hits_B / asked_B.clamp(min=1)).where(asked_B > 0, 1.0)
 
 
 MOST_CLASSES = 8
@@ -265,6 +265,6 @@ def information(counts_KK: State) -> float:
         return 0.0
     shares_KK = counts_KK / counts_KK.sum()
     independent_KK = np.outer(shares_KK.sum(axis=1), shares_KK.sum(axis=0))
-    nonzero = shares_KK > 0
-    bits = shares_KK[nonzero] * np.log2(shares_KK[nonzero] / independent_KK[nonzero])
+    seen = shares_KK > 0
+    bits = shares_KK[seen] * np.log2(shares_KK[seen] / independent_KK[seen])
     return max(0.0, float(bits.sum()))

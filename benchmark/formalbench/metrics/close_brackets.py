@@ -74,8 +74,8 @@ class CloseBrackets(StringMetric):
         expected_BP, opened_BP = cast("HasBrackets", source).open_brackets(strings_BN)
         known_BP2[:, :, EXPECTED] = expected_BP
         at_P = np.arange(length + 1)
-        distance_BP = at_P - opened_BP if self.by == "distance" else at_P
-        known_BP2[:, :, DISTANCE] = np.where(expected_BP >= 0, distance_BP, 0)
+        apart_BP = at_P - opened_BP if self.by == "distance" else at_P
+        known_BP2[:, :, DISTANCE] = np.where(expected_BP >= 0, apart_BP, 0)
         return known_BP2
 
     def right(self, logits: Tensor, example: Example) -> Tensor:
@@ -89,9 +89,9 @@ class CloseBrackets(StringMetric):
 
         right_BP, scored_BP = self._right_closes(logits, example)
         right_B = (right_BP | ~scored_BP).all(-1)
-        distance_BP, size = example.known[self.name][..., DISTANCE], scored_BP.shape[1]
+        apart_BP, size = example.known[self.name][..., DISTANCE], scored_BP.shape[1]
         counts_L2 = torch.stack(
-            [distance_BP[mask_BP].bincount(minlength=size) for mask_BP in (right_BP, scored_BP)], -1
+            [apart_BP[mask_BP].bincount(minlength=size) for mask_BP in (right_BP, scored_BP)], -1
         )
         strings_12 = torch.stack((right_B.sum(), torch.ones_like(right_B).sum()))[None]
         return torch.cat((strings_12, counts_L2)).double()

@@ -145,7 +145,8 @@ class _Times:
     def __init__(self, records: Sequence[Record]) -> None:
         by_task: dict[tuple[str, ...], list[float]] = {}
         for record in records:
-            by_task.setdefault(_place(record), []).append(_seconds(record))
+            seconds = sum(part.seconds for part in (record.training, record.test) if part)
+            by_task.setdefault(_place(record), []).append(seconds)
         self._means: dict[tuple[str, ...], float] = {k: fmean(v) for k, v in by_task.items()}
         for size in (3, 2):  # means of tasks are averaged per model, and these per protocol
             groups: dict[tuple[str, ...], list[float]] = {}
@@ -166,8 +167,3 @@ def _place(run: RunFacts) -> tuple[str, ...]:
     trained = "tested" if run.learning_rate is None else "trained"
     model = display(run.model.name, run.model.options)
     return f"{run.protocol.title} {trained}", model, display(run.task.name, run.task.options)
-
-
-def _seconds(record: Record) -> float:
-    parts = (record.training, record.test)
-    return sum(part.seconds for part in parts if part is not None)

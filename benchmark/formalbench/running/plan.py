@@ -125,17 +125,14 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
         ) from None
 
 
-def _is_whole(seed: object) -> bool:
-    return isinstance(seed, Integral) and not isinstance(seed, bool)
-
-
 def check_seeds(seeds: Seeds) -> None:
     """Refuse invalid seeds."""
     if seeds is None:
         return
     values: Any = seeds  # callers in Python can pass anything
-    is_list = isinstance(values, Sequence | Set) and not isinstance(values, str)
-    if not all(_is_whole(seed) for seed in (values if is_list else [values])):
+    if not isinstance(values, Sequence | Set) or isinstance(values, str):
+        values = [values]
+    if not all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in values):
         raise RequestError(
             f"seeds={seeds!r:.80}: must be a number of seeds (5) or a list of seeds ([3, 7, 11])"
         )

@@ -207,10 +207,6 @@ class WorkerProcess:
             timer.cancel()
 
 
-def _home_of(args: Sequence[Any]) -> object:
-    return getattr(args[0], "home", None) if args else None
-
-
 def _answer_in(message: bytes) -> Any:
     """Return the answer in a message, or raise the error in it.
 
@@ -296,16 +292,15 @@ class LocalExecutor(Executor):
     def _serve(self, worker: WorkerProcess) -> None:
         with no_interrupts():
             while item := self._waiting.get():
-                call, function, args, kwargs = item
-                if call.set_running_or_notify_cancel():
-                    self._do(worker, call, function, args, kwargs)
+                if item[0].set_running_or_notify_cancel():
+                    self._do(worker, *item)
             worker.kill()
 
-    def _do(self, worker: WorkerProcess, call: _Call, *request: Any) -> None:
+    def _do(self, worker: WorkerProcess, call: _Call, fn: Any, args: Any, kwargs: Any) -> None:
         try:
-            worker.start(_home_of(request[1]))
+            worker.start(getattr(args[0], "home", None) if args else None)
             call.set_worker(worker)
-            answer = worker.ask(*request)
+            answer = worker.ask(fn, args, kwargs)
         except Exception as error:  # noqa: BLE001  # it is the caller's
             call.set_worker(None)
             call.set_exception(error)

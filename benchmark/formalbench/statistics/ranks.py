@@ -134,10 +134,10 @@ def _least_p(one: Sequence[Sample], other: Sequence[Sample]) -> float:
     return min(1.0, 2.0 / math.prod(orders)) if orders else 0.0
 
 
-def _holm(raw: Table) -> Table:
+def _holm(each: Table) -> Table:
     """Return p-values corrected for multiple comparisons (Holm 1979)."""
-    order = np.argsort(raw, kind="stable")
-    corrected = np.maximum.accumulate(raw[order] * np.arange(len(raw), 0, -1))
-    result = np.empty_like(raw)
+    order = np.argsort(each, kind="stable")
+    corrected = np.maximum.accumulate(each[order] * np.arange(len(each), 0, -1))
+    result = np.empty_like(each)
     result[order] = np.minimum(corrected, 1.0)
     return result

@@ -65,13 +65,13 @@ class CurrentContents:
             count; ``unknown`` if one of them is not known; otherwise ``current``.
         """
         pairs = self._pairs(record)
-        if any(current is not None and current != recorded for current, recorded in pairs):
+        if any(here is not None and here != then for here, then in pairs):
             return "stale"
-        return "unknown" if any(current is None for current, _ in pairs) else "current"
+        return "unknown" if any(here is None for here, _ in pairs) else "current"
 
     def newer(self, record: AnyRecord) -> bool:
         """Return whether a record was made with a newer version than the current one."""
-        return any(ours is not None and ours[0] < theirs[0] for ours, theirs in self._pairs(record))
+        return any(here is not None and here[0] < then[0] for here, then in self._pairs(record))
 
     def _pairs(self, record: AnyRecord) -> list[tuple[Contents | None, Contents]]:
         """Return the current and the recorded contents of each name in a record."""

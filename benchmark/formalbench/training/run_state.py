@@ -209,12 +209,12 @@ class Checkpointer:
         packed = io.BytesIO(contents.partition(b"\n")[2])
         try:
             with safe_globals([type(runs[0]), Checkpoint, CurvePoint, LearningPoint, Measure]):
-                states: list[RunState] = torch.load(packed, map_location=device, weights_only=True)
+                kept: list[RunState] = torch.load(packed, map_location=device, weights_only=True)
         except (pickle.UnpicklingError, RuntimeError):
             return 0
-        if len(states) != len(runs) or any(map(_differ, states, runs)):
+        if len(kept) != len(runs) or any(map(_unlike, kept, runs)):
             return 0
-        for run, state in zip(runs, states, strict=True):
+        for run, state in zip(runs, kept, strict=True):
             for part in fields(state):
                 setattr(run, part.name, getattr(state, part.name))
         return max(run.steps for run in runs)
@@ -250,7 +250,7 @@ def _member_keys(members: Sequence[Member]) -> list[tuple[float, int]]:
     return [(member.learning_rate, member.seed) for member in members]
 
 
-def _differ(one: RunState, other: RunState) -> bool:
+def _unlike(one: RunState, other: RunState) -> bool:
     """Return whether two states have different networks or optimisers."""
     if list(one.slots) != list(other.slots):
         return True

@@ -128,27 +128,28 @@ class Judge:
             yield part, [strings[row] for row in rows.tolist()]
 
     def _add(self, example: Example, strings: Rows, tally: Tally) -> None:
-        inputs = tensors(example, self.device)
-        raw = self._answer(inputs)
-        finite_B = _finite(raw, inputs)
+        asked = tensors(example, self.device)
+        raw = self._answer(asked)
+        finite_B = _finite(raw, asked)
         logits = torch.where(torch.isfinite(raw), raw, 0.0)
         # The layout ``decoded`` needs no decoding here: a network that is right given all correct
         # answers so far produces exactly these answers when it decodes.
-        right_B = self.task.objective.right(logits, inputs, self.task.primary) >= 1
+        right_B = self.task.objective.right(logits, asked, self.task.primary) >= 1
         wrong_B = ~(right_B & finite_B)
         tally.strings += len(strings)
         tally.errors += int(wrong_B.sum())
         tally.finite += int(finite_B.sum())
         if bool(finite_B.any()):
-            margin_B = self._margin(logits, inputs)[finite_B]
-            bits_B = _bits(self._cross_entropy, logits, inputs)[finite_B]
+            margin_B = self._margin(logits, asked)[finite_B]
+            metric = next(one for one in self.task.metrics if one.name == CROSS_ENTROPY)
+            bits_B = _bits(metric, logits, asked)[finite_B]
             tally.min_margin = min(tally.min_margin, float(margin_B.min()))
             tally.sum_bits += float(bits_B.sum())
             tally.max_bits = max(tally.max_bits, float(bits_B.max()))
         if self.first_failure is None and bool(wrong_B.any()):
             index = int(wrong_B.nonzero()[0])
             row = slice(index, index + 1)
-            logit = self._decisive_logit(raw[row], inputs.rows(row))
+            logit = self._decisive_logit(raw[row], asked.rows(row))
             self.first_failure = self._failure(strings[index], example.rows(row), logit)
 
     def _answer(self, example: Example) -> Tensor:
@@ -170,10 +171,6 @@ class Judge:
             return self.task.objective.decisive_logit(logits, example, self.task.primary)
         except NotImplementedError:
             return math.nan
-
-    @property
-    def _cross_entropy(self) -> Metric:
-        return next(metric for metric in self.task.metrics if metric.name == CROSS_ENTROPY)
 
     def _failure(self, string_N: Symbols, example: Example, logit: float) -> WrongAnswer:
         source = self.task.source
