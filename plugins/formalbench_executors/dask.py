@@ -115,9 +115,9 @@ class _Call(Future[T]):
 
     def cancel(self) -> bool:
         """Cancel the call."""
-        taken = super().cancel()
+        cancelled = super().cancel()
         self._executor.drop(self)
-        return taken
+        return cancelled
 
 
 def _lost_or_own(error: BaseException) -> BaseException:
@@ -132,22 +132,22 @@ def make(resources: Resources, config: DaskConfig) -> DaskExecutor:
     from distributed import Client
 
     if config.address:
-        client = _connected(config.address)
+        client = _connect(config.address)
         _check_seen(client, resources.store)
         return DaskExecutor(client)
     cluster = _of_this_machine(resources, config.workers or resources.jobs)
     return DaskExecutor(Client(cluster, set_as_default=False), cluster)
 
 
-def _connected(address: str) -> distributed.Client:
+def _connect(address: str) -> distributed.Client:
     from distributed import Client
 
     try:
         with _quiet():
             return Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise RequestError(f"--executor dask: no scheduler at {address}: {said}") from None
+        message = " ".join(str(error).split())[:200]
+        raise RequestError(f"--executor dask: no scheduler at {address}: {message}") from None
 
 
 def _check_seen(client: distributed.Client, store: Path | None) -> None:
@@ -201,10 +201,10 @@ def _begin_once(key: str, fn: Callable[..., T], args: Any, kwargs: Any) -> T:
     """
     from distributed import Event
 
-    begun = Event(key)
-    if begun.is_set():
+    started = Event(key)
+    if started.is_set():
         raise LostWorkerError("the worker process died")
-    begun.set()
+    started.set()
     folder: Path | None = getattr(args[0], "store", None) if args else None
     if folder is not None and not folder.is_dir():
         raise _unseen(folder)

@@ -164,7 +164,7 @@ class SlurmExecutor(DetachedExecutor):
         self._lock = threading.RLock()
         self._closed = threading.Event()
         self._detached = False
-        self._asked = self._looked = time.monotonic()
+        self._polled = self._checked = time.monotonic()
         self._ledger.settle(cluster.find)
         alive = cluster.alive()
         if alive is None:
@@ -301,17 +301,17 @@ class SlurmExecutor(DetachedExecutor):
             self._refuse(batch, error)
             return
         with self._lock:
-            self._take_out(batch)
+            self._remove(batch)
             for job, one in zip(jobs, batch, strict=True):
                 self._follow(job, one.future)
 
-    def _take_out(self, batch: list[_PendingUnit]) -> None:
-        gone = set(batch)
-        self._waiting = [one for one in self._waiting if one not in gone]
+    def _remove(self, batch: list[_PendingUnit]) -> None:
+        removed = set(batch)
+        self._waiting = [one for one in self._waiting if one not in removed]
 
     def _refuse(self, batch: list[_PendingUnit], error: RequestError) -> None:
         with self._lock:
-            self._take_out(batch)
+            self._remove(batch)
         for one in batch:
             one.future.tell(error)
 
@@ -327,16 +327,16 @@ class SlurmExecutor(DetachedExecutor):
         now = time.monotonic()
         with self._lock:
             followed = [*self._followed]
-        if not followed or now - self._looked < min(RESULTS, self._config.poll):
+        if not followed or now - self._checked < min(RESULTS, self._config.poll):
             return
         alive = None
-        if now - self._asked >= self._config.poll:
+        if now - self._polled >= self._config.poll:
             alive = self._cluster.alive()
-            self._asked = time.monotonic()
-        self._looked = time.monotonic()
-        there = {path.name for path in self._folder.iterdir()}
+            self._polled = time.monotonic()
+        self._checked = time.monotonic()
+        names = {path.name for path in self._folder.iterdir()}
         for job_id in followed:
-            if result_name(job_id) in there:
+            if result_name(job_id) in names:
                 self._end(job_id, *self._answer(job_id))
             elif alive is not None:
                 self._miss(job_id, job_id in alive)
@@ -347,10 +347,10 @@ class SlurmExecutor(DetachedExecutor):
         now = time.monotonic()
         followed.missed = None if alive else followed.missed or now
         if followed.missed is not None and now - followed.missed >= self._config.grace:
-            said = f"job {job_id} left the queue without a result"
+            message = f"job {job_id} left the queue without a result"
             if not log_of(self._folder, job_id).exists():
-                said += f", nor a log: do the nodes see {self._folder.parent}?"
-            self._end(job_id, False, JobLostError(said))
+                message += f", nor a log: do the nodes see {self._folder.parent}?"
+            self._end(job_id, False, JobLostError(message))
 
     def _answer(self, job_id: str) -> Answer:
         from submitit.core.utils import pickle_load

@@ -108,13 +108,13 @@ class SlurmCluster:
         except (FailedJobError, FailedSubmissionError, subprocess.SubprocessError) as error:
             raise RequestError(f"executor slurm: {_error_text(str(error))}") from None
         except OSError as error:
-            said = f"cannot write {self._folder}: {error.strerror}"
-            raise RequestError(f"executor slurm: {said}") from None
+            message = f"cannot write {self._folder}: {error.strerror}"
+            raise RequestError(f"executor slurm: {message}") from None
         return [job.job_id for job in jobs]
 
     def _parameters(self, minutes: int) -> dict[str, Any]:
         config = self._config
-        asked: dict[str, Any] = {
+        options: dict[str, Any] = {
             "partition": config.partition,
             "account": config.account,
             "qos": config.qos,
@@ -128,20 +128,20 @@ class SlurmCluster:
             "array_parallelism": config.parallel,
             "stderr_to_stdout": True,
             "signal_delay_s": 0,  # no early warning: it would kill a short job at its start
-            **{key: value for key, value in asked.items() if value},
+            **{key: value for key, value in options.items() if value},
         }
 
     def alive(self) -> set[str] | None:
         """Return this user's queued and running jobs; None if the queue does not answer."""
-        done = _slurm("squeue", "--me", "--noheader", "--array", "--format=%i")
-        return None if done.returncode else set(done.stdout.split())
+        result = _slurm("squeue", "--me", "--noheader", "--array", "--format=%i")
+        return None if result.returncode else set(result.stdout.split())
 
     def find(self, name: str) -> str | None:
         """Return the id of the array with a name; None if it is not in the queue."""
-        done = _slurm("squeue", "--me", "--noheader", f"--name={name}", "--format=%F")
-        if done.returncode:
+        result = _slurm("squeue", "--me", "--noheader", f"--name={name}", "--format=%F")
+        if result.returncode:
             raise RequestError("executor slurm: Slurm does not say which jobs are queued")
-        return next(iter(done.stdout.split()), None)
+        return next(iter(result.stdout.split()), None)
 
     def cancel(self, jobs: Sequence[str]) -> None:
         """Cancel jobs; Slurm ignores those that have ended."""
@@ -158,8 +158,8 @@ def _slurm(*command: str) -> subprocess.CompletedProcess[str]:
 
 def _check_seen(folder: Path) -> None:
     """Refuse a folder that other machines cannot see, in which jobs would find no files."""
-    here = socket.gethostname().partition(".")[0]
-    nodes = set(_slurm("sinfo", "--noheader", "--Node", "--format=%N").stdout.split()) - {here}
+    host = socket.gethostname().partition(".")[0]
+    nodes = set(_slurm("sinfo", "--noheader", "--Node", "--format=%N").stdout.split()) - {host}
     temporary = {tempfile.gettempdir(), *OWN_FOLDERS}
     if nodes and any(folder.resolve().is_relative_to(Path(own).resolve()) for own in temporary):
         raise RequestError(
@@ -170,26 +170,25 @@ def _check_seen(folder: Path) -> None:
 
 def _partition_limit(name: str) -> int | None:
     """Return the time limit of a partition in minutes; None for no limit."""
-    done = _slurm("sinfo", "--all", "--noheader", "--format=%P %l")
-    if done.returncode:
-        raise RequestError(f"executor slurm: Slurm does not answer: {_error_text(done.stderr)}")
-    limits = dict(line.split()[:2] for line in done.stdout.splitlines())
+    result = _slurm("sinfo", "--all", "--noheader", "--format=%P %l")
+    if result.returncode:
+        raise RequestError(f"executor slurm: Slurm does not answer: {_error_text(result.stderr)}")
+    limits = dict(line.split()[:2] for line in result.stdout.splitlines())
     default = next((key.rstrip("*") for key in limits if key.endswith("*")), "")
     limits = {key.rstrip("*"): limit for key, limit in limits.items()}
-    asked = name or default
     if name and name not in limits:
-        close = nearest(name, limits, count=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(limits))}"
+        near = nearest(name, limits, count=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(limits))}"
         raise RequestError(f"executor slurm: no partition {name!r} on this cluster: {hint}")
-    return _minutes(limits.get(asked, ""))
+    return _minutes(limits.get(name or default, ""))
 
 
 def _minutes(limit: str) -> int | None:
     """Return the minutes of ``3-12:30:00``, ``12:30:00`` or ``30:00``; None for no limit."""
-    found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):\d+", limit)
-    if found is None:
+    match = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):\d+", limit)
+    if match is None:
         return None
-    days, hours, minutes = (int(part or 0) for part in found.groups())
+    days, hours, minutes = (int(part or 0) for part in match.groups())
     return days * 1440 + hours * 60 + minutes
 
 
@@ -273,8 +272,8 @@ def make_private(folder: Path) -> None:
         facts = folder.lstat()
     except OSError as error:
         raise RequestError(f"cannot make {folder}: {error.strerror}") from None
-    others = stat.S_IWGRP | stat.S_IWOTH
-    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & others:
+    writable = stat.S_IWGRP | stat.S_IWOTH
+    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & writable:
         raise RequestError(f"{folder}: must be a folder that you own and nobody else can write to")
 
 
@@ -304,9 +303,9 @@ class Ledger:
         """
         for file in self._files():
             while (jobs := _read(file)) and not jobs[0].job_id:
-                if (found := find(file.stem)) is not None:
-                    ids = [f"{found}_{index}" for index in range(len(jobs))]
-                    ids = ids if len(jobs) > 1 else [found]
+                if (array_id := find(file.stem)) is not None:
+                    ids = [f"{array_id}_{index}" for index in range(len(jobs))]
+                    ids = ids if len(jobs) > 1 else [array_id]
                     jobs = [replace(job, job_id=one) for job, one in zip(jobs, ids, strict=True)]
                     self._write(file.stem, jobs)
                     hand_over(self._folder, file.stem, jobs)
@@ -322,7 +321,7 @@ class Ledger:
             jobs = _read(file)
             living = [job for job in jobs if job.job_id in alive]
             for job in living:
-                self._hold(job)
+                self._register(job)
             if not living:
                 for job in jobs:
                     forget_files(self._folder, job)
@@ -345,7 +344,7 @@ class Ledger:
     def add(self, name: str, jobs: Sequence[Job]) -> None:
         """Record jobs that were submitted under a name."""
         for job in jobs:
-            self._hold(job)
+            self._register(job)
         self._write(name, jobs)
 
     def withdraw(self, name: str) -> None:
@@ -367,7 +366,7 @@ class Ledger:
             if self._holders.get(run) is job:
                 del self._holders[run]
 
-    def _hold(self, job: Job) -> None:
+    def _register(self, job: Job) -> None:
         self._jobs[job.job_id] = job
         self._holders.update(dict.fromkeys(job.runs, job))
 

@@ -51,9 +51,9 @@ class MlflowTracker(Tracker[str]):
     def begin(self, run: RunInfo, facts: Mapping[str, Value]) -> str:
         """Open a run, and return its id."""
         if self._experiment is None:
-            found = self._client.get_experiment_by_name(self._name)
-            known = found.experiment_id if found else None
-            self._experiment = known or self._client.create_experiment(self._name)
+            experiment = self._client.get_experiment_by_name(self._name)
+            experiment_id = experiment.experiment_id if experiment else None
+            self._experiment = experiment_id or self._client.create_experiment(self._name)
         tags = {"train_id": run.train_id, "test_id": run.test_id}
         opened = self._client.create_run(self._experiment, tags=tags, run_name=title(run))
         self._add_params(opened.info.run_id, facts)

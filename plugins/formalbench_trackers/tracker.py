@@ -36,12 +36,12 @@ def title(run: RunInfo) -> str:
 
 def facts_of(run: RunInfo) -> dict[str, Value]:
     """Return the facts that are known when a run begins."""
-    told: dict[str, Value | None] = {
+    facts: dict[str, Value | None] = {
         **{"train_id": run.train_id, "test_id": run.test_id, "model": run.model, "task": run.task},
         **{"protocol": run.protocol, "learning_rate": run.learning_rate, "seed": run.seed},
         "steps": run.steps,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def config_of(record: Record) -> dict[str, Value]:
@@ -75,13 +75,13 @@ def results_of(record: Record) -> dict[str, float]:
     """Return the final metrics of a run."""
     from formalbench.contracts.objective import CROSS_ENTROPY
 
-    found: dict[str, float | None] = {}
+    results: dict[str, float | None] = {}
     if selected := record.selected:
-        found |= {"validation-accuracy": selected.accuracy, "selected-step": selected.step}
+        results |= {"validation-accuracy": selected.accuracy, "selected-step": selected.step}
     if training := record.training:
-        found |= {"steps": training.steps, "seconds": training.seconds}
+        results |= {"steps": training.steps, "seconds": training.seconds}
     if test := record.test:
-        found |= {
+        results |= {
             test.metric: test.accuracy,
             "chance": test.chance_length,
             "scaled-accuracy": test.scaled_accuracy,
@@ -91,7 +91,7 @@ def results_of(record: Record) -> dict[str, float]:
             CROSS_ENTROPY: test.cells.bits,
             **{f"{group}-{test.metric}": share for group, share in test.cells.by_group.items()},
         }
-    return {plain(f"final/{name}"): value for name, value in found.items() if value is not None}
+    return {plain(f"final/{name}"): value for name, value in results.items() if value is not None}
 
 
 def by_length(record: Record) -> Iterator[tuple[int, dict[str, float]]]:
@@ -105,18 +105,18 @@ def by_length(record: Record) -> Iterator[tuple[int, dict[str, float]]]:
         return
     cells, metric = record.test.cells, record.test.metric
     last = len(cells.length) - 1
-    for index, (length, right, asked) in enumerate(
+    for index, (length, right, answers) in enumerate(
         zip(cells.length, cells.correct, cells.asked, strict=True)
     ):
-        told = {metric: right / asked}
+        metrics = {metric: right / answers}
         whole = cells.window == 1 or (not cells.group and index % cells.window == cells.window - 1)
         if whole or (not cells.group and index == last):
             for name, sums in cells.metrics.items():
                 total, count = sums.total[index // cells.window], sums.count[index // cells.window]
                 if count:
-                    told[name] = total / count / (1000 if name == CROSS_ENTROPY else 1)
+                    metrics[name] = total / count / (1000 if name == CROSS_ENTROPY else 1)
         part = f"{cells.group[index]}/" if cells.group else ""
-        yield length, {plain(f"test/{part}{name}"): value for name, value in told.items()}
+        yield length, {plain(f"test/{part}{name}"): value for name, value in metrics.items()}
 
 
 H = TypeVar("H")
@@ -139,10 +139,10 @@ class Tracker(ABC, Generic[H]):
     """
 
     def __init__(self) -> None:
-        self._waiting: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._failure: BaseException | None = None
         self._open: dict[str, H] = {}
-        self._thread = threading.Thread(target=self._tell_library, daemon=True)
+        self._thread = threading.Thread(target=self._run_calls, daemon=True)
         self._thread.start()
 
     # Implemented by subclasses; called in the library's thread.
@@ -166,7 +166,7 @@ class Tracker(ABC, Generic[H]):
     @hookimpl
     def formalbench_run_started(self, run: RunInfo) -> None:
         """Open a run."""
-        self._tell(partial(self._opened, run))
+        self._enqueue(partial(self._handle, run))
 
     @hookimpl
     def formalbench_run_progress(self, run: RunInfo, progress: Progress) -> None:
@@ -176,12 +176,12 @@ class Tracker(ABC, Generic[H]):
             metrics[LOSS] /= math.log(2)
         numbers = {plain(name): value for name, value in metrics.items()}
         if numbers:
-            self._tell(lambda: self.log(self._opened(run), "step", progress.step, numbers))
+            self._enqueue(lambda: self.log(self._handle(run), "step", progress.step, numbers))
 
     @hookimpl
     def formalbench_run_finished(self, run: RunInfo, record: Record) -> None:
         """Add its metrics at every length, and close it."""
-        self._tell(partial(self._finish, run, record))
+        self._enqueue(partial(self._finish, run, record))
 
     def close(self) -> None:
         """Close open runs, and wait until the library has received everything.
@@ -190,35 +190,35 @@ class Tracker(ABC, Generic[H]):
             TimeoutError: if that takes too long.
             Exception: the library's exception, if it raised one.
         """
-        self._waiting.put(None)
+        self._queue.put(None)
         self._thread.join(PATIENCE)
         if self._failure is not None:
             raise self._failure
         if self._thread.is_alive():
             raise TimeoutError(f"not all data was sent within {PATIENCE:g} s")
 
-    def _tell(self, what: Callable[[], object]) -> None:
+    def _enqueue(self, call: Callable[[], object]) -> None:
         if self._failure is not None:
             raise self._failure
-        self._waiting.put(what)
+        self._queue.put(call)
 
-    def _tell_library(self) -> None:
+    def _run_calls(self) -> None:
         try:
-            while (what := self._waiting.get()) is not None:
-                what()
-            for opened in self._open.values():
-                self.conclude(opened, INTERRUPTED, {}, {})
+            while (call := self._queue.get()) is not None:
+                call()
+            for handle in self._open.values():
+                self.conclude(handle, INTERRUPTED, {}, {})
         except PLUGIN_FAILURES as error:
             self._failure = error
 
-    def _opened(self, run: RunInfo) -> H:
+    def _handle(self, run: RunInfo) -> H:
         if run.test_id not in self._open:  # a run that no worker could do has no start event
             self._open[run.test_id] = self.begin(run, facts_of(run))
         return self._open[run.test_id]
 
     def _finish(self, run: RunInfo, record: Record) -> None:
-        opened = self._opened(run)
+        handle = self._handle(run)
         for length, numbers in by_length(record):
-            self.log(opened, "length", length, numbers)
+            self.log(handle, "length", length, numbers)
         del self._open[run.test_id]
-        self.conclude(opened, record.status, config_of(record), results_of(record))
+        self.conclude(handle, record.status, config_of(record), results_of(record))

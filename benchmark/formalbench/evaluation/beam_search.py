@@ -47,10 +47,10 @@ def search_naive(say: Say, room: int, beam: int, length_penalty: float) -> list[
         length = len(one.said) + one.ended
         return one.sum / math.pow((5 + length) / 6, length_penalty)
 
-    kept = [Hypothesis((), ended=False, sum=0.0)]
-    while not all(one.ended for one in kept):
+    hypotheses = [Hypothesis((), ended=False, sum=0.0)]
+    while not all(one.ended for one in hypotheses):
         candidates = []
-        for one in kept:
+        for one in hypotheses:
             if one.ended:
                 candidates.append(one)
                 continue
@@ -61,8 +61,8 @@ def search_naive(say: Say, room: int, beam: int, length_penalty: float) -> list[
                     Hypothesis((*one.said, symbol), False, one.sum + logarithm)
                     for symbol, logarithm in enumerate(symbols)
                 ]
-        kept = sorted(candidates, key=score, reverse=True)[:beam]
-    return list(kept[0].said)
+        hypotheses = sorted(candidates, key=score, reverse=True)[:beam]
+    return list(hypotheses[0].said)
 
 
 class Search(NamedTuple):
@@ -105,18 +105,18 @@ def search(network: nn.Module, batch: Batch, room: int, how: Search) -> BestHypo
 
     The network has the layout ``decoded``; if it is `Stepwise`, it is called step by step.
     """
-    speaker: Stepwise = network if isinstance(network, Stepwise) else _WholeAnswerDecoder(network)
+    decoder: Stepwise = network if isinstance(network, Stepwise) else _WholeAnswerDecoder(network)
     lengths = None if batch.lengths is None else batch.lengths.repeat_interleave(how.beam)
     wide = Batch(batch.symbols.repeat_interleave(how.beam, dim=0), lengths)
-    logits_RK, kept = speaker.next(speaker.begin(wide), None)
+    logits_RK, state = decoder.next(decoder.begin(wide), None)
     beams = _Beams(len(batch.symbols), how, logits_RK)
     for step in range(room + 1):
         rows_R = beams.extend(logits_RK, last=step == room)
         if step == room or bool(beams.over_BW.all()):
             break
-        kept = tuple(part[rows_R] for part in kept)
-        logits_RK, kept = speaker.next(kept, beams.newest())
-    return BestHypotheses(beams.said_BWQ[:, 0], beams.finite_B)
+        state = tuple(part[rows_R] for part in state)
+        logits_RK, state = decoder.next(state, beams.newest())
+    return BestHypotheses(beams.symbols_BWQ[:, 0], beams.finite_B)
 
 
 def searched(network: nn.Module, example: Example, room: int, outputs: int, how: Search) -> Tensor:
@@ -125,11 +125,11 @@ def searched(network: nn.Module, example: Example, room: int, outputs: int, how:
     Q is at least the length of the longest correct answer including END. The logits are NaN for
     strings with a logit that was not finite during the search.
     """
-    said_BQ, finite_B = search(network, example.batch, room, how)
-    more = max(0, example.decoded.shape[1] + 1 - said_BQ.shape[1])
-    said_BQ = nn.functional.pad(said_BQ, (0, more), value=outputs - 1)
-    logits = torch.zeros((*said_BQ.shape, outputs), device=said_BQ.device)
-    logits.scatter_(-1, said_BQ[..., None], 1.0)
+    symbols_BQ, finite_B = search(network, example.batch, room, how)
+    more = max(0, example.decoded.shape[1] + 1 - symbols_BQ.shape[1])
+    symbols_BQ = nn.functional.pad(symbols_BQ, (0, more), value=outputs - 1)
+    logits = torch.zeros((*symbols_BQ.shape, outputs), device=symbols_BQ.device)
+    logits.scatter_(-1, symbols_BQ[..., None], 1.0)
     logits[~finite_B] = math.nan
     return logits
 
@@ -146,7 +146,7 @@ class _Beams:
         self.sums_BW[:, 0] = 0.0
         self.over_BW = torch.zeros(shape, dtype=torch.bool, device=like.device)
         self.lengths_BW = torch.zeros(shape, dtype=torch.int64, device=like.device)
-        self.said_BWQ = torch.zeros((*shape, 0), dtype=torch.int64, device=like.device)
+        self.symbols_BWQ = torch.zeros((*shape, 0), dtype=torch.int64, device=like.device)
         self.finite_B = torch.ones(count, dtype=torch.bool, device=like.device)
 
     def extend(self, logits_RK: Tensor, *, last: bool) -> Tensor:
@@ -169,14 +169,14 @@ class _Beams:
         self.lengths_BW = lengths_BW.gather(1, parent_BW)
         # A wide beam can have more places than there are answers; the other places stay empty.
         self.over_BW = (token_BW == self._end) | self.sums_BW.isneginf()
-        before_BWQ = self.said_BWQ.gather(1, parent_BW[..., None].expand_as(self.said_BWQ))
-        self.said_BWQ = torch.cat((before_BWQ, token_BW[..., None]), dim=-1)
+        prefix_BWQ = self.symbols_BWQ.gather(1, parent_BW[..., None].expand_as(self.symbols_BWQ))
+        self.symbols_BWQ = torch.cat((prefix_BWQ, token_BW[..., None]), dim=-1)
         first_B1 = torch.arange(count, device=best_BW.device)[:, None] * beam
         return (first_B1 + parent_BW).flatten()
 
     def newest(self) -> Tensor:
         """Return the last symbol of each row, (R,); arbitrary if the row has ended."""
-        return self.said_BWQ[..., -1].where(~self.over_BW, 0).flatten()
+        return self.symbols_BWQ[..., -1].where(~self.over_BW, 0).flatten()
 
 
 class _WholeAnswerDecoder:
@@ -187,14 +187,14 @@ class _WholeAnswerDecoder:
 
     def begin(self, batch: Batch) -> Kept:
         """Return the state: the strings, their lengths and the symbols so far."""
-        nothing = batch.symbols.new_zeros((len(batch.symbols), 0))
+        answers_B0 = batch.symbols.new_zeros((len(batch.symbols), 0))
         lengths = () if batch.lengths is None else (batch.lengths,)
-        return (batch.symbols, nothing, *lengths)
+        return (batch.symbols, answers_B0, *lengths)
 
-    def next(self, kept: Kept, said_B: Tensor | None) -> tuple[Tensor, Kept]:
+    def next(self, state: Kept, symbol_B: Tensor | None) -> tuple[Tensor, Kept]:
         """Return the logits of the next symbol, and the new state."""
-        symbols, said_BM, *lengths = kept
-        if said_B is not None:
-            said_BM = torch.cat((said_BM, said_B[:, None]), dim=1)
-        logits = self._network(Batch(symbols, lengths[0] if lengths else None, said_BM))
-        return logits[:, -1], (symbols, said_BM, *lengths)
+        symbols, answers_BM, *lengths = state
+        if symbol_B is not None:
+            answers_BM = torch.cat((answers_BM, symbol_B[:, None]), dim=1)
+        logits = self._network(Batch(symbols, lengths[0] if lengths else None, answers_BM))
+        return logits[:, -1], (symbols, answers_BM, *lengths)

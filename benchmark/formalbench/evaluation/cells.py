@@ -72,8 +72,8 @@ class TestSet:
     def chances(self, task: Task) -> tuple[float, ...]:
         """Return the accuracy, in each cell, of the best answer that depends only on the length."""
         levels = iter(task.chance(self.lengths).by_length)
-        found = (list(islice(levels, len(cell.lengths))) for cell in self.cells)
-        return tuple(math.fsum(each) / len(each) for each in found)
+        by_cell = (list(islice(levels, len(cell.lengths))) for cell in self.cells)
+        return tuple(math.fsum(each) / len(each) for each in by_cell)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -190,14 +190,14 @@ def cell_lengths(task: Task, protocol: Protocol) -> list[int]:
         RequestError: if a length of the protocol has no strings, or no length has any.
     """
     task = task.of("test")
-    asked = protocol.test.lengths
-    if not isinstance(asked, tuple):
-        every = isinstance(task.source, HasFixedStrings)
-        return spread(split_lengths(task, "test"), "all" if every else asked)
-    if missing := [length for length in asked if not task.lengths(length, length)]:
-        named = ", ".join(map(str, missing))
-        raise RequestError(f"task {task.name} has no strings of length {named} (test.lengths)")
-    return list(asked)
+    lengths = protocol.test.lengths
+    if not isinstance(lengths, tuple):
+        is_fixed = isinstance(task.source, HasFixedStrings)
+        return spread(split_lengths(task, "test"), "all" if is_fixed else lengths)
+    if missing := [length for length in lengths if not task.lengths(length, length)]:
+        text = ", ".join(map(str, missing))
+        raise RequestError(f"task {task.name} has no strings of length {text} (test.lengths)")
+    return list(lengths)
 
 
 def validation_set(task: Task, protocol: Protocol) -> TestSet:
@@ -258,26 +258,26 @@ def _fixed(
     """
     cells = []
     for group in source.groups:
-        found = [(n, strings) for n in lengths if len(strings := source.fixed(n, group))]
-        if tokens is not None and found:
-            most = _within(found, tokens, together=source.together)
-        together = -(-len(found) // MAX_CELLS)
+        pairs = [(n, strings) for n in lengths if len(strings := source.fixed(n, group))]
+        if tokens is not None and pairs:
+            most = _within(pairs, tokens, together=source.together)
+        size = -(-len(pairs) // MAX_CELLS)
         if source.together:
-            together = len(found)
-            found = _few_of_all(found, most)
-        for start in range(0, len(found), max(together, 1)):
-            some = found[start : start + together]
-            examples = (task.examples(_few(strings, most)).map(_small) for _, strings in some)
-            cells.append(Cell(some[0][0], some[-1][0], tuple(examples), group))
+            size = len(pairs)
+            pairs = _few_of_all(pairs, most)
+        for start in range(0, len(pairs), max(size, 1)):
+            part = pairs[start : start + size]
+            examples = (task.examples(_few(strings, most)).map(_small) for _, strings in part)
+            cells.append(Cell(part[0][0], part[-1][0], tuple(examples), group))
     return TestSet(tuple(sorted(cells, key=lambda cell: (cell.last, cell.first, cell.group))))
 
 
-def _within(found: Sequence[tuple[int, Symbols]], tokens: int, *, together: bool) -> int:
+def _within(pairs: Sequence[tuple[int, Symbols]], tokens: int, *, together: bool) -> int:
     """Return the number of strings that have about `tokens` tokens; at least 1."""
     if not together:
-        return max(1, tokens // max(length for length, _ in found))
-    every = sum(strings_BN.size for _, strings_BN in found)
-    return max(1, sum(len(strings_BN) for _, strings_BN in found) * tokens // max(every, 1))
+        return max(1, tokens // max(length for length, _ in pairs))
+    total = sum(strings_BN.size for _, strings_BN in pairs)
+    return max(1, sum(len(strings_BN) for _, strings_BN in pairs) * tokens // max(total, 1))
 
 
 def _few(strings_BN: Symbols, most: int | None) -> Symbols:
@@ -287,19 +287,19 @@ def _few(strings_BN: Symbols, most: int | None) -> Symbols:
     return strings_BN[np.arange(most) * len(strings_BN) // most]
 
 
-def _few_of_all(found: list[tuple[int, Symbols]], most: int | None) -> list[tuple[int, Symbols]]:
+def _few_of_all(pairs: list[tuple[int, Symbols]], most: int | None) -> list[tuple[int, Symbols]]:
     """Return at most `most` strings over all lengths, evenly spread over all strings."""
-    sizes = [len(strings_BN) for _, strings_BN in found]
+    sizes = [len(strings_BN) for _, strings_BN in pairs]
     count = sum(sizes)
     if most is None or count <= most:
-        return found
+        return pairs
     chosen = np.arange(most) * count // most
     ends = np.cumsum(sizes)
-    cut = (
+    selected = (
         (length, strings_BN[chosen[(chosen >= end - size) & (chosen < end)] - (end - size)])
-        for (length, strings_BN), size, end in zip(found, sizes, ends, strict=True)
+        for (length, strings_BN), size, end in zip(pairs, sizes, ends, strict=True)
     )
-    return [(length, strings_BN) for length, strings_BN in cut if len(strings_BN)]
+    return [(length, strings_BN) for length, strings_BN in selected if len(strings_BN)]
 
 
 def _draw_window(
@@ -340,18 +340,17 @@ def saved_test_set(task: Task, source: object, protocol: Protocol) -> TestSet:
     name = (task.name, task.version, dict(task.parameters), source)
     metrics = [metric.name for metric in task.metrics]  # test sets contain data for metrics
     code = code_digest(task, task.source, task.objective, *task.metrics)
-    asked = _asked(task, protocol)
-    key = json.dumps([__version__, name, metrics, code, *asked], sort_keys=True)
+    key = json.dumps([__version__, name, metrics, code, *_settings(task, protocol)], sort_keys=True)
     path = place_of("test-sets", key)
-    kept = read_sealed(path, key)
-    found = None if kept is None else unpack_test_set(kept)
-    if found is None:
-        found = test_set(task, protocol)
-        write_sealed(path, key, pack_test_set(found))
-    return found
+    contents = read_sealed(path, key)
+    tests = None if contents is None else unpack_test_set(contents)
+    if tests is None:
+        tests = test_set(task, protocol)
+        write_sealed(path, key, pack_test_set(tests))
+    return tests
 
 
-def _asked(task: Task, protocol: Protocol) -> list[Any]:
+def _settings(task: Task, protocol: Protocol) -> list[Any]:
     """Return the parts of a protocol that determine a test set."""
     test = protocol.test
     if test.tokens is not None:

@@ -31,18 +31,18 @@ def decode(network: nn.Module, batch: Batch, steps: int) -> tuple[Tensor, Tensor
         Answers (B, steps), zero after the end; and a mask (B, steps+1), True after the end.
     """
     count, device = len(batch.symbols), batch.symbols.device
-    said_BM = batch.symbols.new_zeros((count, steps))
-    over_BM = torch.zeros((count, steps + 1), dtype=torch.bool, device=device)
+    answers_BM = batch.symbols.new_zeros((count, steps))
+    ended_BM = torch.zeros((count, steps + 1), dtype=torch.bool, device=device)
     for step in range(steps):
-        logits_BK = network(Batch(batch.symbols, batch.lengths, said_BM[:, :step]))[:, step]
+        logits_BK = network(Batch(batch.symbols, batch.lengths, answers_BM[:, :step]))[:, step]
         # Logits that are not finite give the class K, no answer, which also ends the string.
         next_B = predicted_class(logits_BK)
-        over_B = over_BM[:, step] | (next_B >= logits_BK.shape[1] - 1)
-        said_BM[:, step] = torch.where(over_B, 0, next_B)
-        over_BM[:, step + 1 :] |= over_B[:, None]
-        if bool(over_B.all()):
+        ended_B = ended_BM[:, step] | (next_B >= logits_BK.shape[1] - 1)
+        answers_BM[:, step] = torch.where(ended_B, 0, next_B)
+        ended_BM[:, step + 1 :] |= ended_B[:, None]
+        if bool(ended_B.all()):
             break
-    return said_BM, over_BM
+    return answers_BM, ended_BM
 
 
 def answered_freely(network: nn.Module, example: Example) -> Tensor:
@@ -51,11 +51,11 @@ def answered_freely(network: nn.Module, example: Example) -> Tensor:
     The number of steps is the length of the longest correct answer, since a longer answer is wrong
     at the place where it should have ended. After its end, an answer is filled with END.
     """
-    said_BM, over_BM = decode(network, example.batch, example.decoded.shape[1])
-    logits: Tensor = network(example.batch._replace(decoded=said_BM))
+    answers_BM, ended_BM = decode(network, example.batch, example.decoded.shape[1])
+    logits: Tensor = network(example.batch._replace(decoded=answers_BM))
     end_K = torch.zeros_like(logits[0, 0])
     end_K[-1] = 1.0
-    return torch.where(over_BM.unsqueeze(-1), end_K, logits)
+    return torch.where(ended_BM.unsqueeze(-1), end_K, logits)
 
 
 MAX_SYMBOLS = 1 << 15
@@ -144,7 +144,7 @@ def evaluate(
     jobs = [
         _Job(index, example)
         for index, cell in enumerate(test_set.cells)
-        for example in _fitting(network, task, cell, how.beam if how else 1)
+        for example in _batches(network, task, cell, how.beam if how else 1)
     ]
 
     def judge(job: _Job) -> list[State]:
@@ -160,13 +160,13 @@ def evaluate(
     network.eval()
     with multiplying(precision):
         if threads > 1 and device.type == "cpu":
-            judged = _in_threads(threads, judge, jobs)
+            by_job = _in_threads(threads, judge, jobs)
         else:
-            judged = [judge(job) for job in jobs]
+            by_job = [judge(job) for job in jobs]
     network.train()
     states_of: list[list[list[State]]] = [[] for _ in test_set.cells]
-    infinite = {job.cell for job, states in zip(jobs, judged, strict=True) if not states}
-    for job, states in zip(jobs, judged, strict=True):
+    infinite = {job.cell for job, states in zip(jobs, by_job, strict=True) if not states}
+    for job, states in zip(jobs, by_job, strict=True):
         if job.cell in infinite:
             cell = test_set.cells[job.cell]
             states = _judge(blank(task), task, cell, job.example, device, how)
@@ -205,7 +205,7 @@ def pooled(task: Task, scores: Sequence[CellScore]) -> dict[str, Measure]:
     Such metrics cannot be averaged over cells (the mean of F1 is not F1), so each is computed once
     from the sum of all states.
     """
-    found: dict[str, Measure] = {}
+    measures: dict[str, Measure] = {}
     for metric in task.extra_metrics:
         states = [
             score.states[metric.name]
@@ -213,35 +213,35 @@ def pooled(task: Task, scores: Sequence[CellScore]) -> dict[str, Measure]:
             if score.finite and metric.name in score.states
         ]
         if states:
-            found |= metric.finish(add_up(states))
-    return found
+            measures |= metric.finish(add_up(states))
+    return measures
 
 
-def _fitting(network: nn.Module, task: Task, cell: Cell, beam: int) -> Iterator[Example]:
+def _batches(network: nn.Module, task: Task, cell: Cell, beam: int) -> Iterator[Example]:
     """Cut the strings of a cell into batches that fit into memory and suit a network."""
     padding = traits_of(network).padding
     for example in cell.examples:
         for part in [example] if padding else split(example, task.layout):
-            said = 0 if part.decoded is None else part.decoded.shape[1]
-            logits = 1 if task.layout == "last" else part.length + said
+            answers = 0 if part.decoded is None else part.decoded.shape[1]
+            logits = 1 if task.layout == "last" else part.length + answers
             # Each hypothesis takes as much memory as a string.
-            most = batches(len(part.inputs), part.length + said, logits * task.outputs, beam)
-            for rows in most:
+            slices = batches(len(part.inputs), part.length + answers, logits * task.outputs, beam)
+            for rows in slices:
                 yield part.rows(rows)
 
 
 def _score(task: Task, cell: Cell, parts: Sequence[list[State]], *, finite: bool) -> CellScore:
     measures: dict[str, Measure] = {}
-    kept: dict[str, State] = {}
+    unfinished: dict[str, State] = {}
     for metric, states in zip(task.metrics, zip(*parts, strict=True), strict=True):
         state = add_up(states)
-        own = metric.finish(state)
+        values = metric.finish(state)
         if metric in task.extra_metrics and type(metric).finish is not Metric.finish:
-            kept[metric.name] = state
-        if twice := measures.keys() & own:
-            raise ValueError(f"{metric.name} measures {min(twice)}, as another metric does")
-        measures |= own
-    return CellScore(cell.first, cell.last, cell.strings, measures, cell.group, finite, kept)
+            unfinished[metric.name] = state
+        if duplicates := measures.keys() & values:
+            raise ValueError(f"{metric.name} measures {min(duplicates)}, as another metric does")
+        measures |= values
+    return CellScore(cell.first, cell.last, cell.strings, measures, cell.group, finite, unfinished)
 
 
 def _in_threads(
@@ -267,25 +267,25 @@ def _judge(
     """Return the metric states of a network's answers to some strings of a cell."""
     length = cell.last if cell.first == cell.last else example.length
     example = tensors(example, device)
-    longer = example
+    padded = example
     if task.layout == "decoded":  # first, since the forced pass shows the network the right answers
-        free = _freely(network, task, example, how)
-        longer = _as_long(example, free.shape[1])
-        free = _finite(free, longer, length)
+        free = _free_logits(network, task, example, how)
+        padded = _pad(example, free.shape[1])
+        free = _finite(free, padded, length)
     forced = _finite(network(example.batch), example, length)
     if task.layout != "decoded":
         free = forced
     states = []
     for metric in task.metrics:
-        judged = (forced, example) if metric.teacher_forced else (free, longer)
-        state: State = metric.measure(*judged).double().cpu().numpy()
+        arguments = (forced, example) if metric.teacher_forced else (free, padded)
+        state: State = metric.measure(*arguments).double().cpu().numpy()
         if not math.isfinite(state.sum()):
             raise NotFiniteError(f"the {metric.name} at length {length} is not finite")
         states.append(state)
     return states
 
 
-def _freely(network: nn.Module, task: Task, example: Example, how: Search | None) -> Tensor:
+def _free_logits(network: nn.Module, task: Task, example: Example, how: Search | None) -> Tensor:
     """Return the logits of a network given its own answers so far, (B, M+1 or more, K)."""
     room = task.objective.room(example)
     if room is None and how is None:
@@ -295,7 +295,7 @@ def _freely(network: nn.Module, task: Task, example: Example, how: Search | None
     return searched(network, example, room, task.outputs, how or Search())
 
 
-def _as_long(example: Example, answers: int) -> Example:
+def _pad(example: Example, answers: int) -> Example:
     """Return an example with room for more answers, which are not scored."""
     more = answers - example.targets.shape[1]
     if not more:
@@ -311,8 +311,8 @@ def _finite(logits: Tensor, example: Example, length: int) -> Tensor:
         NotFiniteError: if a logit that is scored is NaN or infinite.
     """
     logits = logits.float() if logits.dtype == torch.bfloat16 else logits
-    asked = logits if example.scored is None else logits[example.scored]
-    if not bool(torch.isfinite(asked).all()):
+    scored = logits if example.scored is None else logits[example.scored]
+    if not bool(torch.isfinite(scored).all()):
         raise NotFiniteError(f"a logit at length {length} is not finite")
     return logits
 

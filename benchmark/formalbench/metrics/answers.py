@@ -102,10 +102,10 @@ class CrossEntropy(Metric):
         if example.scored is None:
             return (nats if nats.ndim == 1 else nats.flatten(1).mean(-1)) / math.log(2)
         counts = spread_scored(example.scored, nats)
-        sums, asked = nats.where(counts, 0.0), counts
+        sums, number = nats.where(counts, 0.0), counts
         if nats.ndim > 1:
-            sums, asked = sums.flatten(1).sum(-1), counts.flatten(1).sum(-1)
-        return sums / asked.clamp(min=1) / math.log(2)
+            sums, number = sums.flatten(1).sum(-1), counts.flatten(1).sum(-1)
+        return sums / number.clamp(min=1) / math.log(2)
 
 
 Verdict = Callable[["Tensor", "Tensor"], "Tensor"]
@@ -174,24 +174,24 @@ class StringAccuracy(StringMetric):
         """Return [correct strings, strings] and [correct answers, answers], (2, 2)."""
         import torch
 
-        right = self._judged(logits, example)
+        right = self._right_answers(logits, example)
         strings = sum_scored(self._whole(right, example), None)
         return torch.stack((strings, sum_scored(right, example.scored)))
 
     def finish(self, state: State) -> dict[str, Measure]:
         """Return the shares of strings and of answers; this metric's name first."""
         rows = zip((STRINGS, ANSWERS), state.tolist(), strict=True)
-        found = {name: Measure(right, round(asked)) for name, (right, asked) in rows}
-        return {self.name: found[self.name], **found}
+        measures = {name: Measure(right, round(count)) for name, (right, count) in rows}
+        return {self.name: measures[self.name], **measures}
 
-    def _judged(self, logits: Tensor, example: Example) -> Tensor:
+    def _right_answers(self, logits: Tensor, example: Example) -> Tensor:
         """Return which answers are correct; unscored ones are not computed."""
         scored = example.scored
         if scored is None:
             return self._verdict(logits, example.targets)
-        asked = self._verdict(logits[scored], example.targets[scored])
-        right = asked.new_ones((*scored.shape, *asked.shape[1:]))
-        right[scored] = asked
+        values = self._verdict(logits[scored], example.targets[scored])
+        right = values.new_ones((*scored.shape, *values.shape[1:]))
+        right[scored] = values
         return right
 
     def _whole(self, right: Tensor, example: Example) -> Tensor:
@@ -217,7 +217,7 @@ class AnswerAccuracy(StringAccuracy):
         if example.scored is None:
             return right.flatten(1).float().mean(-1)
         counts = spread_scored(example.scored, right)
-        hits_B, asked_B = (which.flatten(1).sum(-1) for which in (right & counts, counts))
+        hits_B, asked_B = (mask.flatten(1).sum(-1) for mask in (right & counts, counts))
         return (hits_B / asked_B.clamp(min=1)).where(asked_B > 0, 1.0)
 
 
@@ -247,10 +247,10 @@ class MutualInformation(Metric):
 
     def measure(self, logits: Tensor, example: Example) -> Tensor:
         """Return the confusion matrix (K, K): correct classes are rows, predicted ones columns."""
-        said_B, right_B = predicted_class(logits), example.targets
+        predicted_B, right_B = predicted_class(logits), example.targets
         if example.scored is not None:
-            said_B, right_B = said_B[example.scored], right_B[example.scored]
-        counts: Tensor = (right_B * self.classes + said_B).bincount(minlength=self.classes**2)
+            predicted_B, right_B = predicted_B[example.scored], right_B[example.scored]
+        counts: Tensor = (right_B * self.classes + predicted_B).bincount(minlength=self.classes**2)
         return counts.double().view(self.classes, self.classes)
 
     def finish(self, state: State) -> dict[str, Measure]:

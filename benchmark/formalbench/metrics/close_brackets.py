@@ -80,35 +80,35 @@ class CloseBrackets(StringMetric):
 
     def right(self, logits: Tensor, example: Example) -> Tensor:
         """Return which strings have only correct closing brackets, (B,)."""
-        right_BP, asked_BP = self._closed(logits, example)
-        return (right_BP | ~asked_BP).all(-1)
+        right_BP, scored_BP = self._right_closes(logits, example)
+        return (right_BP | ~scored_BP).all(-1)
 
     def measure(self, logits: Tensor, example: Example) -> Tensor:
         """Return [correct, all] strings, then [correct, all] prefixes of each group, (1+L, 2)."""
         import torch
 
-        right_BP, asked_BP = self._closed(logits, example)
-        whole_B = (right_BP | ~asked_BP).all(-1)
-        apart_BP, size = example.known[self.name][..., DISTANCE], asked_BP.shape[1]
+        right_BP, scored_BP = self._right_closes(logits, example)
+        right_B = (right_BP | ~scored_BP).all(-1)
+        apart_BP, size = example.known[self.name][..., DISTANCE], scored_BP.shape[1]
         counts_L2 = torch.stack(
-            [apart_BP[some_BP].bincount(minlength=size) for some_BP in (right_BP, asked_BP)], -1
+            [apart_BP[mask_BP].bincount(minlength=size) for mask_BP in (right_BP, scored_BP)], -1
         )
-        strings_12 = torch.stack((whole_B.sum(), torch.ones_like(whole_B).sum()))[None]
+        strings_12 = torch.stack((right_B.sum(), torch.ones_like(right_B).sum()))[None]
         return torch.cat((strings_12, counts_L2)).double()
 
     def finish(self, state: State) -> dict[str, Measure]:
         """Return the shares by name; the macro accuracy is the mean over occurring distances."""
-        right_L, asked_L = state[1:].T
+        right_L, scored_L = state[1:].T
         if self.by == "position":
             return {
-                f"{MICRO}-at-{place}": Measure(float(right_L[place]), round(asked_L[place]))
-                for place in np.flatnonzero(asked_L).tolist()
+                f"{MICRO}-at-{place}": Measure(float(right_L[place]), round(scored_L[place]))
+                for place in np.flatnonzero(scored_L).tolist()
             }
-        occurs_L = asked_L > 0
-        shares_L = right_L[occurs_L] / asked_L[occurs_L]
+        occurs_L = scored_L > 0
+        shares_L = right_L[occurs_L] / scored_L[occurs_L]
         return {
             STRINGS: Measure(float(state[0, 0]), round(state[0, 1])),
-            MICRO: Measure(float(right_L.sum()), round(asked_L.sum())),
+            MICRO: Measure(float(right_L.sum()), round(scored_L.sum())),
             MACRO: Measure(float(shares_L.sum()), len(shares_L)),
         }
 
@@ -117,7 +117,7 @@ class CloseBrackets(StringMetric):
 
         In log-odds against all other closes, the smallest of any prefix; infinite for one type.
         """
-        closes_BPK = self._of_closes(logits).sort(-1, descending=True).values
+        closes_BPK = self._close_logits(logits).sort(-1, descending=True).values
         if len(self.closes) == 1:
             return logits.new_full(logits.shape[:1], math.inf)
         odds_BP = closes_BPK[..., 0] - closes_BPK[..., 1:].logsumexp(-1)
@@ -126,16 +126,16 @@ class CloseBrackets(StringMetric):
             gaps_BP = gaps_BP.where(example.scored, math.inf)
         return gaps_BP.amin(-1)
 
-    def _closed(self, logits: Tensor, example: Example) -> tuple[Tensor, Tensor]:
+    def _right_closes(self, logits: Tensor, example: Example) -> tuple[Tensor, Tensor]:
         """Return where the matching close is predicted, and where one is scored, (B, N+1)."""
         expected_BP1 = example.known[self.name][..., EXPECTED].unsqueeze(-1)
-        shares_BPK = self._of_closes(logits).softmax(-1)
+        shares_BPK = self._close_logits(logits).softmax(-1)
         share_BP1 = shares_BPK.gather(-1, expected_BP1.clamp(min=0))
-        asked_BP = (expected_BP1 >= 0).squeeze(-1)
+        scored_BP = (expected_BP1 >= 0).squeeze(-1)
         if example.scored is not None:
-            asked_BP = asked_BP & example.scored
-        return (share_BP1 > CONFIDENT).squeeze(-1) & asked_BP, asked_BP
+            scored_BP = scored_BP & example.scored
+        return (share_BP1 > CONFIDENT).squeeze(-1) & scored_BP, scored_BP
 
-    def _of_closes(self, logits: Tensor) -> Tensor:
+    def _close_logits(self, logits: Tensor) -> Tensor:
         closes = self.closes
         return logits[..., closes.start : closes.stop : closes.step]

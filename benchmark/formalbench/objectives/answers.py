@@ -104,8 +104,8 @@ def decisive_class_logit(logits: Tensor, example: Example) -> float:
     """
     logits_AK, right_A1 = logits.reshape(-1, logits.shape[-1]), example.targets.reshape(-1, 1)
     if example.scored is not None:
-        asked_A = example.scored.reshape(-1)
-        logits_AK, right_A1 = logits_AK[asked_A], right_A1[asked_A]
+        scored_A = example.scored.reshape(-1)
+        logits_AK, right_A1 = logits_AK[scored_A], right_A1[scored_A]
     if logits.shape[-1] == 2:
         answers_A = logits_AK[:, 1] - logits_AK[:, 0]
         wrong_A = (answers_A > 0) != (right_A1[:, 0] == 1)
@@ -140,8 +140,8 @@ def first_difference(
         oracle: returns a string's answers.
     """
     for index, (string, answers) in enumerate(zip(strings_of(example), told, strict=True)):
-        known = list(oracle(string))
-        if not np.array_equal(np.asarray(answers, dtype=int)[: len(known)], known):
+        expected = list(oracle(string))
+        if not np.array_equal(np.asarray(answers, dtype=int)[: len(expected)], expected):
             return index
     return None
 
@@ -168,7 +168,7 @@ def fixed_chance(source: Language, test: HasFixedStrings, lengths: Sequence[int]
     means_K = shares_UK[places].mean(axis=0)
     best = int(means_K.argmax())
     constant = float(means_K[best])
-    by_length_U = np.array([_guessed(counts_K, best) for counts_K in counts_UK])
+    by_length_U = np.array([_guess_accuracy(counts_K, best) for counts_K in counts_UK])
     if by_length_U[places].mean() < constant:
         by_length_U = shares_UK[:, best]
     return Chance(constant, tuple(by_length_U[places].tolist()))
@@ -179,7 +179,7 @@ def _counts(source: Language, test: HasFixedStrings, length: int) -> Counts:
     return np.bincount(source.classify(strings_BN), minlength=source.num_classes)
 
 
-def _guessed(counts_K: Counts, best: int) -> float:
+def _guess_accuracy(counts_K: Counts, best: int) -> float:
     """Return the share of strings whose class is the most frequent among the others.
 
     Args:
@@ -187,11 +187,11 @@ def _guessed(counts_K: Counts, best: int) -> float:
         best: class to prefer in a tie.
     """
     right = 0
-    for one in np.flatnonzero(counts_K).tolist():
+    for label in np.flatnonzero(counts_K).tolist():
         others_K = counts_K.astype(np.float64)
-        others_K[one] -= 1
+        others_K[label] -= 1
         others_K[best] += 0.5
-        right += int(counts_K[one]) * (int(others_K.argmax()) == one)
+        right += int(counts_K[label]) * (int(others_K.argmax()) == label)
     return right / int(counts_K.sum())
 
 

@@ -83,8 +83,8 @@ class Classify(ClassAnswers):
 
     def contradicts(self, source: Language, example: Example) -> int | None:
         """Compare classes with the oracle's."""
-        told = [[target] for target in example.targets.tolist()]
-        return first_difference(example, told, lambda string: [source.oracle(string)])
+        answers = [[target] for target in example.targets.tolist()]
+        return first_difference(example, answers, lambda string: [source.oracle(string)])
 
     def promises(self, task: Task) -> Iterator[Promise]:
         """Check the class distribution that a language states."""
@@ -110,12 +110,12 @@ def _check_distribution(task: Task) -> None:
     source: Any = task.source
     for length in some_lengths(task):
         classes = source.classify(source.sample(Stream("check classes"), length, SAMPLE))
-        found = np.bincount(classes, minlength=source.num_classes) / SAMPLE
+        shares = np.bincount(classes, minlength=source.num_classes) / SAMPLE
         stated = source.class_distribution(length)
         if stated is not None:
             demand(abs(sum(stated) - 1) < 1e-9, f"length {length}: it does not sum to 1")
-            worst = float(np.abs(found - np.array(stated)).max())
+            worst = float(np.abs(shares - np.array(stated)).max())
             # Five standard deviations of a share in a sample of this size.
             demand(
-                worst < 2.5 / SAMPLE**0.5, f"length {length}: stated {stated}, but sampled {found}"
+                worst < 2.5 / SAMPLE**0.5, f"length {length}: stated {stated}, but sampled {shares}"
             )

@@ -132,13 +132,13 @@ def _check_closes(task: Task) -> None:
                 _check_close(source, string, end, int(row[end]), int(opened[end]))
 
 
-def _check_close(source: Any, string: list[int], end: int, named: int, opened: int) -> None:
+def _check_close(source: Any, string: list[int], end: int, bracket: int, opened: int) -> None:
     place = f"after {string[:end]}"
-    demand((named >= 0) == (0 <= opened < end), f"{place}: {opened} is open")
-    if named < 0:
+    demand((bracket >= 0) == (0 <= opened < end), f"{place}: {opened} is open")
+    if bracket < 0:
         demand(source.oracle(string[:end]) == 1, f"{place}: something is open")
         return
     # The string between a bracket and its close is balanced, and so is the whole.
-    inside, close = string[opened + 1 : end], source.closes[named]
+    inside, close = string[opened + 1 : end], source.closes[bracket]
     right = source.oracle(inside) == 1 == source.oracle([string[opened], *inside, close])
     demand(right, f"{place}: {close} does not close {opened}")

@@ -99,8 +99,8 @@ class NextSymbols(WholeString):
             answer = [[] if one == NOTHING else one.split(",") for one in answer.split()]
         _, places, bits = example.targets.shape
         if not isinstance(answer, list) or len(answer) != places:
-            found = len(answer) if isinstance(answer, list) else repr(answer)[:40]
-            raise ValueError(f"expected {places} sets of symbols, got {found}")
+            actual = len(answer) if isinstance(answer, list) else repr(answer)[:40]
+            raise ValueError(f"expected {places} sets of symbols, got {actual}")
         index = {name: number for number, name in enumerate(self.answers(source))}
         labels = np.zeros((places, bits), dtype=np.bool_)
         for place, legal in enumerate(answer):
@@ -154,11 +154,11 @@ def _check_next(task: Task) -> None:
     """Compare legal sets with every extension of a short prefix by up to a few symbols."""
     source: Any = task.source
     size = len(task.alphabet)
-    ahead = max(1, int(np.log(64) / np.log(max(size, 2))))
+    lookahead = max(1, int(np.log(64) / np.log(max(size, 2))))
     length, patience = 0, Patience()
-    while size ** (length + ahead) <= MAX_STRINGS and length <= 5:
-        every = list(product(range(size), repeat=length))
-        strings = np.array(every, dtype=np.int64).reshape(size**length, length)
+    while size ** (length + lookahead) <= MAX_STRINGS and length <= 5:
+        prefixes = list(product(range(size), repeat=length))
+        strings = np.array(prefixes, dtype=np.int64).reshape(size**length, length)
         legal = source.next_symbols(strings)
         shape = (len(strings), length + 1, size + 1)
         demand(legal.shape == shape, f"next_symbols is {legal.shape}")
@@ -170,7 +170,7 @@ def _check_next(task: Task) -> None:
             for symbol in range(size):
                 if any(
                     source.oracle([*string, symbol, *rest]) == 1
-                    for extra in range(ahead)
+                    for extra in range(lookahead)
                     for rest in product(range(size), repeat=extra)
                 ):
                     demand(row[symbol], f"after {string}, symbol {symbol} is legal")

@@ -48,8 +48,8 @@ class Tag(ClassAnswers, WholeString):
         classes_BN = source.classify_prefixes(strings_BN)
         if not isinstance(source, HasQuestions):
             return Example(strings_BN, classes_BN)
-        asked_BN = source.asked(strings_BN)
-        return Example(strings_BN, np.where(asked_BN, classes_BN, 0), scored=asked_BN)
+        scored_BN = source.asked(strings_BN)
+        return Example(strings_BN, np.where(scored_BN, classes_BN, 0), scored=scored_BN)
 
     def metrics(self, source: Any) -> tuple[Metric, ...]:
         """Return the accuracies of strings and labels, and cross-entropy."""
@@ -67,7 +67,7 @@ class Tag(ClassAnswers, WholeString):
         if example.scored is None:
             return labels
         return [
-            [label if asked else None for label, asked in zip(*rows, strict=True)]
+            [label if scored else None for label, scored in zip(*rows, strict=True)]
             for rows in zip(labels, example.scored.tolist(), strict=True)
         ]
 
@@ -89,9 +89,9 @@ class Tag(ClassAnswers, WholeString):
 def _first_contradicted(source: Any, example: Example) -> int | None:
     """Return the index of the first string with a scored label that the oracle contradicts."""
     rows = zip(strings_of(example), example.targets.tolist(), example.scored.tolist(), strict=True)
-    for index, (string, labels, asked) in enumerate(rows):
-        for end, wanted in enumerate(asked[: len(string)], 1):
-            if wanted and source.oracle(string[:end]) != labels[end - 1]:
+    for index, (string, labels, scored) in enumerate(rows):
+        for end, is_scored in enumerate(scored[: len(string)], 1):
+            if is_scored and source.oracle(string[:end]) != labels[end - 1]:
                 return index
     return None
 
@@ -111,7 +111,7 @@ def _check_labels(task: Task) -> None:
         demand(labels.shape == strings.shape, f"shape {labels.shape} for {strings.shape}")
         for string, row in zip(strings, labels, strict=True):
             for end in range(1, length + 1):
-                slow = source.oracle([int(symbol) for symbol in string[:end]])
-                demand(int(row[end - 1]) == slow, f"prefix of length {end} of {string}: not {slow}")
+                true = source.oracle([int(symbol) for symbol in string[:end]])
+                demand(int(row[end - 1]) == true, f"prefix of length {end} of {string}: not {true}")
                 if patience.ended:
                     return

@@ -54,9 +54,9 @@ class TransductionObjective(ClassAnswers):
         """
         shares, by_length = [], []
         for length in lengths:
-            at = stream.child(length)
-            strings = self.strings(source, at, length, ESTIMATE_FROM)
-            example = self.examples(source, strings, at)
+            child = stream.child(length)
+            strings = self.strings(source, child, length, ESTIMATE_FROM)
+            example = self.examples(source, strings, child)
             counts_AK = _counts(example, len(self.answers(source)))
             shares.append(counts_AK.sum(axis=0) / counts_AK.sum())
             by_length.append(float(counts_AK.max(axis=1).sum() / counts_AK.sum()))
@@ -71,32 +71,31 @@ class TransductionObjective(ClassAnswers):
         """Return the ids of the answers' symbols, END left out."""
         end = len(source.outputs)
         return [
-            [target for target, asked in zip(*rows, strict=True) if asked and target != end]
+            [target for target, scored in zip(*rows, strict=True) if scored and target != end]
             for rows in zip(example.targets.tolist(), example.scored.tolist(), strict=True)
         ]
 
     def read_answer(self, source: Any, answer: Any, example: Example) -> npt.NDArray[Any]:
         """Return the symbols of an answer, END behind it, in the places that are scored."""
-        told = answer.split() if isinstance(answer, str) else answer
-        if not isinstance(told, list):
-            raise ValueError(f"expected a list of symbols, got {told!r:.40}")
+        items = answer.split() if isinstance(answer, str) else answer
+        if not isinstance(items, list):
+            raise ValueError(f"expected a list of symbols, got {items!r:.40}")
         names = {name: number for number, name in enumerate(source.outputs)}
-        symbols = [names.get(one, one) if isinstance(one, str) else one for one in told]
-        for one, symbol in zip(told, symbols, strict=True):
+        symbols = [names.get(one, one) if isinstance(one, str) else one for one in items]
+        for one, symbol in zip(items, symbols, strict=True):
             if type(symbol) is not int or not 0 <= symbol < len(names):
                 raise ValueError(f"{one!r:.40} is not a symbol (valid: {self._known([*names])})")
         places = np.flatnonzero(example.scored)
-        said = [*symbols, *[len(names)] * len(places)][: len(places)]
         labels = np.zeros(example.targets.size, dtype=np.int64)
-        labels[places] = said
+        labels[places] = [*symbols, *[len(names)] * len(places)][: len(places)]
         return labels.reshape(example.targets.shape[1:])
 
     def contradicts(self, source: Transduction, example: Example) -> int | None:
         """Compare answers with the oracle's."""
         size = len(source.alphabet)
-        both = zip(self.to_json(source, example), strings_of(example), strict=True)
-        for index, (told, string) in enumerate(both):
-            if told != source.oracle([symbol for symbol in string if symbol < size]):
+        pairs = zip(self.to_json(source, example), strings_of(example), strict=True)
+        for index, (answer, string) in enumerate(pairs):
+            if answer != source.oracle([symbol for symbol in string if symbol < size]):
                 return index
         return None
 
@@ -130,20 +129,20 @@ class Transduce(TransductionObjective):
                 f"no training string shows how long the answers are for length {length} are"
             )
         answers_BM, lengths_B = source.transduce(strings_BN)
-        wide_BM = _wide(answers_BM, lengths_B, room, len(source.outputs))[:, :room]
+        wide_BM = _with_end(answers_BM, lengths_B, room, len(source.outputs))[:, :room]
         blanks_BM = np.full((count, room), len(source.alphabet), dtype=np.int64)
         scored_BM = np.arange(room) <= lengths_B[:, None]
-        before = np.zeros_like(strings_BN)
+        zeros = np.zeros_like(strings_BN)
         return Example(
             np.concatenate((strings_BN, blanks_BM), axis=1),
-            np.concatenate((before, wide_BM), axis=1),
-            scored=np.concatenate((before.astype(np.bool_), scored_BM), axis=1),
+            np.concatenate((zeros, wide_BM), axis=1),
+            scored=np.concatenate((zeros.astype(np.bool_), scored_BM), axis=1),
         )
 
     def refusal(self, source: Any) -> str | None:
         """Refuse functions that do not know how long their answers are."""
-        if (refused := super().refusal(source)) is not None:
-            return refused
+        if (reason := super().refusal(source)) is not None:
+            return reason
         lengths = [length for length in range(TRIED) if source.has_length(length)]
         if lengths and source.answer_length(lengths[-1]) is None:
             return (
@@ -179,7 +178,7 @@ def said_in_steps(strings_BN: Symbols, answers_BM: Symbols, lengths_B: Labels, e
         end: the output that ends them.
     """
     room = int(lengths_B.max(initial=0))
-    targets_BM1 = _wide(answers_BM, lengths_B, room, end)
+    targets_BM1 = _with_end(answers_BM, lengths_B, room, end)
     ends = np.arange(room + 1) == lengths_B[:, None]
     return Example(
         strings_BN,
@@ -189,14 +188,14 @@ def said_in_steps(strings_BN: Symbols, answers_BM: Symbols, lengths_B: Labels, e
     )
 
 
-def _wide(answers_BM: Symbols, lengths_B: Labels, room: int, end: int) -> Symbols:
+def _with_end(answers_BM: Symbols, lengths_B: Labels, room: int, end: int) -> Symbols:
     """Return answers of up to `room` symbols, each followed by END and zeros, (B, room+1)."""
     longest = int(lengths_B.max(initial=0))
     if longest > room:
         raise ValueError(f"an answer has {longest} symbols, and answer_length says {room}")
     wide_BM = np.zeros((len(answers_BM), room + 1), dtype=np.int64)
-    kept = min(answers_BM.shape[1], room)
-    wide_BM[:, :kept] = answers_BM[:, :kept]
+    width = min(answers_BM.shape[1], room)
+    wide_BM[:, :width] = answers_BM[:, :width]
     at_M = np.arange(room + 1)
     wide_BM[at_M > lengths_B[:, None]] = 0
     wide_BM[at_M == lengths_B[:, None]] = end

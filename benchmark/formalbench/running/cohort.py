@@ -120,7 +120,7 @@ def _train_together(
     if first.learning_rate is None:  # an exact model: one run, nothing to train
         network = build()
         results[0].network = network.to(device)
-        _note_code(results, parts_of(task, network, None))
+        _set_code(results, parts_of(task, network, None))
         return
     members = [
         Member(run.learning_rate, run.seed, partial(report, run.test_id))
@@ -141,21 +141,21 @@ def _train_together(
         network = trainer.build_seeded(build, members[0].seed)
     cohort.ready[members[0].seed] = network  # the first run trains it
     check_lengths(first.info.model, traits_of(network).lengths, task, first.protocol)
-    key = _key(first, device, _note_code(results, parts_of(task, network, resolved)))
+    key = _key(first, device, _set_code(results, parts_of(task, network, resolved)))
     by_member = {(run.run.learning_rate, run.run.seed): run for run in results}
     for saved in _parts(cohort, key):
         runs = [replace(first, learning_rate=m.learning_rate, seed=m.seed) for m in saved.members]
         checkpointer = replace(saved, records=list(map(store.path_of, runs)))
         part = replace(cohort, members=checkpointer.members, checkpointer=checkpointer)
         try:
-            done = trainer.train_cohort(part)
+            outcomes = trainer.train_cohort(part)
         except PLUGIN_FAILURES:
             if len(part.members) > 1:
                 checkpointer.forget()  # the halves train separately, with different rounding
             raise
-        for member, trained in zip(part.members, done, strict=True):
+        for member, trained in zip(part.members, outcomes, strict=True):
             if result := by_member.get((member.learning_rate, member.seed)):
-                _note(result, trained)
+                _set_training(result, trained)
                 result.saved = checkpointer
 
 
@@ -165,19 +165,19 @@ def _parts(cohort: trainer.Cohort, key: str) -> Iterator[Checkpointer]:
     A saved cohort resumes as a whole, even if only some of its runs are requested: rounding makes
     the last digits of each run depend on all of them.
     """
-    left = {(member.learning_rate, member.seed): member for member in cohort.members}
+    remaining = {(member.learning_rate, member.seed): member for member in cohort.members}
     for saved in saved_cohorts(key):
-        mine = [left.pop((m.learning_rate, m.seed), m) for m in saved.members]
-        if any(member in cohort.members for member in mine):
-            yield replace(saved, members=mine)
-    rest = tuple(left.values())
+        members = [remaining.pop((m.learning_rate, m.seed), m) for m in saved.members]
+        if any(member in cohort.members for member in members):
+            yield replace(saved, members=members)
+    rest = tuple(remaining.values())
     if rest:
         size = runs_that_fit(replace(cohort, members=rest))
         for start in range(0, len(rest), size):
             yield Checkpointer(key, rest[start : start + size])
 
 
-def _note(result: RunResult, trained: trainer.TrainingResult) -> None:
+def _set_training(result: RunResult, trained: trainer.TrainingResult) -> None:
     result.trained, result.network, result.status = trained, trained.network, trained.status
     if trained.status == "diverged":
         result.message = f"{trained.message}, step {trained.steps}"
@@ -186,7 +186,7 @@ def _note(result: RunResult, trained: trainer.TrainingResult) -> None:
         result.message = f"longer than {limit:g} s, step {trained.steps}"
 
 
-def _note_code(results: Sequence[RunResult], parts: list[object]) -> str:
+def _set_code(results: Sequence[RunResult], parts: list[object]) -> str:
     """Note the code and package versions of runs, and return the digest of the source."""
     source, packages = code_digest(*parts), packages_of(parts)
     for result in results:
@@ -218,11 +218,11 @@ def parts_of(task: Task, network: nn.Module, resolved: ResolvedProtocol | None) 
     """
     # A readout contains the backbone; layers of torch itself are not the run's code.
     parts = [one for one in network.modules() if not type(one).__module__.startswith("torch.")]
-    trains: list[object] = []
+    training: list[object] = []
     if resolved:
-        trains = [resolved.optimiser, resolved.schedule, resolved.sampler]
-        trains += [one.penalty for one in resolved.penalties]
-    return [task, task.source, task.objective, *trains, *parts]
+        training = [resolved.optimiser, resolved.schedule, resolved.sampler]
+        training += [one.penalty for one in resolved.penalties]
+    return [task, task.source, task.objective, *training, *parts]
 
 
 def packages_of(parts: list[object]) -> dict[str, str]:
@@ -231,13 +231,13 @@ def packages_of(parts: list[object]) -> dict[str, str]:
     If a plugin uses a library's network unchanged, these are the imports of that library.
     Formalbench's own code is ignored.
     """
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for package in sorted({type(one).__module__.partition(".")[0] for one in parts}):
         if package in _libraries():
-            found |= {dist: metadata.version(dist) for dist in _distributions()[package]}
+            versions |= {dist: metadata.version(dist) for dist in _distributions()[package]}
         elif package not in _own_packages():
-            found |= _imported_by(package)
-    return dict(sorted(found.items())[:MOST_PACKAGES])
+            versions |= _imported_by(package)
+    return dict(sorted(versions.items())[:MOST_PACKAGES])
 
 
 def _imported_by(package: str) -> dict[str, str]:
@@ -248,21 +248,21 @@ def _imported_by(package: str) -> dict[str, str]:
         if key.partition(".")[0] == package and file is not None and file.endswith(".py"):
             with contextlib.suppress(OSError, SyntaxError):  # deleted or half saved
                 names |= _imports(file)
-    used = (names & sys.modules.keys()) - {package, *_own_packages()}
-    found = {dist for name in used for dist in _distributions().get(name, ())}
-    return {dist: metadata.version(dist) for dist in found}
+    imported = (names & sys.modules.keys()) - {package, *_own_packages()}
+    distributions = {dist for name in imported for dist in _distributions().get(name, ())}
+    return {dist: metadata.version(dist) for dist in distributions}
 
 
 @lru_cache(maxsize=1024)
 def _imports(file: str) -> frozenset[str]:
     """Return the top-level names that a Python file imports anywhere."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(ast.parse(Path(file).read_bytes())):
         if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
+            names |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.partition(".")[0])
-    return frozenset(found)
+            names.add(node.module.partition(".")[0])
+    return frozenset(names)
 
 
 @lru_cache
@@ -299,11 +299,11 @@ def test_run(
     alive()
     assert result.network is not None
     precision = run.protocol.precision
-    how = search_of(run.protocol)
+    search = search_of(run.protocol)
     scores = evaluate(
-        result.network, task, test_set, device, cores, precision, alive, how, by_cell=True
+        result.network, task, test_set, device, cores, precision, alive, search, by_cell=True
     )
-    result.tested = _tested(run, task, test_set, scores, time.perf_counter() - start)
+    result.tested = _test_result(run, task, test_set, scores, time.perf_counter() - start)
     if infinite := [score for score in scores if not score.finite]:
         result.status = "diverged"
         result.message = (
@@ -339,7 +339,7 @@ def chance_of(used: TaskUsed, task: Task, test_set: TestSet) -> tuple[float, flo
     return constant, length_only
 
 
-def _tested(
+def _test_result(
     run: Run, task: Task, test_set: TestSet, scores: Sequence[CellScore], seconds: float
 ) -> TestResult:
     constant, length_only = chance_of(run.task, task, test_set)

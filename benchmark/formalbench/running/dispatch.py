@@ -95,29 +95,29 @@ class Preflight:
     def look_at_task(self, run: Run) -> None:
         """Refuse a protocol that the task does not support; see `units.look_at_task`."""
         if run.foreign_code:
-            self._ask(_look, run)
+            self._call(_check_task, run)
         else:
             look_at_task(self._host, run)
 
     def least_of(self, run: Run) -> int | None:
         """Return the smallest number of runs that train together; see `units.least_of`."""
         if run.foreign_code:
-            return self._ask(_least, run)
+            return self._call(_least, run)
         return least_of(self._host, run, self._resources.devices[0])
 
-    def _ask(self, function: Callable[[_Question], T], run: Run) -> T | None:
+    def _call(self, function: Callable[[_Question], T], run: Run) -> T | None:
         if self._executor is None:
             self._executor = processes.make_local(self._resources)
         question = _Question(run, plugins_of(self._host, run), self._resources.devices[0])
-        answer = self._executor.submit(function, question)
+        future = self._executor.submit(function, question)
         try:
-            return answer.result(PATIENCE)
+            return future.result(PATIENCE)
         except (TimeoutError, BrokenExecutor):
-            answer.cancel()
+            future.cancel()
             return None
 
 
-def _look(question: _Question) -> None:
+def _check_task(question: _Question) -> None:
     look_at_task(load_host(question.plugins), question.run)
 
 
@@ -188,13 +188,13 @@ class Dispatcher:
         self.executor, self.provider = self._make_executor()
         try:
             with sharing(self.host), temporary_folder("progress") as self.folder:
-                while not self.stopped and (self._hand_over() or self.running):
+                while not self.stopped and (self._submit_units() or self.running):
                     self._wait()
         except KeyboardInterrupt:
             if isinstance(self.executor, DetachedExecutor) and (left := self.executor.detach()):
                 jobs = "1 job is" if left == 1 else f"{left} jobs are"
-                ends = f"; to cancel: {end}" if (end := self.executor.cancel_command) else ""
-                self.host.warn(f"{jobs} left; the same command finds them again{ends}")
+                hint = f"; to cancel: {cmd}" if (cmd := self.executor.cancel_command) else ""
+                self.host.warn(f"{jobs} left; the same command finds them again{hint}")
             raise
         finally:
             # Units in flight are killed at once, and their work is lost.
@@ -203,19 +203,19 @@ class Dispatcher:
         return self.records
 
     def _make_executor(self) -> tuple[Executor, Plugin]:
-        name = self.options.executor or ("serial" if self._can_be_here() else "local")
+        name = self.options.executor or ("serial" if self._runs_in_process() else "local")
         entry, _ = self.host.executors.get(name)
-        if name == "local" and (begun := self.preflight.hand_over()):
-            return begun, entry.plugin
+        if name == "local" and (executor := self.preflight.hand_over()):
+            return executor, entry.plugin
         config = make_config(entry.spec, self.options.config)
         arguments: list[Any] = [self.resources, *([] if config is None else [config])]
         with self.host.blaming(entry.plugin):
-            made = load(entry.spec.factory)(*arguments)
-            if not isinstance(made, Executor):
-                raise TypeError(f"the factory of {name} gave a {type(made).__name__}")
-        return made, entry.plugin
+            executor = load(entry.spec.factory)(*arguments)
+            if not isinstance(executor, Executor):
+                raise TypeError(f"the factory of {name} gave a {type(executor).__name__}")
+        return executor, entry.plugin
 
-    def _can_be_here(self) -> bool:
+    def _runs_in_process(self) -> bool:
         """Return whether this process may run the units: one at a time, formalbench's code only."""
         if self.host.runs_local_code() or any(cohort[0].foreign_code for cohort in self.cohorts):
             return False
@@ -239,7 +239,7 @@ class Dispatcher:
                 self._write_failures(cohort, str(error))
                 continue
             parts = divided(cohort, device, least)
-            for part in (piece for whole in parts for piece in self._as_held(whole)):
+            for part in (piece for whole in parts for piece in self._split_by_job(whole)):
                 yield Unit(
                     runs=part,
                     store=self.store.path.resolve(),
@@ -250,15 +250,15 @@ class Dispatcher:
                     debug=self.options.debug,
                 )
 
-    def _as_held(self, part: tuple[Run, ...]) -> list[tuple[Run, ...]]:
+    def _split_by_job(self, part: tuple[Run, ...]) -> list[tuple[Run, ...]]:
         """Divide a part by the jobs of an earlier session that already work on its runs."""
         if not isinstance(self.executor, DetachedExecutor):
             return [part]
-        held: dict[str | None, list[Run]] = {}
+        by_job: dict[str | None, list[Run]] = {}
         self._collect_finished(part)  # a job of an earlier session may have ended just now
         for run in self._missing(part):
-            held.setdefault(self.executor.holder(name_of(run)), []).append(run)
-        return [tuple(runs) for runs in held.values()]
+            by_job.setdefault(self.executor.holder(name_of(run)), []).append(run)
+        return [tuple(runs) for runs in by_job.values()]
 
     def _next(self) -> tuple[Unit, int] | None:
         """Return the next unit to submit and the number of the attempt; None if there is none."""
@@ -275,22 +275,22 @@ class Dispatcher:
 
     def _trains_now(self, unit: Unit) -> bool:
         """Return whether a run with the same training is in flight; its weights can be reused."""
-        now = {run.train_id for flight in self.running.values() for run in flight.unit.runs}
-        return any(run.train_id in now for run in unit.runs if run.learning_rate is not None)
+        training = {run.train_id for flight in self.running.values() for run in flight.unit.runs}
+        return any(run.train_id in training for run in unit.runs if run.learning_rate is not None)
 
-    def _hand_over(self) -> bool:
+    def _submit_units(self) -> bool:
         """Submit units until enough are in flight; return whether any was submitted."""
         before = self.handed
-        while len(self.running) < self.jobs and (following := self._next()):
+        while len(self.running) < self.jobs and (item := self._next()):
             self.handed += 1
-            unit, tries = following
+            unit, tries = item
             path = Path(self.folder) / f"{self.handed}.jsonl"
             if isinstance(self.executor, DetachedExecutor):
                 path = self.executor.progress_file(unit.names)
             # The local executor starts units at once; another one may queue them.
-            begun = time.monotonic() if self.options.executor in ("", "local") else None
-            flight = InFlight(unit, tries, begun)
-            flight.follower = Follower(path, partial(self._hear, flight))
+            start = time.monotonic() if self.options.executor in ("", "local") else None
+            flight = InFlight(unit, tries, start)
+            flight.follower = Follower(path, partial(self._handle, flight))
             self.running[self._submit(replace(unit, progress=path))] = flight
         return self.handed > before
 
@@ -306,13 +306,13 @@ class Dispatcher:
     # Events of a unit: progress, end, timeout.
 
     def _wait(self) -> None:
-        ended, _ = wait(self.running, timeout=POLL, return_when=FIRST_COMPLETED)
+        done, _ = wait(self.running, timeout=POLL, return_when=FIRST_COMPLETED)
         now = time.monotonic()
         if now - self.followed >= FOLLOWED * len(self.running):  # for the file system's sake
             self.followed = now
             for flight in self.running.values():
                 flight.follower.read()
-        for future in ended:
+        for future in done:
             flight = self.running.pop(future)
             flight.follower.close()
             self._finish(flight, future)
@@ -322,22 +322,22 @@ class Dispatcher:
                 del self.running[future]
                 flight.follower.close()
                 self._collect_finished(flight.unit.runs)
-                said = f"no message from the worker for {flight.silence:g} s, so it was stopped"
-                self._write_failures(self._missing(flight.unit.runs), said, "timeout")
+                message = f"no message from the worker for {flight.silence:g} s, so it was stopped"
+                self._write_failures(self._missing(flight.unit.runs), message, "timeout")
 
-    def _hear(self, flight: InFlight, event: str, test_id: str, told: Progress | None) -> None:
+    def _handle(self, flight: InFlight, kind: str, test_id: str, progress: Progress | None) -> None:
         """Note an event of a unit, and notify the observers."""
         flight.heard = time.monotonic()
         run = next((run for run in flight.unit.runs if run.test_id == test_id), None)
         if run is None:
             return  # a plugin damaged the progress file
         key = key_of(run)
-        if event == "finished":
+        if kind == "finished":
             if self.store.record_of(run) is not None:  # else a plugin damaged the progress file
                 self._collect(run)
-        elif told is not None and key not in self.records:
-            self.host.notify("formalbench_run_progress", run=run.info, progress=told)
-        elif event == "started" and key not in self.started:
+        elif progress is not None and key not in self.records:
+            self.host.notify("formalbench_run_progress", run=run.info, progress=progress)
+        elif kind == "started" and key not in self.started:
             self.started.add(key)
             self.host.notify("formalbench_run_started", run=run.info)
 
@@ -392,7 +392,7 @@ class Dispatcher:
             raise RequestError(
                 f"{self.store.path_of(run)}: a worker wrote this record, but it is missing"
             )
-        self._tell(run, record)
+        self._add_record(run, record)
 
     def _write_failures(self, runs: Sequence[Run], message: str, status: Status = "error") -> None:
         """Write the records of runs that no worker could do."""
@@ -403,9 +403,9 @@ class Dispatcher:
             result.fail(RunFailure(status, plain_line(message)))
             record, _ = result.outcome()
             self.store.write(record)
-            self._tell(run, record)
+            self._add_record(run, record)
 
-    def _tell(self, run: Run, record: Record) -> None:
+    def _add_record(self, run: Run, record: Record) -> None:
         self.records[key_of(run)] = record
         self.host.notify("formalbench_run_finished", run=run.info, record=record)
         if self.options.fail_fast and record.status != "finished":

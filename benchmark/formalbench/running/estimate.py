@@ -29,23 +29,23 @@ def due(runs: Iterable[Run], done: Mapping[RunKey, Record]) -> list[Run]:
     cells: dict[tuple[str, str, str], list[Run]] = {}
     for run in runs:
         cells.setdefault((run.info.model, run.info.task, run.protocol.title), []).append(run)
-    left = (run for cell in cells.values() for run in _tried(cell, done))
-    return [run for run in left if key_of(run) not in done]
+    candidates = (run for cell in cells.values() for run in _due_in_cell(cell, done))
+    return [run for run in candidates if key_of(run) not in done]
 
 
-def _tried(cell: Sequence[Run], done: Mapping[RunKey, Record]) -> list[Run]:
+def _due_in_cell(cell: Sequence[Run], done: Mapping[RunKey, Record]) -> list[Run]:
     """Return the runs of a model on a task at the rates that are due."""
     if not cell[0].protocol.fallback or cell[0].learning_rate is None:
         return list(cell)
-    tried: list[Run] = []
+    runs: list[Run] = []
     for rate in cell[0].protocol.learning_rates:
         at_rate = [run for run in cell if run.learning_rate == rate]
-        tried += at_rate
+        runs += at_rate
         records = [done[key_of(run)] for run in at_rate if key_of(run) in done]
         trained = [record for record in records if record.status in ENDED]
         if len(trained) < len(at_rate) or all(map(learned, trained)):
             break
-    return tried
+    return runs
 
 
 def rates_wanted(protocol: Protocol, records: Iterable[Record]) -> tuple[float, ...]:
@@ -55,21 +55,21 @@ def rates_wanted(protocol: Protocol, records: Iterable[Record]) -> tuple[float, 
     by_rate: dict[float | None, list[Record]] = {}
     for record in records:
         by_rate.setdefault(record.learning_rate, []).append(record)
-    wanted: list[float] = []
+    rates: list[float] = []
     enough = False
     for rate in protocol.learning_rates:
-        held = by_rate.get(rate, [])
-        if not enough or held:
-            wanted.append(rate)
-        enough = enough or all(map(learned, held))
-    return tuple(wanted)
+        at_rate = by_rate.get(rate, [])
+        if not enough or at_rate:
+            rates.append(rate)
+        enough = enough or all(map(learned, at_rate))
+    return tuple(rates)
 
 
 def learned(record: Record) -> bool:
     """Return whether a run finished its training and reached its protocol's `decay.validated`."""
-    needed = record.protocol.decay.validated or 0.0
-    whole = record.training is not None and record.training.ended != "stopped"
-    return whole and record.selected is not None and record.selected.accuracy >= needed
+    threshold = record.protocol.decay.validated or 0.0
+    completed = record.training is not None and record.training.ended != "stopped"
+    return completed and record.selected is not None and record.selected.accuracy >= threshold
 
 
 Source = Literal["same task", "other tasks", "other models", "nothing"]
@@ -119,23 +119,23 @@ def estimate(
     """
     kind = device.partition(":")[0]
     todo = due(plan.runs, done)
-    asked = {_place(run)[0] for run in todo}
-    told = [
+    protocols = {_place(run)[0] for run in todo}
+    similar = [
         record
         for record in records
         if record.test is not None
-        and _place(record)[0] in asked
+        and _place(record)[0] in protocols
         and record.environment.device.partition(":")[0] == kind
     ]
-    times = _Times(told)
-    found = {key_of(run): times.of(run) for run in todo}
+    times = _Times(similar)
+    estimates = {key_of(run): times.of(run) for run in todo}
     units = (part for cohort in cohorts_of(todo) for part in divided(cohort, kind, None))
     return Estimate(
         runs=len(todo) + sum(key_of(run) in done for run in plan.runs),
         finished=sum(key_of(run) in done for run in plan.runs),
-        units=tuple(sum(found[key_of(run)][0] for run in unit) for unit in units),
-        sources=Counter(source for _, source in found.values()),
-        records=len(told),
+        units=tuple(sum(estimates[key_of(run)][0] for run in unit) for unit in units),
+        sources=Counter(source for _, source in estimates.values()),
+        records=len(similar),
     )
 
 
@@ -145,19 +145,20 @@ class _Times:
     def __init__(self, records: Sequence[Record]) -> None:
         by_task: dict[tuple[str, ...], list[float]] = {}
         for record in records:
-            by_task.setdefault(_place(record), []).append(_seconds(record))
+            seconds = sum(part.seconds for part in (record.training, record.test) if part)
+            by_task.setdefault(_place(record), []).append(seconds)
         self._means: dict[tuple[str, ...], float] = {k: fmean(v) for k, v in by_task.items()}
-        for known in (3, 2):  # means of tasks are averaged per model, and these per protocol
-            above: dict[tuple[str, ...], list[float]] = {}
+        for size in (3, 2):  # means of tasks are averaged per model, and these per protocol
+            groups: dict[tuple[str, ...], list[float]] = {}
             for place, mean in self._means.items():
-                if len(place) == known:
-                    above.setdefault(place[:-1], []).append(mean)
-            self._means |= {place: fmean(means) for place, means in above.items()}
+                if len(place) == size:
+                    groups.setdefault(place[:-1], []).append(mean)
+            self._means |= {place: fmean(means) for place, means in groups.items()}
 
     def of(self, run: RunFacts) -> tuple[float, Source]:
         place = _place(run)
-        for shorter, source in enumerate(SOURCES[:-1]):
-            if (mean := self._means.get(place[: 3 - shorter])) is not None:
+        for level, source in enumerate(SOURCES[:-1]):
+            if (mean := self._means.get(place[: 3 - level])) is not None:
                 return mean, source
         return 0.0, "nothing"
 
@@ -166,8 +167,3 @@ def _place(run: RunFacts) -> tuple[str, ...]:
     trained = "tested" if run.learning_rate is None else "trained"
     model = display(run.model.name, run.model.options)
     return f"{run.protocol.title} {trained}", model, display(run.task.name, run.task.options)
-
-
-def _seconds(record: Record) -> float:
-    parts = (record.training, record.test)
-    return sum(part.seconds for part in parts if part is not None)

@@ -76,13 +76,13 @@ def _parts(host: PluginHost, objective: str, protocol: Protocol) -> dict[str, En
 
 def code_of(host: PluginHost, objective: str, protocol: Protocol) -> dict[str, str]:
     """Return the sources of a run's plugin code, without those of its model and task."""
-    told = {}
+    sources = {}
     for role, entry in _parts(host, objective, protocol).items():
         origin, version = entry.plugin.source, entry.spec.version
         if origin.distribution != PROJECT or origin.sha256 or version != 1:
             text = origin.sha256 or origin.distribution
-            told[role] = text if version == 1 else f"{text} version {version}"
-    return told
+            sources[role] = text if version == 1 else f"{text} version {version}"
+    return sources
 
 
 def local_plugins(
@@ -125,30 +125,26 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
         ) from None
 
 
-def _is_whole(seed: object) -> bool:
-    return isinstance(seed, Integral) and not isinstance(seed, bool)
-
-
 def check_seeds(seeds: Seeds) -> None:
     """Refuse invalid seeds."""
     if seeds is None:
         return
-    given: Any = seeds  # callers in Python can pass anything
-    listed = isinstance(given, Sequence | Set) and not isinstance(given, str)
-    if not all(_is_whole(seed) for seed in (given if listed else [given])):
-        told = repr(seeds)[:80]
+    values: Any = seeds  # callers in Python can pass anything
+    if not isinstance(values, Sequence | Set) or isinstance(values, str):
+        values = [values]
+    if not all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in values):
         raise RequestError(
-            f"seeds={told}: must be a number of seeds (5) or a list of seeds ([3, 7, 11])"
+            f"seeds={seeds!r:.80}: must be a number of seeds (5) or a list of seeds ([3, 7, 11])"
         )
     if isinstance(seeds, int):
         if not 1 <= seeds <= MAX_SEEDS:
             raise RequestError(f"--seeds {seeds}: must be at least 1 and at most {MAX_SEEDS}")
         return
-    told = ",".join(map(str, seeds))[:80]
+    text = ",".join(map(str, seeds))[:80]
     if not seeds or len(seeds) > MAX_SEEDS:
-        raise RequestError(f"--seeds {told}: name at least 1 and at most {MAX_SEEDS}")
+        raise RequestError(f"--seeds {text}: name at least 1 and at most {MAX_SEEDS}")
     if not all(0 <= seed <= MAX_SEED for seed in seeds):
-        raise RequestError(f"--seeds {told}: a seed is at least 0 and at most {MAX_SEED}")
+        raise RequestError(f"--seeds {text}: a seed is at least 0 and at most {MAX_SEED}")
 
 
 DEFAULT_SUITE = "default"
@@ -244,8 +240,8 @@ class Run:
         """The hash of everything that determines its weights."""
         from formalbench.contracts.identity import train_id
 
-        asked = (self.model, self.task, self.protocol, self.learning_rate, self.seed)
-        return train_id(*asked, self.code)
+        identity = (self.model, self.task, self.protocol, self.learning_rate, self.seed)
+        return train_id(*identity, self.code)
 
     @cached_property
     def test_id(self) -> str:
@@ -258,11 +254,11 @@ class Run:
     def foreign_code(self) -> tuple[str, ...]:
         """The distributions and local files, except formalbench, whose code it runs."""
         sources = {self.model.source.distribution, self.task.source.distribution}
-        parts = {told.partition(" version ")[0] for told in self.code.values()}
-        named = sources | parts | {*self.plugins}
+        parts = {source.partition(" version ")[0] for source in self.code.values()}
+        names = sources | parts | {*self.plugins}
         # Classes defined in this session run in this process.
-        named = {name for name in named - {PROJECT} if not name.startswith(SESSION.name)}
-        code = (name for name in named if not name.endswith((*YAML_SUFFIXES, ".att")))
+        names = {name for name in names - {PROJECT} if not name.startswith(SESSION.name)}
+        code = (name for name in names if not name.endswith((*YAML_SUFFIXES, ".att")))
         return tuple(sorted(code))
 
     @property
@@ -331,11 +327,11 @@ class RunPlan:
     @property
     def protocols(self) -> tuple[Protocol, ...]:
         """The distinct protocols of its runs."""
-        found: list[Protocol] = []
+        distinct: list[Protocol] = []
         for run in self.runs:
-            if run.protocol not in found:
-                found.append(run.protocol)
-        return tuple(found)
+            if run.protocol not in distinct:
+                distinct.append(run.protocol)
+        return tuple(distinct)
 
 
 def make_plan(host: PluginHost, request: RunRequest) -> RunPlan:
@@ -362,9 +358,9 @@ def make_plan(host: PluginHost, request: RunRequest) -> RunPlan:
         each(lambda one: one.options, set_tasks)
         protocol = host.protocol(name, changes_of(settings))
         code = {one.objective: code_of(host, one.objective, protocol) for one in set_tasks}
-        for asked, model in zip(models, set_models, strict=True):
+        for requested, model in zip(models, set_models, strict=True):
             for task in set_tasks:
-                if asked in request.models:
+                if requested in request.models:
                     check_offered(model.name, model.spec, task.objective)
                 elif model.spec.objectives and task.objective not in model.spec.objectives:
                     continue
@@ -379,10 +375,10 @@ def make_plan(host: PluginHost, request: RunRequest) -> RunPlan:
                     plugins=local_plugins(host, model, task, protocol),
                 )
                 runs += _by_rate_and_seed(run, request.seeds)
-    once: dict[RunKey, Run] = {}
+    distinct: dict[RunKey, Run] = {}
     for run in runs:
-        once.setdefault(key_of(run), run)
-    return RunPlan(tuple(once.values()))
+        distinct.setdefault(key_of(run), run)
+    return RunPlan(tuple(distinct.values()))
 
 
 def run_for(host: PluginHost, record: Record, protocol: Protocol, model: ModelUsed) -> Run:
@@ -401,32 +397,31 @@ def run_for(host: PluginHost, record: Record, protocol: Protocol, model: ModelUs
     )
 
 
-def _by_rate_and_seed(one: Run, asked: Seeds) -> list[Run]:
+def _by_rate_and_seed(run: Run, seeds: Seeds) -> list[Run]:
     """Return one run per learning rate and seed."""
-    if one.model.kind == "exact":  # not trained, so seeds and rates change nothing
-        return [one]
-    by_itself = not (asked is None or isinstance(asked, int))
-    if asked is None or isinstance(asked, int):
-        asked = range(asked or one.protocol.seeds)
-    seeds = tuple(dict.fromkeys(asked))
+    if run.model.kind == "exact":  # not trained, so seeds and rates change nothing
+        return [run]
+    by_itself = not (seeds is None or isinstance(seeds, int))
+    if seeds is None or isinstance(seeds, int):
+        seeds = range(seeds or run.protocol.seeds)
     return [
-        replace(one, learning_rate=rate, seed=seed, by_itself=by_itself)
-        for rate in one.protocol.learning_rates
-        for seed in seeds
+        replace(run, learning_rate=rate, seed=seed, by_itself=by_itself)
+        for rate in run.protocol.learning_rates
+        for seed in dict.fromkeys(seeds)
     ]
 
 
-def _models(host: PluginHost, asked: Sequence[str]) -> dict[str, Selection[ModelSpec]]:
+def _models(host: PluginHost, requested: Sequence[str]) -> dict[str, Selection[ModelSpec]]:
     """Return the models of a request, by the names in the request."""
-    if not asked:
+    if not requested:
         raise RequestError("name a model: --model regulargpt (`formalbench list models`)")
     specs = [entry.spec for entry in host.models.all()]
-    every = [
+    learned = [
         spec.name
         for spec in specs
         if spec.kind == "learned" and "{" not in spec.name and not spec.by_name
     ]
-    names = [one for name in asked for one in (every if name == "all" else [name])]
+    names = [one for name in requested for one in (learned if name == "all" else [name])]
     names = list(dict.fromkeys(names))
     return dict(zip(names, each(host.select_model, names), strict=True))
 
@@ -436,7 +431,7 @@ def _tasks(host: PluginHost, request: RunRequest) -> dict[str, Selection[TaskSpe
     if request.tasks and request.suite:
         raise RequestError("--task and --suite exclude each other")
     names = request.tasks or host.suite(request.suite or DEFAULT_SUITE).tasks
-    found: dict[str, tuple[str, Selection[TaskSpec]]] = {}
+    tasks: dict[str, tuple[str, Selection[TaskSpec]]] = {}
     for name, task in zip(names, each(host.select_task, names), strict=True):
-        found.setdefault(task.title, (name, task))
-    return dict(found.values())
+        tasks.setdefault(task.title, (name, task))
+    return dict(tasks.values())

@@ -100,12 +100,12 @@ class WorkerProcess:
         prepare: Callable[[], None] | None = None,
     ) -> None:
         self.limit = limit
-        self._begin = (visible, prepare)
+        self._arguments = (visible, prepare)
         self._lock = threading.Lock()
         self._process: SpawnProcess | None = None
         self._channel: Connection | None = None
         self._home: object = None
-        self._heard = self._ended = False
+        self._ready = self._ended = False
 
     def start(self, home: object) -> None:
         """Start a process, unless the current one has run the code of this home only.
@@ -116,15 +116,15 @@ class WorkerProcess:
         if self._process is not None and self._home == home:
             return
         self.kill()
-        mine, theirs = multiprocessing.Pipe()
-        process = _context.Process(target=_serve, args=(theirs, *self._begin))
+        parent, child = multiprocessing.Pipe()
+        process = _context.Process(target=_serve, args=(child, *self._arguments))
         with self._lock:
             if self._ended:
                 raise WorkerLostError("was ended")
             with _no_main_module(), no_interrupts():
                 process.start()
-            self._process, self._channel, self._home, self._heard = process, mine, home, False
-        theirs.close()
+            self._process, self._channel, self._home, self._ready = process, parent, home, False
+        child.close()
 
     def ask(
         self,
@@ -191,24 +191,20 @@ class WorkerProcess:
             TimeoutError: if the process is silent for too long; its start has no time limit.
             EOFError, OSError: if the process has ended, or the message is too long.
         """
-        limit = self.limit if self._heard else None
+        limit = self.limit if self._ready else None
         if not connection.wait([channel, process.sentinel], limit):
             raise TimeoutError
         if not channel.poll():  # a child of the process may keep the pipe open
             raise EOFError
-        self._heard = True
+        self._ready = True
         if self.limit is None:
             return channel.recv_bytes(most + 1)
-        late = threading.Timer(self.limit, process.kill)  # a message may be incomplete
-        late.start()
+        timer = threading.Timer(self.limit, process.kill)  # a message may be incomplete
+        timer.start()
         try:
             return channel.recv_bytes(most + 1)
         finally:
-            late.cancel()
-
-
-def _home_of(args: Sequence[Any]) -> object:
-    return getattr(args[0], "home", None) if args else None
+            timer.cancel()
 
 
 def _answer_in(message: bytes) -> Any:
@@ -244,7 +240,7 @@ class _Call(Future[Any]):
         with self.lock:
             return self.worker is not None and self.worker.kill()
 
-    def be_at(self, worker: WorkerProcess | None) -> None:
+    def set_worker(self, worker: WorkerProcess | None) -> None:
         """Note which process runs the call now."""
         with self.lock:
             self.worker = worker
@@ -296,21 +292,20 @@ class LocalExecutor(Executor):
     def _serve(self, worker: WorkerProcess) -> None:
         with no_interrupts():
             while item := self._waiting.get():
-                call, function, args, kwargs = item
-                if call.set_running_or_notify_cancel():
-                    self._do(worker, call, function, args, kwargs)
+                if item[0].set_running_or_notify_cancel():
+                    self._do(worker, *item)
             worker.kill()
 
-    def _do(self, worker: WorkerProcess, call: _Call, *what: Any) -> None:
+    def _do(self, worker: WorkerProcess, call: _Call, fn: Any, args: Any, kwargs: Any) -> None:
         try:
-            worker.start(_home_of(what[1]))
-            call.be_at(worker)
-            answer = worker.ask(*what)
+            worker.start(getattr(args[0], "home", None) if args else None)
+            call.set_worker(worker)
+            answer = worker.ask(fn, args, kwargs)
         except Exception as error:  # noqa: BLE001  # it is the caller's
-            call.be_at(None)
+            call.set_worker(None)
             call.set_exception(error)
         else:
-            call.be_at(None)
+            call.set_worker(None)
             call.set_result(answer)
 
 
@@ -323,8 +318,8 @@ def make_local(resources: Resources) -> LocalExecutor:
 def _visible(device: str) -> str:
     """Return the `CUDA_VISIBLE_DEVICES` that makes a process see only this GPU."""
     index = int(device.partition(":")[2] or 0)
-    here = [name.strip() for name in os.environ.get(_VISIBLE, "").split(",") if name.strip()]
-    return here[index] if index < len(here) else str(index)
+    visible = [name.strip() for name in os.environ.get(_VISIBLE, "").split(",") if name.strip()]
+    return visible[index] if index < len(visible) else str(index)
 
 
 @contextlib.contextmanager
@@ -355,11 +350,11 @@ def no_interrupts() -> Iterator[None]:
         yield
         return
     resource_tracker.ensure_running()  # otherwise it starts later and unblocks interrupts
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
 
 
 # The functions below run in a worker process.
@@ -382,8 +377,8 @@ def _serve(channel: Connection, visible: str | None, prepare: Callable[[], None]
         except Exception as error:  # noqa: BLE001  # the call cannot be unpickled here
             message = _error(error)
         else:
-            told = (partial(_report, channel),) if reports else ()
-            message = _message(partial(function, *args, *told, **kwargs))
+            report = (partial(_report, channel),) if reports else ()
+            message = _message(partial(function, *args, *report, **kwargs))
         try:
             channel.send_bytes(message)
         except OSError:

@@ -94,7 +94,7 @@ def build_remotely(
         RequestError: one line, if the network cannot be built. The returned network also raises it
             if the sandbox does not answer.
     """
-    with _refused("building its network"):
+    with _checked("building its network"):
         return RemoteNetwork(_Remote(sandbox, question, task, precision))
 
 
@@ -107,17 +107,17 @@ class _Remote:
         self._sandbox, self._home, self._task = sandbox, question.home, task
         self._precision, self._lock = precision, threading.Lock()
         sandbox.holder = self
-        told = sandbox.ask(_build, question)
-        self.size, self.is_kept = int(told["size"]), bool(told["is_kept"])
-        least, greatest = told["lengths"]
+        facts = sandbox.ask(_build, question)
+        self.size, self.is_kept = int(facts["size"]), bool(facts["is_kept"])
+        least, greatest = facts["lengths"]
         self.traits = Traits(
-            padding=bool(told["padding"]),
-            encoder_decoder=bool(told["encoder_decoder"]),
-            causal=bool(told["causal"]),
+            padding=bool(facts["padding"]),
+            encoder_decoder=bool(facts["encoder_decoder"]),
+            causal=bool(facts["causal"]),
             lengths=(int(least), None if greatest is None else int(greatest)),
-            constants={str(name): float(one) for name, one in told["constants"].items()},
-            depth=self._depth if told["depth"] == "by length" else _whole(told["depth"]),
-            width=_whole(told["width"]),
+            constants={str(name): float(one) for name, one in facts["constants"].items()},
+            depth=self._depth if facts["depth"] == "by length" else _integer(facts["depth"]),
+            width=_integer(facts["width"]),
         )
 
     def answer(self, batch: Batch, dtype: str) -> Tensor:
@@ -126,19 +126,19 @@ class _Remote:
         shape = expected_shape(self._task, batch)
         arrays = tuple(None if part is None else part.cpu().numpy() for part in batch)
         question = _Strings(self._home, arrays, dtype, self._precision)
-        with self._lock, _refused("answering strings"):
+        with self._lock, _checked("answering strings"):
             if self._home in self._sandbox.lost:  # a call of another thread ended the process
                 raise self._sandbox.lost[self._home]
             answer = self._sandbox.ask(_answer, question, most=8 * math.prod(shape))
             return _logits(answer, shape).to(batch.symbols.device)
 
     def _depth(self, length: int) -> int:
-        with self._lock, _refused("telling its depth"):
+        with self._lock, _checked("telling its depth"):
             return int(self._sandbox.ask(_depth, _Length(self._home, length)))
 
 
-def _whole(told: Any) -> int | None:
-    return None if told is None else int(told)
+def _integer(value: Any) -> int | None:
+    return None if value is None else int(value)
 
 
 def _logits(answer: bytes, shape: tuple[int, ...]) -> Tensor:
@@ -148,14 +148,14 @@ def _logits(answer: bytes, shape: tuple[int, ...]) -> Tensor:
 
 
 @contextlib.contextmanager
-def _refused(what: str) -> Iterator[None]:
+def _checked(step: str) -> Iterator[None]:
     """Raise a one-line error if the sandbox fails or sends an invalid answer."""
     try:
         yield
     except NoAnswerError as error:
         raise RequestError(str(error)) from None
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-        raise RequestError(f"{what}: its code sent something else") from None
+        raise RequestError(f"{step}: its code sent something else") from None
 
 
 # The code below runs in the sandbox.

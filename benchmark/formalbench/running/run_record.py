@@ -216,15 +216,15 @@ class RunResult:
         try:
             return weights.pack(self.network)
         except PLUGIN_FAILURES as error:
-            told = f"{type(error).__name__}: {error}"
-            raise RequestError(f"the weights were not saved: {told}") from error
+            message = f"{type(error).__name__}: {error}"
+            raise RequestError(f"the weights were not saved: {message}") from error
 
-    def _record(self, weights: str | None, kept: Record | None = None) -> Record:
+    def _record(self, weights: str | None, earlier: Record | None = None) -> Record:
         """Return the run's record.
 
         Args:
             weights: SHA-256 of the stored weights.
-            kept: the record of an earlier run that trained it. The record names the machine of
+            earlier: the record of an earlier run that trained it. The record names the machine of
                 that run, since the last digits depend on the machine that trained the weights.
         """
         run = self.run
@@ -242,12 +242,12 @@ class RunResult:
             learning_rate=run.learning_rate,
             seed=run.seed,
             code=dict(run.code) or None,
-            training=kept.training if kept else training_of(self.trained),
-            selected=kept.selected if kept else selected_of(self.trained, self.primary),
+            training=earlier.training if earlier else training_of(self.trained),
+            selected=earlier.selected if earlier else selected_of(self.trained, self.primary),
             test=self.tested,
             weights=weights,
-            environment=kept.environment
-            if kept
+            environment=earlier.environment
+            if earlier
             else describe_environment(self.device, self.source, self.packages),
             command=run.command,
             date=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -277,8 +277,8 @@ def _with_curve(record: Record, points: Sequence[LearningPoint]) -> Record:
     most = min(MOST_POINTS, (MAX_SIZE - len(record.to_json()) - CURVE_SIZE) // POINT_SIZE)
     if record.training is None or not points or most < 1:
         return record
-    every = -(-len(points) // most)
-    chosen = points[::-1][::every][::-1]
+    stride = -(-len(points) // most)
+    chosen = points[::-1][::stride][::-1]
     curve = LearningCurve(
         steps=tuple(point.step for point in chosen),
         loss=tuple(float(f"{point.loss:.3g}") for point in chosen),
@@ -333,7 +333,7 @@ def cells_of(
         ]
     main = [score.measures[primary] for score in scores]
     strings = tuple(score.strings for score in scores)
-    asked = tuple(measure.count for measure in main)
+    answers = tuple(measure.count for measure in main)
     others = merged([score.measures for score in scores]).keys() - {primary}
     # Mutual information is not counted, so that windows are the same as before it was measured.
     entries = max(1, MAX_SUMS // max(1, len(others - {MUTUAL_INFORMATION})))
@@ -350,7 +350,7 @@ def cells_of(
         group=groups if any(groups) else None,
         strings=strings,
         correct=tuple(whole_number(measure.total) for measure in main),
-        answers=None if asked == strings else asked,
+        answers=None if answers == strings else answers,
         metrics={name: _sums(name, parts) for name in sorted(others)},
         window=window,
         not_finite=infinite or None,
@@ -359,9 +359,9 @@ def cells_of(
 
 def _at_chance(score: CellScore, primary: str, chance: float) -> dict[str, Measure]:
     """Return the measures of a cell that is not finite: chance; no answers for other metrics."""
-    asked = score.measures[primary].count
+    answers = score.measures[primary].count
     others = dict.fromkeys(score.measures, Measure(0.0, 0))
-    return {**others, primary: Measure(round(chance * asked, 6), asked)}
+    return {**others, primary: Measure(round(chance * answers, 6), answers)}
 
 
 def _sums(name: str, parts: Sequence[Measures]) -> Sums:

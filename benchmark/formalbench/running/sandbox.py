@@ -29,8 +29,8 @@ class NoAnswerError(Exception):
     """
 
     def __init__(self, problem: str, reports: list[str]) -> None:
-        what = reports[-1] if reports else "loading its plugins"
-        super().__init__(f"{what}: its code {problem}")
+        step = reports[-1] if reports else "loading its plugins"
+        super().__init__(f"{step}: its code {problem}")
         self.problem, self.reports = problem, reports
 
 

@@ -55,22 +55,22 @@ def asked_trackers(
     host: PluginHost, names: Sequence[str], settings: Settings
 ) -> list[TrackerChoice]:
     """Return the requested trackers, without importing them yet."""
-    own: dict[str, dict[str, str]] = {}
+    requested: dict[str, dict[str, str]] = {}
     for text in dict.fromkeys(names):
         name, options = parse_instance(text)
-        if name in own:
+        if name in requested:
             raise RequestError(f"--tracker {text}: {name} is given twice")
-        own[name] = options
-    specs = [host.trackers.get(name)[0].spec for name in own]
-    asked = []
+        requested[name] = options
+    specs = [host.trackers.get(name)[0].spec for name in requested]
+    choices = []
     for spec, common in zip(specs, chosen_of("tracker", specs, settings), strict=True):
-        texts = own[spec.name]
+        texts = requested[spec.name]
         for owner, key, text in settings:
             if owner == "tracker" and key in texts:
                 where = f"as well in {display(spec.name, texts)}"
                 raise RequestError(f"--set tracker.{key}={text}: {key} is set twice, {where}")
-        asked.append(TrackerChoice(spec, make_config(spec, {**common, **texts})))
-    return asked
+        choices.append(TrackerChoice(spec, make_config(spec, {**common, **texts})))
+    return choices
 
 
 def chosen_of(
@@ -78,13 +78,13 @@ def chosen_of(
 ) -> list[dict[str, Value]]:
     """Return the options of each executor or tracker that differ from their defaults."""
     tables = [option_facts(spec) for spec in specs]
-    known = {key for table in tables for key in table}
+    keys = {key for table in tables for key in table}
     names = ", ".join(spec.name for spec in specs)
     for setting in settings:
         if setting.scope == scope and not specs:
             raise RequestError(f"{setting}: this command uses no {scope}")
-        if setting.scope == scope and setting.key not in known:
-            raise unknown(f"option of {scope} {names}", setting.key, known)
+        if setting.scope == scope and setting.key not in keys:
+            raise unknown(f"option of {scope} {names}", setting.key, keys)
     return [
         changed_options(spec, make_config(spec, settings_for(scope, settings, table)))
         for spec, table in zip(specs, tables, strict=True)
@@ -106,23 +106,23 @@ def tracked(host: PluginHost, asked: Sequence[TrackerChoice]) -> Iterator[None]:
             except FormalbenchError:
                 raise
             except PLUGIN_FAILURES as error:
-                _dropped(host, spec.name, error)
+                _warn_failed(host, spec.name, error)
             else:
                 stack.callback(_end, host, spec.name, plugin, observer)
         yield
 
 
 def _end(host: PluginHost, name: str, plugin: Plugin, observer: Any) -> None:
-    told = bool(plugin.error)
+    reported = bool(plugin.error)
     host.forget(plugin)
     try:
         getattr(observer, "close", lambda: None)()
     except PLUGIN_FAILURES as error:
-        if not told:
-            _dropped(host, name, error)
+        if not reported:
+            _warn_failed(host, name, error)
 
 
-def _dropped(host: PluginHost, name: str, error: BaseException) -> None:
+def _warn_failed(host: PluginHost, name: str, error: BaseException) -> None:
     host.warn(f"the tracker {name} failed: {' '.join(f'{type(error).__name__}: {error}'.split())}")
 
 
@@ -136,13 +136,13 @@ def finished(plan: RunPlan, store: Store) -> dict[RunKey, Record]:
 
     A record counts only for the protocol of its own run.
     """
-    asked = {key_of(run): run for run in plan.runs}
-    found: dict[RunKey, Record] = {}
+    requested = {key_of(run): run for run in plan.runs}
+    done: dict[RunKey, Record] = {}
     for record in store.records():
-        run = asked.get(key_of(record))
+        run = requested.get(key_of(record))
         if run is not None and does_for(record, run):
-            found[key_of(run)] = record
-    return found
+            done[key_of(run)] = record
+    return done
 
 
 def execute(
@@ -168,15 +168,15 @@ def execute(
             written to the records of the runs.
     """
     clean_cache()
-    every = dict(finished(plan, store) if done is None else done)
-    while todo := due(plan.runs, every):
-        asked = options.jobs or default_jobs(options.devices, len(todo))
-        jobs = 1 if options.executor == "serial" else max(1, min(asked, len(todo)))
+    records = dict(finished(plan, store) if done is None else done)
+    while todo := due(plan.runs, records):
+        jobs = options.jobs or default_jobs(options.devices, len(todo))
+        jobs = 1 if options.executor == "serial" else max(1, min(jobs, len(todo)))
         results = _carry_out(host, todo, store, replace(options, jobs=jobs))
-        every |= results
+        records |= results
         if options.fail_fast and any(one.status != "finished" for one in results.values()):
             break
-    return [every[key_of(run)] for run in plan.runs if key_of(run) in every]
+    return [records[key_of(run)] for run in plan.runs if key_of(run) in records]
 
 
 def _carry_out(
@@ -187,13 +187,13 @@ def _carry_out(
         check_precision(run.protocol, options.devices[0])
     cohorts = cohorts_of(todo)
     with Preflight(host, Resources(options.devices, options.jobs or 1)) as preflight:
-        _look_at_tasks(preflight, todo)
+        _check_tasks(preflight, todo)
         first = preflight.least_of(todo[0])
         store.check_writable()
         return Dispatcher(host, store, options, cohorts, first, preflight).run()
 
 
-def _look_at_tasks(preflight: Preflight, runs: Sequence[Run]) -> None:
+def _check_tasks(preflight: Preflight, runs: Sequence[Run]) -> None:
     """Check once for each task and protocol that the task supports the protocol."""
     for run in {(run.info.task, run.protocol.title): run for run in runs}.values():
         preflight.look_at_task(run)
@@ -212,10 +212,10 @@ def estimate_session(
     host: PluginHost, request: RunRequest, store: Store, options: RunOptions
 ) -> Estimate:
     """Estimate the number of runs and the duration of a request from the records in a store."""
-    asked = _look_at(host, request, store, options)
-    with Preflight(host, Resources(asked.options.devices)) as preflight:
-        _look_at_tasks(preflight, asked.plan.runs)
-    return estimate(asked.plan, asked.options.devices[0], asked.done, store.records())
+    resolved = _resolve(host, request, store, options)
+    with Preflight(host, Resources(resolved.options.devices)) as preflight:
+        _check_tasks(preflight, resolved.plan.runs)
+    return estimate(resolved.plan, resolved.options.devices[0], resolved.done, store.records())
 
 
 def run_session(
@@ -229,20 +229,20 @@ def run_session(
 
     `carry_out` is `execute` or a wrapper of it.
     """
-    asked = _look_at(host, request, store, options)
-    todo = len(due(asked.plan.runs, asked.done))
+    resolved = _resolve(host, request, store, options)
+    todo = len(due(resolved.plan.runs, resolved.done))
     plugins = tuple(plugin.named for plugin in host.locals())
     published = host.published()
-    session = Session(store.path, options.quiet, len(asked.plan.runs), todo, plugins, published)
-    printed = contextlib.redirect_stdout(sys.stderr) if options.quiet else contextlib.nullcontext()
-    with printed, tracked(host, asked.trackers):
+    session = Session(store.path, options.quiet, len(resolved.plan.runs), todo, plugins, published)
+    stdout = contextlib.redirect_stdout(sys.stderr) if options.quiet else contextlib.nullcontext()
+    with stdout, tracked(host, resolved.trackers):
         host.notify("formalbench_session_started", session=session)
-        records = carry_out(host, asked.plan, store, asked.options, asked.done)
+        records = carry_out(host, resolved.plan, store, resolved.options, resolved.done)
         host.notify("formalbench_session_finished", session=session, records=records)
     return records
 
 
-def _look_at(
+def _resolve(
     host: PluginHost, request: RunRequest, store: Store, options: RunOptions
 ) -> _ResolvedRequest:
     plan = make_plan(host, request)  # before importing torch: report typing errors at once
@@ -264,11 +264,11 @@ def on_devices(host: PluginHost, options: RunOptions) -> RunOptions:
         return replace(options, devices=choose_devices(options.device))
     config = make_config(entry.spec, options.config)
     with host.blaming(entry.plugin):
-        there = load(entry.spec.resources)(*([] if config is None else [config]))
-    if options.device not in ("auto", "cpu", *there.devices):
+        resources = load(entry.spec.resources)(*([] if config is None else [config]))
+    if options.device not in ("auto", "cpu", *resources.devices):
         raise RequestError(
             f"--device {options.device}: executor {entry.spec.name} computes on other machines, "
-            f"as it is set on {', '.join(there.devices)}"
+            f"as it is set on {', '.join(resources.devices)}"
         )
-    devices = ("cpu",) if options.device == "cpu" else there.devices
-    return replace(options, devices=devices, jobs=options.jobs or there.jobs)
+    devices = ("cpu",) if options.device == "cpu" else resources.devices
+    return replace(options, devices=devices, jobs=options.jobs or resources.jobs)

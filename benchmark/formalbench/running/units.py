@@ -90,19 +90,19 @@ def cohorts_of(runs: Sequence[Run]) -> list[tuple[Run, ...]]:
     The runs of a group share model, task and protocol. They also share the seed, since the lengths
     of a run's batches depend on it, unless the protocol's seeds share lengths.
     """
-    found: list[list[Run]] = []
-    places: dict[tuple[str, str, str, int | None], list[list[Run]]] = {}
+    cohorts: list[list[Run]] = []
+    groups: dict[tuple[str, str, str, int | None], list[list[Run]]] = {}
     for run in runs:
         seed = None if run.protocol.shared_lengths else run.seed
-        pair = (run.info.model, run.info.task, run.protocol.title, seed)
-        for cohort in places.setdefault(pair, []):
+        key = (run.info.model, run.info.task, run.protocol.title, seed)
+        for cohort in groups.setdefault(key, []):
             if cohort[0].protocol == run.protocol:
                 cohort.append(run)
                 break
         else:
-            found.append([run])
-            places[pair].append(found[-1])
-    return [tuple(cohort) for cohort in found]
+            cohorts.append([run])
+            groups[key].append(cohorts[-1])
+    return [tuple(cohort) for cohort in cohorts]
 
 
 def divided(cohort: Sequence[Run], device: str, least: int | None) -> Iterator[tuple[Run, ...]]:
@@ -224,9 +224,9 @@ def clean_cache() -> None:
     sweep(cache_folder(), age=FORGOTTEN)
     for file in (cache_folder() / "training").glob("*/*"):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            with file.open("rb") as opened:
-                opened.seek(SEAL)
-                records = json.loads(opened.readline(MAX_HEADER))["records"]
+            with file.open("rb") as handle:
+                handle.seek(SEAL)
+                records = json.loads(handle.readline(MAX_HEADER))["records"]
             if records and have_ended(records):
                 file.unlink()
                 file.parent.rmdir()  # fails if other cohorts are saved there
@@ -274,7 +274,7 @@ class ProgressFile:
             return
         with contextlib.suppress(OSError), self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(event) + "\n")
-        follower = _following.get(self._path)
+        follower = _followers.get(self._path)
         if follower is not None and follower.thread == threading.get_ident():
             follower.read()  # the reader waits for this thread and cannot read the file itself
 
@@ -286,30 +286,30 @@ class Follower:
         self.thread = threading.get_ident()
         self._path, self._hear = path, hear
         self._read = 0
-        _following[path] = self
+        _followers[path] = self
 
     def read(self) -> None:
         """Pass on the new events."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._read)
-                whole, newline, _ = file.read().rpartition(b"\n")
+                lines, newline, _ = file.read().rpartition(b"\n")
         except OSError:
             return
-        self._read += len(whole) + len(newline)
-        for line in whole.splitlines():
+        self._read += len(lines) + len(newline)
+        for line in lines.splitlines():
             try:
                 event = json.loads(line)
-                told = event.get("progress")
-                heard = event["event"], event["run"], Progress(**told) if told else None
+                progress = event.get("progress")
+                arguments = event["event"], event["run"], Progress(**progress) if progress else None
             except (ValueError, KeyError, TypeError, AttributeError):
                 continue  # half written, or damaged by a plugin
-            self._hear(*heard)
+            self._hear(*arguments)
 
     def close(self) -> None:
         """Read the remaining events, and stop following the file."""
         self.read()
-        _following.pop(self._path, None)
+        _followers.pop(self._path, None)
 
 
-_following: dict[Path, Follower] = {}
+_followers: dict[Path, Follower] = {}

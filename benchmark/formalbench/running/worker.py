@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from formalbench.running.run_record import RunResult, Written
 
-_one_at_a_time = threading.Lock()
+_lock = threading.Lock()
 """Random numbers and the thread count are global to the process, so one unit runs at a time."""
 
 
@@ -44,30 +44,30 @@ def work(unit: Unit) -> list[str]:
         BrokenPluginError: if a plugin cannot be loaded.
     """
     # The caller may use standard output, and a plugin can print.
-    with _one_at_a_time, contextlib.redirect_stdout(sys.stderr):
+    with _lock, contextlib.redirect_stdout(sys.stderr):
         host = _host_of(unit)
         with _computing(unit) as device:
             return _Work(host, unit, device).run()
 
 
-_own: PluginHost | None = None
+_shared_host: PluginHost | None = None
 """The host of a session whose units run in this process."""
 
 
 @contextlib.contextmanager
 def sharing(host: PluginHost) -> Iterator[None]:
     """Let units in this process use a host that is already loaded."""
-    global _own  # executors pass plain data only
-    before, _own = _own, host
+    global _shared_host  # executors pass plain data only
+    before, _shared_host = _shared_host, host
     try:
         yield
     finally:
-        _own = before
+        _shared_host = before
 
 
 def _host_of(unit: Unit) -> PluginHost:
-    if _own is not None and set(unit.plugins) <= set(_own.locals()):
-        return _own
+    if _shared_host is not None and set(unit.plugins) <= set(_shared_host.locals()):
+        return _shared_host
     return load_host(unit.plugins)
 
 

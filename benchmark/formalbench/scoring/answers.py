@@ -45,13 +45,13 @@ def exported(
     Yields:
         ``id``, ``length``, ``string``, ``fingerprint`` and, if asked for, ``target``.
     """
-    held = handle.test_set(split)
-    for row, (_, text, example) in zip(_ids(held), _strings(handle, held), strict=True):
-        told = {"id": row, "length": len(text), "string": _text(handle, text)}
-        told["fingerprint"] = held.fingerprint
+    test_set = handle.test_set(split)
+    for row_id, (_, text, example) in zip(_ids(test_set), _strings(handle, test_set), strict=True):
+        row = {"id": row_id, "length": len(text), "string": _text(handle, text)}
+        row["fingerprint"] = test_set.fingerprint
         if targets:
-            (told["target"],) = handle.task.to_json(example)
-        yield told
+            (row["target"],) = handle.task.to_json(example)
+        yield row
 
 
 def score_file(handle: TaskHandle, file: Path) -> Report:
@@ -65,29 +65,29 @@ def score_file(handle: TaskHandle, file: Path) -> Report:
             to no test string, or answers are missing.
     """
     check_exported(handle)
-    held = handle.test_set()
-    ids = list(_ids(held))
-    answers = _read(file, held.fingerprint, set(ids))
-    if missing := [place for place, one in enumerate(ids) if one not in answers]:
-        lengths = [length for length, _, _ in _strings(handle, held)]
+    test_set = handle.test_set()
+    ids = list(_ids(test_set))
+    answers = _read(file, test_set.fingerprint, set(ids))
+    if missing := [place for place, row_id in enumerate(ids) if row_id not in answers]:
+        lengths = [length for length, _, _ in _strings(handle, test_set)]
         counts = Counter(lengths[place] for place in missing)
-        told = [f"{count} of length {length}" for length, count in sorted(counts.items())]
-        more = f" and of {len(told) - SHOWN} more lengths" if len(told) > SHOWN else ""
+        parts = [f"{count} of length {length}" for length, count in sorted(counts.items())]
+        more = f" and of {len(parts) - SHOWN} more lengths" if len(parts) > SHOWN else ""
         raise RequestError(
             f"{file}: {len(missing)} of {len(ids)} answers are missing: "
-            f"{', '.join(told[:SHOWN])}{more}; no score was computed"
+            f"{', '.join(parts[:SHOWN])}{more}; no score was computed"
         )
     objective, source = handle.task.objective, handle.task.source
     labels = []
-    for one, (_, _, example) in zip(ids, _strings(handle, held), strict=True):
-        line, answer = answers[one]
+    for row_id, (_, _, example) in zip(ids, _strings(handle, test_set), strict=True):
+        line, answer = answers[row_id]
         try:
             labels.append(objective.read_answer(source, answer, example))
         except ValueError as error:
             raise RequestError(f"{file}:{line}: {error}") from None
     start = time.perf_counter()
     network = RecordedAnswers(labels, handle.task)
-    scores = test_network(network, handle.task, held.held, torch.device("cpu"))
+    scores = test_network(network, handle.task, test_set.held, torch.device("cpu"))
     return report_of(handle, file.stem, "labels", scores, None, time.perf_counter() - start)
 
 
@@ -96,18 +96,18 @@ def _text(handle: TaskHandle, symbols: list[str]) -> str:
     return handle.join(symbols) if set(symbols) <= set(handle.alphabet) else " ".join(symbols)
 
 
-def _ids(held: LabelledStrings) -> Iterator[str]:
-    count = sum(cell.strings for cell in held.cells)
-    return (f"{held.fingerprint[:PREFIX]}-{number}" for number in range(count))
+def _ids(data: LabelledStrings) -> Iterator[str]:
+    count = sum(cell.strings for cell in data.cells)
+    return (f"{data.fingerprint[:PREFIX]}-{number}" for number in range(count))
 
 
-def _strings(handle: TaskHandle, held: LabelledStrings) -> Iterator[tuple[int, list[str], Example]]:
+def _strings(handle: TaskHandle, data: LabelledStrings) -> Iterator[tuple[int, list[str], Example]]:
     """Yield length, symbols and example of each string.
 
     Symbols that an objective appends, such as blanks for the answer, are omitted.
     """
     alphabet, own = handle.task.alphabet, len(handle.alphabet)
-    for cell in held.cells:
+    for cell in data.cells:
         for example in cell.examples:
             for row in range(len(example.inputs)):
                 ids = example.inputs[row].tolist()
@@ -123,18 +123,17 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     Raises:
         ValueError: for a duplicate key, of which `json` would keep the last.
     """
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         raise ValueError("a key is in it twice")
-    return found
+    return result
 
 
-def _read(file: Path, fingerprint: str, known: set[str]) -> dict[str, tuple[int, Any]]:
+def _read(file: Path, fingerprint: str, ids: set[str]) -> dict[str, tuple[int, Any]]:
     """Return a file's answers by id, with line numbers."""
     try:
-        lines = file.read_text(encoding="utf-8-sig").split(
-            "\n"
-        )  # a string may contain other line separators
+        # A string may contain other line separators.
+        lines = file.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
         raise RequestError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -144,23 +143,23 @@ def _read(file: Path, fingerprint: str, known: set[str]) -> dict[str, tuple[int,
         if not line.strip():
             continue
         try:
-            told = json.loads(line, object_pairs_hook=_object)
+            row = json.loads(line, object_pairs_hook=_object)
         except (ValueError, RecursionError):
             raise RequestError(f"{file}:{number}: not JSON with each key once") from None
-        if not isinstance(told, dict) or not {"id", "answer"} <= told.keys():
+        if not isinstance(row, dict) or not {"id", "answer"} <= row.keys():
             raise RequestError(f'{file}:{number}: expected {{"id": …, "answer": …}}')
-        one = str(told["id"])
+        row_id = str(row["id"])
         if (
-            one.rpartition("-")[0] != fingerprint[:PREFIX]
-            or told.get("fingerprint", fingerprint) != fingerprint
+            row_id.rpartition("-")[0] != fingerprint[:PREFIX]
+            or row.get("fingerprint", fingerprint) != fingerprint
         ):
             raise RequestError(
                 f"{file}:{number}: the answer belongs to other strings than the test's: id "
-                f"{one!r:.80}, and the test's fingerprint is {fingerprint[:PREFIX]}…"
+                f"{row_id!r:.80}, and the test's fingerprint is {fingerprint[:PREFIX]}…"
             )
-        if one not in known:
-            raise RequestError(f"{file}:{number}: the test has no string {one!r:.80}")
-        if one in answers:
-            raise RequestError(f"{file}:{number}: string {one} has two answers")
-        answers[one] = number, told["answer"]
+        if row_id not in ids:
+            raise RequestError(f"{file}:{number}: the test has no string {row_id!r:.80}")
+        if row_id in answers:
+            raise RequestError(f"{file}:{number}: string {row_id} has two answers")
+        answers[row_id] = number, row["answer"]
     return answers

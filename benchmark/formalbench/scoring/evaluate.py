@@ -80,8 +80,8 @@ def evaluate(
     """
     handles, suite = _handles(task, protocol, plugins)
     name = name or getattr(predict, "__name__", type(predict).__name__)
-    where = choose_device(device)
-    reports = [evaluate_task(predict, handle, name, where) for handle in handles]
+    device = choose_device(device)
+    reports = [evaluate_task(predict, handle, name, device) for handle in handles]
     return SuiteReport(reports) if suite else reports[0]
 
 
@@ -113,21 +113,21 @@ def is_suite(host: PluginHost, name: str) -> bool:
 
 def evaluate_task(predict: Any, handle: TaskHandle, name: str, device: str = "cpu") -> Report:
     """Score answers on one task (`evaluate`)."""
-    tests, held = handle.test_set(), handle.test_set("validation")
+    tests, val = handle.test_set(), handle.test_set("validation")
     network = network_of(predict, handle.task, bits=answers_are_bits(tests, handle))
     own = predict if isinstance(predict, torch.nn.Module) else None
     if own is None:
         network = network.to(device)
     modes = {module: module.training for module in own.modules()} if own is not None else {}
     try:
-        held_out = total(_scores(network, handle, held, device)).measures[handle.task.primary.name]
+        held_out = total(_scores(network, handle, val, device)).measures[handle.task.primary.name]
         start = time.perf_counter()
         scores = _scores(network, handle, tests, device)
     finally:
         for module, training in modes.items():  # each as it was: some may be frozen
             module.training = training
     validation = ValidationCounts(
-        strings=sum(cell.strings for cell in held.cells),
+        strings=sum(cell.strings for cell in val.cells),
         correct=held_out.total,
         answers=held_out.count,
     )
@@ -191,7 +191,7 @@ def _scores(
     network: nn.Module, handle: TaskHandle, strings: LabelledStrings, device: str
 ) -> list[CellScore]:
     try:
-        ask = partial(test_network, network, handle.task, strings.held, torch.device(device))
-        return ask(precision=handle.protocol.precision)
+        test = partial(test_network, network, handle.task, strings.held, torch.device(device))
+        return test(precision=handle.protocol.precision)
     except NotFiniteError as error:
         raise RequestError(f"{handle.title}: {error}: no score was computed") from None

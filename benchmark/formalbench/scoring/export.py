@@ -188,11 +188,11 @@ def _harness_rows(handle: TaskHandle, split: Split, *, shown: bool) -> Iterator[
 
 def _question(handle: TaskHandle) -> str:
     """Return the question as a prompt for a language model."""
-    asked = {
+    texts = {
         "last": f"Answer with the class of the string: {', '.join(handle.answers[:20])}.",
         "each": "Answer with the class of every prefix, shortest first, separated by spaces.",
         "prefixes": "After every prefix, the empty one first, name the symbols that may follow, "
         "separated by commas, $ for the end, prefixes separated by spaces.",
     }
     alphabet = " ".join(handle.alphabet)
-    return f"Task: {handle.selected.spec.summary}\nSymbols: {alphabet}\n{asked[handle.task.layout]}"
+    return f"Task: {handle.selected.spec.summary}\nSymbols: {alphabet}\n{texts[handle.task.layout]}"

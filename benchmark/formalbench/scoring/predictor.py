@@ -49,13 +49,13 @@ class Predictor(nn.Module):
         Raises:
             RequestError: for an answer of the wrong shape or an invalid label.
         """
-        given: Any = batch.symbols
+        ids: Any = batch.symbols
         if isinstance(self.predict, nn.Module):
-            first = next(self.predict.parameters(), given)
-            given = given.to(first.device)
+            first = next(self.predict.parameters(), ids)
+            ids = ids.to(first.device)
         else:
-            given = given.cpu().numpy()
-        answer = self.predict(given)
+            ids = ids.cpu().numpy()
+        answer = self.predict(ids)
         if not isinstance(answer, Tensor):
             answer = _tensor(answer)
         return self._logits(answer.detach().to(batch.symbols.device), batch)
@@ -93,11 +93,11 @@ class RecordedAnswers(nn.Module):
 
     def __init__(self, labels: Iterable[npt.NDArray[Any]], task: Task) -> None:
         super().__init__()
-        self._waiting, self._task = deque(labels), task
+        self._labels, self._task = deque(labels), task
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the logits of the next answers."""
-        rows = [self._waiting.popleft() for _ in range(len(batch.symbols))]
+        rows = [self._labels.popleft() for _ in range(len(batch.symbols))]
         return self._task.objective.decided(torch.from_numpy(np.stack(rows)), self._task.outputs)
 
 
@@ -115,11 +115,11 @@ def network_of(predict: Any, task: Task, *, bits: bool) -> nn.Module:
             step by step and it is no network with traits.
     """
     if isinstance(predict, type):
-        name, takes = predict.__name__, signature(predict)
+        name, arguments = predict.__name__, signature(predict)
         try:
-            takes.bind(task)
+            arguments.bind(task)
         except TypeError:
-            line = f"{name}{takes} takes no task argument: expected {name}(task)"
+            line = f"{name}{arguments} takes no task argument: expected {name}(task)"
             raise RequestError(line) from None
         predict = predict(task)
     if isinstance(predict, nn.Module) and isinstance(getattr(predict, "traits", None), Traits):
@@ -129,8 +129,8 @@ def network_of(predict: Any, task: Task, *, bits: bool) -> nn.Module:
             f"the answers of {task.name} are generated step by step: predict must be a network "
             "with Traits(encoder_decoder=True)"
         )
-    own = getattr(predict, task.objective.name.replace("-", "_"), None)
-    predict = own if callable(own) and not isinstance(predict, nn.Module) else predict
+    method = getattr(predict, task.objective.name.replace("-", "_"), None)
+    predict = method if callable(method) and not isinstance(predict, nn.Module) else predict
     if not callable(predict):
         raise RequestError(f"predict is {type(predict).__name__}, which cannot be called")
     return Predictor(predict, task, bits=bits)

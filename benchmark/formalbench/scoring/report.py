@@ -55,9 +55,9 @@ class Report:
         self.task = task_title(record.task.name, record.task.options)
         self.accuracy = record.test.accuracy
         self.chance = record.test.chance_length
-        held = record.validation
-        self.validation = None if held is None else held.accuracy
-        self.learned = None if held is None else held.accuracy >= LEARNED
+        validation = record.validation
+        self.validation = None if validation is None else validation.accuracy
+        self.learned = None if validation is None else validation.accuracy >= LEARNED
 
     @cached_property
     def frame(self) -> pd.DataFrame:

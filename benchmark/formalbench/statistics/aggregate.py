@@ -78,7 +78,7 @@ def selected_rate(runs: Sequence[Record]) -> float | None:
     complete its training has accuracy 0; its test is not used.
     """
     by_rate = grouped_by(lambda run: run.learning_rate, runs)
-    common = set.intersection(*({run.seed for run in held} for held in by_rate.values()))
+    common = set.intersection(*({run.seed for run in group} for group in by_rate.values()))
     by_loss = is_language_model(runs)
 
     def order(rate: float | None) -> tuple[float, ...]:
@@ -191,27 +191,27 @@ def _plugin_metrics(run: Record) -> Iterator[tuple[str, float]]:
                 yield name, pooled[name].mean
         elif any(name == one or name.startswith(f"{one}-") for one in run.test.extra_metrics):
             means = cells.means_of(name)
-            known = [mean for mean in means or () if not math.isnan(mean)]
-            if known:
-                yield name, math.fsum(known) / len(known)
+            values = [mean for mean in means or () if not math.isnan(mean)]
+            if values:
+                yield name, math.fsum(values) / len(values)
 
 
 def _information(run: Record, facts: TaskFacts | None) -> tuple[float | None, ...] | None:
-    found = run.test.cells.means_of(MUTUAL_INFORMATION) if run.test else None
-    if run.test is None or found is None:
+    means = run.test.cells.means_of(MUTUAL_INFORMATION) if run.test else None
+    if run.test is None or means is None:
         return None
-    chances: Sequence[float] = [0.0] * len(found)
+    chances: Sequence[float] = [0.0] * len(means)
     if facts is not None and run.test.cells.window == 1:
         chances = facts.chance_of(cell_results(run.test.cells))
     return tuple(
         None if math.isnan(bits) or chance >= 1.0 else bits
-        for bits, chance in zip(found, chances, strict=True)
+        for bits, chance in zip(means, chances, strict=True)
     )
 
 
 def _answers_right(run: Record) -> float | None:
-    counted = run.test.cells.whole(ANSWERS) if run.test else None
-    return counted.mean if counted is not None and counted.count else None
+    answers = run.test.cells.whole(ANSWERS) if run.test else None
+    return answers.mean if answers is not None and answers.count else None
 
 
 def cell_results(cells: Cells) -> CellResults:
@@ -222,8 +222,8 @@ def cell_results(cells: Cells) -> CellResults:
     """
     correct: tuple[float, ...] = cells.correct
     if cells.answers is not None:
-        every = zip(cells.correct, cells.strings, cells.answers, strict=True)
-        correct = tuple(right * strings / asked for right, strings, asked in every)
+        counts = zip(cells.correct, cells.strings, cells.answers, strict=True)
+        correct = tuple(right * strings / answers for right, strings, answers in counts)
     return CellResults(cells.length, cells.strings, correct, cells.group)
 
 
@@ -268,11 +268,11 @@ def _longest(
     return [_last(mean_L >= share, chance_L < 1.0, cells[0].length) for share in least]
 
 
-def _last(good_L: Flags, telling_L: Flags, lengths: Sequence[int]) -> int | None:
+def _last(good_L: Flags, informative_L: Flags, lengths: Sequence[int]) -> int | None:
     """Return the last informative length before the first that is not good."""
     end = len(good_L) if good_L.all() else int(good_L.argmin())
-    told = np.flatnonzero(telling_L[:end])
-    return lengths[told[-1]] if len(told) else None
+    indices = np.flatnonzero(informative_L[:end])
+    return lengths[indices[-1]] if len(indices) else None
 
 
 def _failures(runs: Sequence[Record]) -> tuple[tuple[str, int], ...]:

@@ -142,24 +142,24 @@ def exact_models(records: Iterable[VerificationRecord], current: CurrentContents
     A verification counts if it used the current task and model according to `current`. If these are
     not known, the newest version among the records counts.
     """
-    once = {record.verification_id: record for record in sorted(records, key=_age)}
-    held = sorted(once.values(), key=lambda record: (title_of(record), model_key(record)))
-    tasks = wanted(held, lambda record: record.task.name, task_contents, current.task)
-    models = wanted(held, model_key, model_contents, current.model)
-    kept = [
+    by_id = {record.verification_id: record for record in sorted(records, key=_age)}
+    distinct = sorted(by_id.values(), key=lambda record: (title_of(record), model_key(record)))
+    tasks = wanted(distinct, lambda record: record.task.name, task_contents, current.task)
+    models = wanted(distinct, model_key, model_contents, current.model)
+    counted = [
         record
-        for record in held
+        for record in distinct
         if task_contents(record) == tasks[record.task.name]
         and model_contents(record) == models[model_key(record)]
         and record.asked.version == STRINGS_VERSION
     ]
     notes = []
-    if old := len(held) - len(kept):
+    if old := len(distinct) - len(counted):
         notes.append(
             f"{plural(old, 'verification')} not counted, because the model, the task or the "
             "strings have a new version."
         )
-    double = [record for record in kept if record.dtype == "fp64"]
+    double = [record for record in counted if record.dtype == "fp64"]
     rows = grouped_by(lambda record: (title_of(record), model_key(record)), double)
     return ExactModels(tuple(_row(part) for part in rows.values()), tuple(notes))
 
@@ -173,7 +173,7 @@ def _row(records: Sequence[VerificationRecord]) -> ExactModel:
     latest = by_age[-1]
     complete = [r.asked.exhaustive for r in records if r.exhaustive and not r.exhaustive.errors]
     margins = [margin for r in records for margin in r.by_length.min_margin if margin is not None]
-    broken = [record.break_length for record in by_age if record.break_length is not None]
+    break_lengths = [record.break_length for record in by_age if record.break_length is not None]
     return ExactModel(
         model=model_key(latest)[0],
         key=model_key(latest),
@@ -184,7 +184,7 @@ def _row(records: Sequence[VerificationRecord]) -> ExactModel:
         errors=sum(record.errors for record in records),
         margin=min(margins, default=None),
         bits=tuple(_bits_at(length, by_age) for length in SHOWN_LENGTHS),
-        break_length=dict(broken[-1].items()) if broken else None,
+        break_length=dict(break_lengths[-1].items()) if break_lengths else None,
         depth=latest.depth,
         width=latest.width,
         parameters=latest.model.parameters,
@@ -200,12 +200,12 @@ def _tested_to(record: VerificationRecord) -> int | None:
     """
     if record.adversarial.errors:
         return None
-    right = None
+    longest = None
     for length, errors in zip(record.asked.lengths, record.by_length.errors, strict=True):
         if errors:
             break
-        right = length
-    return right
+        longest = length
+    return longest
 
 
 def _bits_at(length: int, records: Sequence[VerificationRecord]) -> float | None:

@@ -128,7 +128,7 @@ def _board(part: RecordSelection, view: View) -> Board:
         tasks=view.tasks,
         other_tasks=others,
         facts=tuple(
-            known for title in (*view.tasks, *others) if (known := facts.get(title)) is not None
+            found for title in (*view.tasks, *others) if (found := facts.get(title)) is not None
         ),
         rows=tuple(rows),
         notes=(*row_notes, *part.notes, *_differing_tests(by_task)),
@@ -136,8 +136,8 @@ def _board(part: RecordSelection, view: View) -> Board:
 
 
 def _facts(runs: Sequence[Record], view: View) -> TaskFacts | None:
-    known, theory = checkable(runs, view.current), view.theory(runs[0].task.name)
-    facts = facts_of(known)
+    usable, theory = checkable(runs, view.current), view.theory(runs[0].task.name)
+    facts = facts_of(usable)
     if facts is None:
         return None
     # A shortcut's accuracy refers to the task's own test lengths.
@@ -145,7 +145,7 @@ def _facts(runs: Sequence[Record], view: View) -> TaskFacts | None:
     own_lengths = splits is None or splits.test is None
     return replace(
         facts,
-        chances=view.chances(next(run for run in known if has_result(run))),
+        chances=view.chances(next(run for run in usable if has_result(run))),
         language_class=None if theory is None else theory.finest,
         shortcut=view.shortcut(facts.title) if own_lengths else None,
     )
@@ -176,51 +176,51 @@ def _rows(
 ) -> tuple[list[Row], list[str]]:
     by_model = grouped_by(model_key, records)
     names = row_names(by_model)
-    unscored = {known.title for known in facts.values() if known and not known.scored}
+    unscored = {task.title for task in facts.values() if task and not task.scored}
     scored = [title for title in view.tasks if title not in unscored]
     entries: list[_Entry] = []
     unchecked: list[str] = []
-    for key, every in sorted(by_model.items()):
-        runs = grouped_by(title_of, every)
-        found = {
-            title: _aggregated(runs[title], facts[title], (*key, title), view)
+    for key, group in sorted(by_model.items()):
+        runs = grouped_by(title_of, group)
+        parts = {
+            title: _aggregate_on(runs[title], facts[title], (*key, title), view)
             for title in titles
             if title in runs
         }
-        sizes = [run.model.parameters for run in every]
+        sizes = [run.model.parameters for run in group]
         row = Row(
             model=names[key],
             key=key,
-            kind=min(run.model.kind for run in every),
+            kind=min(run.model.kind for run in group),
             parameters=(min(sizes), max(sizes)),
-            results=tuple(part.result for part in found.values()),
-            profile=profile_of([found[title].result for title in scored if title in found]),
-            is_new=any(run.test_id in view.new for run in every),
+            results=tuple(part.result for part in parts.values()),
+            profile=profile_of([parts[title].result for title in scored if title in parts]),
+            is_new=any(run.test_id in view.new for run in group),
         )
-        if view.ranks_unchecked or all(view.current.standing(run) == "current" for run in every):
-            entries.append(_scored(row, found, scored))
+        if view.ranks_unchecked or all(view.current.standing(run) == "current" for run in group):
+            entries.append(_with_score(row, parts, scored))
         else:
             entries.append(_Entry(row))
-            unchecked.append(_unchecked(row, every, view.current))
-    texts = {known.title for known in facts.values() if known and not known.measure.accuracy}
+            unchecked.append(_unchecked_note(row, group, view.current))
+    texts = {task.title for task in facts.values() if task and not task.measure.accuracy}
     judged = [title for title in view.tasks if title not in texts]
     notes = _row_notes([entry.row for entry in entries], scored, judged)
-    return _ranked(entries), [*unchecked, *notes]
+    return _rank(entries), [*unchecked, *notes]
 
 
-def _aggregated(
+def _aggregate_on(
     runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[object], view: View
 ) -> Aggregate:
     """Aggregate the runs of a model on a task, and add the predictions of theory."""
-    found, of = aggregate(runs, facts, key), runs[0]
-    every = view.predicted(display(of.model.name, of.model.options), of.task.name)
-    first = every[0] if every else None
-    weak = facts is not None and facts.weak and found.result.reaches
-    result = replace(found.result, prediction=first, predictions=every, weak=weak)
-    return replace(found, result=result)
+    base, run = aggregate(runs, facts, key), runs[0]
+    predictions = view.predicted(display(run.model.name, run.model.options), run.task.name)
+    first = predictions[0] if predictions else None
+    weak = facts is not None and facts.weak and base.result.reaches
+    result = replace(base.result, prediction=first, predictions=predictions, weak=weak)
+    return replace(base, result=result)
 
 
-def _unchecked(row: Row, runs: Sequence[Record], current: CurrentContents) -> str:
+def _unchecked_note(row: Row, runs: Sequence[Record], current: CurrentContents) -> str:
     """Return a note that a row has no rank because of plugins that are not installed."""
     missing = [] if current.model(row.key) else [f"its model is of {row.key[1]}"]
     missing += [
@@ -234,22 +234,22 @@ def _unchecked(row: Row, runs: Sequence[Record], current: CurrentContents) -> st
     )
 
 
-def _scored(row: Row, found: dict[str, Aggregate], scored: Sequence[str]) -> _Entry:
+def _with_score(row: Row, aggregates: dict[str, Aggregate], scored: Sequence[str]) -> _Entry:
     """Return a row with its score, if it has all scored tasks."""
-    if not scored or any(title not in found for title in scored):
+    if not scored or any(title not in aggregates for title in scored):
         return _Entry(row)
-    parts = [found[title] for title in scored]
+    parts = [aggregates[title] for title in scored]
     samples = [part.scaled for part in parts]
     draws = mean_draws(samples, row.key)
     score = math.fsum(part.result.scaled or 0.0 for part in parts) / len(parts)
     low, high = percentile_interval(draws, around=score)
     iqm = float(interquartile_mean(np.concatenate([sample.values for sample in samples])))
     iqm_low, iqm_high = percentile_interval(interquartile_draws(samples, row.key), around=iqm)
-    known = replace(row, score=score, low=low, high=high)
-    return _Entry(replace(known, iqm=iqm, iqm_low=iqm_low, iqm_high=iqm_high), samples)
+    row = replace(row, score=score, low=low, high=high)
+    return _Entry(replace(row, iqm=iqm, iqm_low=iqm_low, iqm_high=iqm_high), samples)
 
 
-def _ranked(entries: Sequence[_Entry]) -> list[Row]:
+def _rank(entries: Sequence[_Entry]) -> list[Row]:
     """Order rows by rank, score and name; rows without a score by their number of tasks.
 
     A single row has no rank, since there is nothing to compare it with.

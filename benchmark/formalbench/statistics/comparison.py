@@ -144,32 +144,32 @@ def compare(
         draw: draws the mean of a row.
     """
     titles = (*a.board.tasks, *a.board.other_tasks, *b.board.tasks, *b.board.other_tasks)
-    both: list[tuple[TaskFacts, Result, Result]] = []
+    shared: list[tuple[TaskFacts, Result, Result]] = []
     left_out: dict[str, list[str]] = {}
     for title in dict.fromkeys(titles):
         if asked is not None and title not in asked:
             continue
         facts, mine, other = a.board.facts_of(title), a.row.on(title), b.row.on(title)
-        why = _why_not(facts, mine, other)
-        if why:
-            left_out.setdefault(why, []).append(title)
+        reason = _reason_not_compared(facts, mine, other)
+        if reason:
+            left_out.setdefault(reason, []).append(title)
         elif facts and mine and other:
-            both.append((facts, mine, other))
-    comparisons = len(both) if tested else 0
-    tasks = tuple(_on_task(a, b, entry, comparisons, draw) for entry in both)
-    notes = tuple(f"{why}: {', '.join(titles)}." for why, titles in left_out.items())
+            shared.append((facts, mine, other))
+    comparisons = len(shared) if tested else 0
+    tasks = tuple(_on_task(a, b, entry, comparisons, draw) for entry in shared)
+    notes = tuple(f"{reason}: {', '.join(titles)}." for reason, titles in left_out.items())
     return Comparison(a, b, tasks, _over_tasks(a, b, tasks, tested, draw), notes)
 
 
 def each_pair(board: Board) -> Iterator[Comparison]:
     """Yield the comparison of each two rows of a board, without tests of significance."""
-    drawn: dict[tuple[object, ...], Draws] = {}
+    cache: dict[tuple[object, ...], Draws] = {}
 
     def draw(place: BoardRow, samples: Sequence[Sample], *more: str) -> Draws:
         key = (place.row.key, *(sample.task for sample in samples), None, *more)
-        if key not in drawn:
-            drawn[key] = _draws(place, samples, *more)
-        return drawn[key]
+        if key not in cache:
+            cache[key] = _draws(place, samples, *more)
+        return cache[key]
 
     for a, b in combinations(board.rows, 2):
         yield compare(BoardRow(board, a), BoardRow(board, b), tested=False, draw=draw)
@@ -196,14 +196,14 @@ def comparisons(
     Raises:
         RequestError: one line, if there is no such row or protocol, or both rows are the same.
     """
-    asked = [title.removesuffix(":classify") for title in tasks] if tasks is not None else None
-    rows = _rows_called(names, {model_key(record) for record in records})
+    titles = [title.removesuffix(":classify") for title in tasks] if tasks is not None else None
+    rows = _rows_named(names, {model_key(record) for record in records})
     # As on a board, rows that cannot be checked here are left out, except for these two.
     unknown_here = {model_key(run) for run in records if current.standing(run) == "unknown"}
     left_out = unknown_here - set(rows)
-    kept = [record for record in records if model_key(record) not in left_out]
-    page = build_page(kept, View("", (), current=current, shortcut=shortcut))
-    return [compare(a, b, asked) for a, b in _places(page, names, rows, protocols)]
+    counted = [record for record in records if model_key(record) not in left_out]
+    page = build_page(counted, View("", (), current=current, shortcut=shortcut))
+    return [compare(a, b, titles) for a, b in _places(page, names, rows, protocols)]
 
 
 def check_tasks(records: Sequence[Record], asked: Sequence[str]) -> None:
@@ -212,23 +212,23 @@ def check_tasks(records: Sequence[Record], asked: Sequence[str]) -> None:
     Raises:
         RequestError: one line, with the nearest names.
     """
-    known = {title_of(record) for record in records}
+    titles = {title_of(record) for record in records}
     for name in asked:
-        if name.removesuffix(":classify") not in known:
-            raise unknown("task among the records", name, known)
+        if name.removesuffix(":classify") not in titles:
+            raise unknown("task among the records", name, titles)
 
 
-def _rows_called(names: Sequence[str], known: Collection[ModelKey]) -> list[ModelKey]:
+def _rows_named(names: Sequence[str], keys: Collection[ModelKey]) -> list[ModelKey]:
     """Return the rows with these names; a name that several sources share is refused."""
-    shown = row_names(known)
+    names_by_key = row_names(keys)
     rows = []
     for name in names:
-        found = [key for key in known if name in (shown[key], f"{key[0]} ({key[1]})")]
-        if not found:
-            shared = sorted(shown[key] for key in known if key[0] == name)
-            models = {model for model, _ in known}
+        matches = [key for key in keys if name in (names_by_key[key], f"{key[0]} ({key[1]})")]
+        if not matches:
+            shared = sorted(names_by_key[key] for key in keys if key[0] == name)
+            models = {model for model, _ in keys}
             raise unknown("model among the records", name, models, called=shared)
-        rows += found
+        rows += matches
     return rows
 
 
@@ -239,12 +239,12 @@ def _places(
     protocols: Sequence[str] | None,
 ) -> list[tuple[BoardRow, BoardRow]]:
     """Return both models' rows under each protocol that both have, or the given ones."""
-    wanted = list(protocols or [])
-    if len(wanted) > 2:
-        raise RequestError(f"--protocol {','.join(wanted)}: at most two, one for each model")
-    each: list[str | None] = [*wanted] * 2 if len(wanted) == 1 else [*wanted] or [None, None]
-    a, b = (_under(page, *asked) for asked in zip(names, rows, each, strict=True))
-    if len(wanted) == 2:
+    titles = list(protocols or [])
+    if len(titles) > 2:
+        raise RequestError(f"--protocol {','.join(titles)}: at most two, one for each model")
+    per_model: list[str | None] = [*titles] * 2 if len(titles) == 1 else [*titles] or [None, None]
+    a, b = (_rows_under(page, *arguments) for arguments in zip(names, rows, per_model, strict=True))
+    if len(titles) == 2:
         pairs = [(a[-1], b[-1])]
     else:
         pairs = [(one, other) for one in a for other in b if one.board is other.board]
@@ -259,21 +259,21 @@ def _places(
     return pairs
 
 
-def _under(page: Page, name: str, key: ModelKey, protocol: str | None) -> list[BoardRow]:
+def _rows_under(page: Page, name: str, key: ModelKey, protocol: str | None) -> list[BoardRow]:
     """Return a model's rows, under one protocol if it is given; the newest version is last."""
-    found = [BoardRow(board, row) for board in page.boards for row in board.rows if row.key == key]
-    if not found:
+    places = [BoardRow(board, row) for board in page.boards for row in board.rows if row.key == key]
+    if not places:
         raise RequestError(f"no run of {name} counts: all were made with other versions")
-    known = {place.board.protocol for place in found}
-    if protocol is not None and protocol not in known:
-        raise unknown(f"protocol among the records of {name}", protocol, known)
+    protocols = {place.board.protocol for place in places}
+    if protocol is not None and protocol not in protocols:
+        raise unknown(f"protocol among the records of {name}", protocol, protocols)
     if protocol is None:
-        return found
-    under = [place for place in found if place.board.protocol == protocol]
-    return sorted(under, key=lambda place: place.board.version)
+        return places
+    matches = [place for place in places if place.board.protocol == protocol]
+    return sorted(matches, key=lambda place: place.board.version)
 
 
-def _why_not(facts: TaskFacts | None, mine: Result | None, other: Result | None) -> str:
+def _reason_not_compared(facts: TaskFacts | None, mine: Result | None, other: Result | None) -> str:
     """Return why two models are not compared on a task; empty if they are."""
     if mine is None and other is None:
         return ""
@@ -322,9 +322,9 @@ def _over_tasks(
             for task in counting
         ]
 
-    both = samples(a, lambda task: task.a), samples(b, lambda task: task.b)
-    means = [math.fsum(float(one.values.mean()) for one in part) / len(part) for part in both]
-    draws_D = draw(a, both[0]) - draw(b, both[1])
+    pair = samples(a, lambda task: task.a), samples(b, lambda task: task.b)
+    means = [math.fsum(float(one.values.mean()) for one in part) / len(part) for part in pair]
+    draws_D = draw(a, pair[0]) - draw(b, pair[1])
     value = means[0] - means[1]
     better = _better(a, b, [on.facts for on in counting], value) if tested else None
     difference = _difference(value, draws_D, better)

@@ -57,7 +57,7 @@ def chances_here(host: PluginHost, record: Record) -> tuple[float, ...] | None:
     if max(lengths) > MOST or current_task(host, used.name) != task_contents(record):
         return None
     try:
-        chances = _stated(host, record, lengths)
+        chances = _task_chances(host, record, lengths)
     except FormalbenchError:  # the installed task refuses its options
         return None
     mean = math.fsum(chances or [math.nan]) / len(lengths)
@@ -66,40 +66,40 @@ def chances_here(host: PluginHost, record: Record) -> tuple[float, ...] | None:
 
 def known_chances(host: PluginHost) -> Chances:
     """Return `chances_here` for many records; records of the same test share one computation."""
-    known: dict[tuple[object, ...], tuple[float, ...] | None] = {}
+    cache: dict[tuple[object, ...], tuple[float, ...] | None] = {}
 
-    def asked(record: Record) -> tuple[float, ...] | None:
+    def chances(record: Record) -> tuple[float, ...] | None:
         if record.test is None:
             return None
         key = (
             *(record.task.model_dump_json(), record.protocol.title, record.test.fingerprint),
             *(record.test.cells.length, record.test.chance_length),
         )
-        if key not in known:
-            known[key] = chances_here(host, record)
-        return known[key]
+        if key not in cache:
+            cache[key] = chances_here(host, record)
+        return cache[key]
 
-    return asked
+    return chances
 
 
-def _stated(host: PluginHost, record: Record, lengths: tuple[int, ...]) -> list[float] | None:
+def _task_chances(host: PluginHost, record: Record, lengths: tuple[int, ...]) -> list[float] | None:
     from formalbench import __version__
     from formalbench.cache import cached, package_digest
 
     used, protocol = record.task, record.protocol
-    asked = host.select_task(used.name, (), used.options)
+    selection = host.select_task(used.name, (), used.options)
 
     def compute() -> list[float] | None:
-        with host.blaming(asked.plugin):
-            task = protocol.apply(host.build_task(asked))
+        with host.blaming(selection.plugin):
+            task = protocol.apply(host.build_task(selection))
             chance = task.objective.stated_chance(task.source, lengths)
         return None if chance is None else list(chance.by_length)
 
-    home = getattr(asked.plugin.module, "__name__", "").partition(".")[0]
+    home = getattr(selection.plugin.module, "__name__", "").partition(".")[0]
     code = [package_digest(home), package_digest("formalbench"), __version__]
     splits = protocol.model_dump(mode="json", include={"splits", "label_smoothing"})
-    kept = cached(["chances", code, used.model_dump(mode="json"), splits, lengths], compute)
-    return kept if kept is None else [float(one) for one in kept]
+    chances = cached(["chances", code, used.model_dump(mode="json"), splits, lengths], compute)
+    return chances if chances is None else [float(one) for one in chances]
 
 
 RUN_COLUMNS = {
@@ -163,12 +163,12 @@ _GROUP = ["model", "source", "task", "protocol", "version"]
 
 def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
     """Return a table of runs, one row per record, in order; see `RUN_COLUMNS`."""
-    held = list(records)
-    runs = pd.DataFrame([_run(record) for record in held], columns=list(RUN_COLUMNS))
-    chosen = np.zeros(len(held), dtype=bool)
+    records = list(records)
+    runs = pd.DataFrame([_run(record) for record in records], columns=list(RUN_COLUMNS))
+    chosen = np.zeros(len(records), dtype=bool)
     for places in runs.groupby(_GROUP, sort=False).indices.values():
-        rate = selected_rate([held[place] for place in places])
-        chosen[places] = [held[place].learning_rate == rate for place in places]
+        rate = selected_rate([records[place] for place in places])
+        chosen[places] = [records[place].learning_rate == rate for place in places]
     runs["selected_rate"] = chosen
     return runs
 
@@ -184,11 +184,11 @@ def cells_frame(
         chances: returns the chance level in each cell of a record, if it is known
             (`formalbench.statistics.frame`).
     """
-    held = list(records)
-    runs = runs_frame(held)
-    counts = [len(record.test.cells.length) if record.test else 1 for record in held]
+    records = list(records)
+    runs = runs_frame(records)
+    counts = [len(record.test.cells.length) if record.test else 1 for record in records]
     cells = runs.loc[runs.index.repeat(counts)].reset_index(drop=True)
-    parts = [_cells(record, chances(record)) for record in held]
+    parts = [_cells(record, chances(record)) for record in records]
     for place, (name, (kind, _)) in enumerate(_CELLS.items()):
         cells[name] = pd.Series([value for part in parts for value in part[place]], dtype=kind)
     return cells
@@ -236,7 +236,7 @@ def _cells(record: Record, chances: Sequence[float] | None) -> tuple[Sequence[ob
     return (
         *(cells.length, cells.first or cells.length, cells.group or none),
         *(cells.strings, cells.asked, cells.correct),
-        [right / asked for right, asked in zip(cells.correct, cells.asked, strict=True)],
+        [right / answers for right, answers in zip(cells.correct, cells.asked, strict=True)],
         chances or none,
         [index not in (cells.not_finite or ()) for index in range(len(cells.length))],
         cells.means_of(MUTUAL_INFORMATION) or none,

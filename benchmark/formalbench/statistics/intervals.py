@@ -217,8 +217,8 @@ class Sample:
             trained: whether seeds differ.
         """
         values = np.array([run.accuracy for run in runs])
-        known = chance if chance is not None and chance < 1.0 else 0.0
-        return cls(task, values, string_noise(runs), known, 0.0, trained)
+        level = chance if chance is not None and chance < 1.0 else 0.0
+        return cls(task, values, string_noise(runs), level, 0.0, trained)
 
     @classmethod
     def unknown(cls, task: str, seeds: int) -> Sample:
@@ -260,27 +260,27 @@ def mean_draws(samples: Sequence[Sample], key: Sequence[object]) -> Draws:
         if not sample.trained:
             total_D += sample.values.mean()
     least = sum(sample.least for sample in samples) / len(samples)
-    drawn_D: Draws = np.clip(total_D / len(samples), least, 1.0)
-    return drawn_D
+    draws_D: Draws = np.clip(total_D / len(samples), least, 1.0)
+    return draws_D
 
 
 def _trained_draws(samples: Sequence[Sample], key: Sequence[object]) -> Draws:
-    known = len(samples) ** 2 / sum(1.0 / len(sample.values) for sample in samples)
+    seeds = len(samples) ** 2 / sum(1.0 / len(sample.values) for sample in samples)
     mean = sum(float(sample.values.mean()) for sample in samples) / len(samples)
     sum_D, weight_D = np.zeros(DRAWS), np.zeros(DRAWS)
     for sample in samples:
         weights_SD = seed_weights(sample.task, len(sample.values)) / len(sample.values)
         sum_D += sample.values @ weights_SD
         weight_D += weights_SD.sum(axis=0)
-    chance, lowest, factor = _chance(samples), _lowest(samples), spread(known)
+    chance, lowest, factor = _chance(samples), _lowest(samples), spread(seeds)
     # Draws are not below chance, unless a seed is: then down to its spread value.
     least = chance - factor * (chance - lowest)
     seen_D = np.clip(mean + factor * (sum_D / weight_D - mean), least, 1.0)
     unseen_D = np.where(fails(key), lowest, 1.0)
-    weight_D *= known / len(samples)  # the mean weight is the number of seeds
+    weight_D *= seeds / len(samples)  # the mean weight is the number of seeds
     share_D = unseen_weight() / (weight_D + unseen_weight())
-    drawn_D: Draws = seen_D + share_D * (unseen_D - seen_D)
-    return drawn_D
+    draws_D: Draws = seen_D + share_D * (unseen_D - seen_D)
+    return draws_D
 
 
 def interquartile_draws(samples: Sequence[Sample], key: Sequence[object]) -> Draws:
@@ -305,8 +305,8 @@ def interquartile_draws(samples: Sequence[Sample], key: Sequence[object]) -> Dra
     ends_ND = np.cumsum(weights_ND, axis=0)
     ends_ND /= ends_ND[-1]
     middle_ND = np.diff(np.clip(ends_ND, 0.25, 0.75), axis=0, prepend=0.25)
-    drawn_D: Draws = np.minimum(2.0 * (values_N @ middle_ND) + noise_D / len(samples), 1.0)
-    return drawn_D
+    draws_D: Draws = np.minimum(2.0 * (values_N @ middle_ND) + noise_D / len(samples), 1.0)
+    return draws_D
 
 
 def spread(seeds: float) -> float:
@@ -357,9 +357,9 @@ def _string_noise(sample: Sample, key: Sequence[object]) -> Draws:
 @lru_cache(maxsize=2048)
 def _exponential(*key: object) -> Draws:
     levels_D = (_stream(*key).integers(_STEPS, (DRAWS,)) + 0.5) / _STEPS
-    drawn_D: Draws = -np.log(levels_D)
-    drawn_D.flags.writeable = False
-    return drawn_D
+    draws_D: Draws = -np.log(levels_D)
+    draws_D.flags.writeable = False
+    return draws_D
 
 
 def _stream(*key: object) -> Stream:

@@ -89,23 +89,23 @@ def strip_of(result: Result, facts: TaskFacts) -> Strip:
     tested at the same lengths.
     """
     runs = tuple(run for run in result.runs if run.learned)
-    tested = informative_cells(replace(result, runs=runs), facts)
-    if not tested or not facts.scored:
+    cells_by_run = informative_cells(replace(result, runs=runs), facts)
+    if not cells_by_run or not facts.scored:
         return ()
-    lengths = tested[0].length
-    shares_RL = np.array([np.divide(cells.correct, cells.strings) for cells in tested])
-    mean_L, chance_L = shares_RL.mean(axis=0), np.array(facts.chance_of(tested[0]))
+    lengths = cells_by_run[0].length
+    shares_RL = np.array([np.divide(cells.correct, cells.strings) for cells in cells_by_run])
+    mean_L, chance_L = shares_RL.mean(axis=0), np.array(facts.chance_of(cells_by_run[0]))
     return tuple(
         Step(
             first=lengths[part[0]],
             last=lengths[part[-1]],
-            share=_inside(float(mean_L[part].mean()), float(chance_L[part].mean())),
+            share=_scaled_share(float(mean_L[part].mean()), float(chance_L[part].mean())),
         )
         for part in np.array_split(np.arange(len(lengths)), min(MOST_STEPS, len(lengths)))
     )
 
 
-def _inside(accuracy: float, chance: float) -> float:
+def _scaled_share(accuracy: float, chance: float) -> float:
     return min(1.0, max(0.0, scaled(accuracy, chance) or 0.0))
 
 
@@ -131,17 +131,17 @@ class TextLine:
 
 def text_line(result: Result) -> TextLine | None:
     """Return the values of a model; None if no run finished, or runs differ in their places."""
-    found = [dict(run.places) for run in result.runs if run.places]
-    if not found or any(seed.keys() != found[0].keys() for seed in found):
+    seeds = [dict(run.places) for run in result.runs if run.places]
+    if not seeds or any(seed.keys() != seeds[0].keys() for seed in seeds):
         return None
-    names = parts if set(parts := _parts(result)) == found[0].keys() else ()
-    length = () if names else tuple(map(int, found[0]))
-    values_SP = np.array([[seed[place] for place in names or seed] for seed in found])
+    names = parts if set(parts := _parts(result)) == seeds[0].keys() else ()
+    length = () if names else tuple(map(int, seeds[0]))
+    values_SP = np.array([[seed[place] for place in names or seed] for seed in seeds])
     ends = values_SP.min(axis=0), values_SP.max(axis=0)
     return TextLine(length, names, values_SP.mean(axis=0), *ends, values_SP)
 
 
 def _parts(result: Result) -> tuple[str, ...]:
     """Return the named parts of a test, ordered by their shortest texts; empty if it has none."""
-    tested = (run.cells for run in result.runs if run.cells is not None)
-    return next((tuple(dict.fromkeys(cells.group or ())) for cells in tested), ())
+    tests = (run.cells for run in result.runs if run.cells is not None)
+    return next((tuple(dict.fromkeys(cells.group or ())) for cells in tests), ())

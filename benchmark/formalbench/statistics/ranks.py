@@ -65,9 +65,9 @@ def p_values(rows: Sequence[Sequence[Sample]]) -> Table:
     """
     from scipy.special import stdtr
 
-    found_MM = np.ones((len(rows), len(rows)))
+    p_MM = np.ones((len(rows), len(rows)))
     if len(rows) < 2:
-        return found_MM
+        return p_MM
     pairs = list(combinations(range(len(rows)), 2))
     first, second = np.array(pairs).T
     seeds_MT = np.array([[len(one.values) for one in row] for row in rows])
@@ -86,8 +86,8 @@ def p_values(rows: Sequence[Sequence[Sample]]) -> Table:
         [_least_p(rows[one], rows[other]) for one, other in pairs],
     )
     each[lead <= _ROUNDING] = 1.0
-    found_MM[first, second] = found_MM[second, first] = _holm(each)
-    return found_MM
+    p_MM[first, second] = p_MM[second, first] = _holm(each)
+    return p_MM
 
 
 def _score(row: Sequence[Sample]) -> float:
@@ -138,6 +138,6 @@ def _holm(each: Table) -> Table:
     """Return p-values corrected for multiple comparisons (Holm 1979)."""
     order = np.argsort(each, kind="stable")
     corrected = np.maximum.accumulate(each[order] * np.arange(len(each), 0, -1))
-    found = np.empty_like(each)
-    found[order] = np.minimum(corrected, 1.0)
-    return found
+    result = np.empty_like(each)
+    result[order] = np.minimum(corrected, 1.0)
+    return result

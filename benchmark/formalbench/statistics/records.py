@@ -240,9 +240,9 @@ def _split(command: str) -> list[str]:
 
 def environments_of(records: Iterable[Record]) -> tuple[str, ...]:
     """Return one line per kind of machine, with its number of records."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for record in records:
         machine = record.environment
         versions = ", ".join(f"{name} {value}" for name, value in sorted(machine.versions.items()))
-        seen[f"{machine.device}, {machine.hardware}; {versions}"] += 1
-    return tuple(f"{line} ({plural(times, 'record')})" for line, times in sorted(seen.items()))
+        counts[f"{machine.device}, {machine.hardware}; {versions}"] += 1
+    return tuple(f"{line} ({plural(times, 'record')})" for line, times in sorted(counts.items()))

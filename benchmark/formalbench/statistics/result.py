@@ -98,7 +98,7 @@ def mean_by_place(runs: Iterable[Record], measure: TaskMeasure) -> tuple[tuple[s
 
     A place is a named part or a length. Empty if no run has places, or runs differ in them.
     """
-    seeds = [found for run in runs if (found := at_places(run, measure))]
+    seeds = [values for run in runs if (values := at_places(run, measure))]
     if not seeds or any(seed.keys() != seeds[0].keys() for seed in seeds):
         return ()
     means = ((at, math.fsum(seed[at] for seed in seeds) / len(seeds)) for at in seeds[0])
@@ -115,7 +115,7 @@ def at_places(run: Record, measure: TaskMeasure) -> Mapping[str, float]:
     if cells.group is not None:
         return cells.by_group
     pairs = zip(cells.length, cells.correct, cells.asked, strict=True)
-    return {str(length): right / asked for length, right, asked in pairs}
+    return {str(length): right / answers for length, right, answers in pairs}
 
 
 def perplexities(record: Record) -> dict[int, float]:
@@ -312,9 +312,8 @@ class Result:
     @property
     def information(self) -> float | None:
         """Mutual information of answer and target in bits, the mean over seeds and cells."""
-        known = (one for run in self.runs for one in run.information or () if one is not None)
-        found = list(known)
-        return math.fsum(found) / len(found) if found else None
+        values = [one for run in self.runs for one in run.information or () if one is not None]
+        return math.fsum(values) / len(values) if values else None
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -323,7 +322,7 @@ class Result:
         for run in self.runs:
             for name, value in run.metrics:
                 by_name.setdefault(name, []).append(value)
-        return {name: math.fsum(found) / len(found) for name, found in by_name.items()}
+        return {name: math.fsum(values) / len(values) for name, values in by_name.items()}
 
     @property
     def solved(self) -> bool:
@@ -416,8 +415,8 @@ class TaskFacts:
 
     def chance_of(self, cells: CellResults) -> tuple[float, ...]:
         """Return the chance level in each of some cells; the mean where it is unknown."""
-        known = dict(zip(self.lengths, self.chance_by_cell, strict=False))
-        return tuple(known.get(length, self.chance_length) for length in cells.length)
+        chances = dict(zip(self.lengths, self.chance_by_cell, strict=False))
+        return tuple(chances.get(length, self.chance_length) for length in cells.length)
 
     @property
     def last_informative_length(self) -> int | None:
@@ -463,8 +462,8 @@ def informative_cells(result: Result, facts: TaskFacts | None) -> list[CellResul
     if not cells or len({cell.length for cell in cells}) > 1:
         return []
     if facts is not None:
-        right = map(operator.mul, facts.chance_of(cells[0]), cells[0].strings)
-        cells += [replace(cells[0], correct=tuple(right))] * (len(result.runs) - len(cells))
+        correct = map(operator.mul, facts.chance_of(cells[0]), cells[0].strings)
+        cells += [replace(cells[0], correct=tuple(correct))] * (len(result.runs) - len(cells))
     if facts is None or facts.lengths != cells[0].length or not any(facts.trivial):
         return cells
     kept = [not trivial for trivial in facts.trivial]

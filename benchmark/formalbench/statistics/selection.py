@@ -76,24 +76,24 @@ class CurrentContents:
     def _pairs(self, record: AnyRecord) -> list[tuple[Contents | None, Contents]]:
         """Return the current and the recorded contents of each name in a record."""
         if isinstance(record, Record):
-            made_by = self.protocol(record.protocol), protocol_contents(record.protocol)
+            setup = self.protocol(record.protocol), protocol_contents(record.protocol)
         else:
-            made_by = (STRINGS_VERSION, ""), (record.asked.version, "")
+            setup = (STRINGS_VERSION, ""), (record.asked.version, "")
         return [
             (self.task(record.task.name), task_contents(record)),
             (self.model(model_key(record)), model_contents(record)),
-            made_by,
+            setup,
         ]
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> CurrentContents:
         """Return the contents at the time of these records."""
-        held = list(records)
-        protocols = {protocol_key(record): protocol_contents(record.protocol) for record in held}
+        records = list(records)
+        protocols = {protocol_key(record): protocol_contents(record.protocol) for record in records}
         return cls(
-            {record.task.name: task_contents(record) for record in held}.get,
+            {record.task.name: task_contents(record) for record in records}.get,
             lambda protocol: protocols.get((protocol.title, protocol.version)),
-            {model_key(record): model_contents(record) for record in held}.get,
+            {model_key(record): model_contents(record) for record in records}.get,
         )
 
 
@@ -109,10 +109,10 @@ def current_of(host: PluginHost) -> CurrentContents:
 def current_task(host: PluginHost, task: str) -> Contents | None:
     """Return the contents of a task here; None if no plugin provides it."""
     try:
-        found = host.select_task(task)
+        selection = host.select_task(task)
     except RequestError:
         return None
-    return contents(found.spec.version, found.plugin.source)
+    return contents(selection.spec.version, selection.plugin.source)
 
 
 def current_protocol(host: PluginHost, protocol: Protocol) -> Contents | None:
@@ -134,8 +134,8 @@ def registered_protocol(host: PluginHost, protocol: Protocol) -> Protocol:
     Raises:
         RequestError: if there is none, or it does not support the changes.
     """
-    found: Protocol = host.protocol(protocol.name, protocol.changed, protocol.version)
-    return found
+    registered: Protocol = host.protocol(protocol.name, protocol.changed, protocol.version)
+    return registered
 
 
 def current_model(host: PluginHost, key: ModelKey) -> Contents | None:
@@ -176,10 +176,10 @@ def select_records(records: Iterable[Record], current: CurrentContents) -> list[
     Contents that `current` does not know are those of the newest version among the records and,
     within one version, of the latest date. A task has the same contents on every board.
     """
-    once = distinct(records)
-    tasks = wanted(once, lambda record: record.task.name, task_contents, current.task)
-    boards = sorted(grouped_by(protocol_key, once).items())
-    return [_board(key, held, tasks, current) for key, held in boards]
+    runs = distinct(records)
+    tasks = wanted(runs, lambda record: record.task.name, task_contents, current.task)
+    boards = sorted(grouped_by(protocol_key, runs).items())
+    return [_board(key, group, tasks, current) for key, group in boards]
 
 
 def checkable(records: Sequence[Record], current: CurrentContents) -> list[Record]:
@@ -190,26 +190,26 @@ def checkable(records: Sequence[Record], current: CurrentContents) -> list[Recor
     The result supplies the facts of a task for all models on it, so records with a plugin that is
     not installed are not used.
     """
-    told = [record for record in records if has_result(record)] or list(records)
-    known = [record for record in told if current.standing(record) == "current"]
-    return known or told
+    tested = [record for record in records if has_result(record)] or list(records)
+    current_records = [record for record in tested if current.standing(record) == "current"]
+    return current_records or tested
 
 
 def _board(
-    key: ProtocolKey, held: list[Record], tasks: dict[str, Contents], current: CurrentContents
+    key: ProtocolKey, records: list[Record], tasks: dict[str, Contents], current: CurrentContents
 ) -> RecordSelection:
-    known = current.protocol(held[0].protocol)  # they share its name and changes
-    protocols = wanted(held, protocol_key, _protocol, lambda _: known)
-    under = [record for record in held if _protocol(record) == protocols[key]]
-    on = [record for record in under if task_contents(record) == tasks[record.task.name]]
-    models = wanted(on, model_key, model_contents, current.model)
-    kept = [record for record in on if model_contents(record) == models[model_key(record)]]
-    notes = _notes(under, on, "task", lambda record: record.task.name)
-    notes += _notes(on, kept, "model", lambda record: model_key(record)[0])
-    if other := len(held) - len(under):
+    registered = current.protocol(records[0].protocol)  # they share its name and changes
+    protocols = wanted(records, protocol_key, _protocol, lambda _: registered)
+    on_protocol = [record for record in records if _protocol(record) == protocols[key]]
+    on_task = [record for record in on_protocol if task_contents(record) == tasks[record.task.name]]
+    models = wanted(on_task, model_key, model_contents, current.model)
+    counted = [record for record in on_task if model_contents(record) == models[model_key(record)]]
+    notes = _notes(on_protocol, on_task, "task", lambda record: record.task.name)
+    notes += _notes(on_task, counted, "model", lambda record: model_key(record)[0])
+    if other := len(records) - len(on_protocol):
         runs = plural(other, "run")
         notes.insert(0, f"{runs} not counted, because this protocol has other contents now.")
-    return RecordSelection(key, kept, notes)
+    return RecordSelection(key, counted, notes)
 
 
 def _protocol(record: Record) -> Contents:
@@ -253,8 +253,8 @@ def _preferred(records: Sequence[Record]) -> Record:
 def _notes(
     before: list[Record], after: list[Record], kind: str, name_of: Callable[[Record], str]
 ) -> list[str]:
-    kept = set(map(id, after))
-    dropped = Counter(name_of(record) for record in before if id(record) not in kept)
+    ids = set(map(id, after))
+    dropped = Counter(name_of(record) for record in before if id(record) not in ids)
     return [
         f"{plural(times, 'run')} of {name} not counted, because the {kind} has a new version."
         for name, times in sorted(dropped.items())

@@ -65,8 +65,8 @@ class ProcessSampler(Sampler):
     """
 
     def weights(self, task: Task, protocol: Protocol, lengths: Sequence[int]) -> Weights:
-        found = process_of(task.source, task.objective).length_distribution(lengths[-1])
-        weights: Weights = found[list(lengths)] / [protocol.strings_at(n) for n in lengths]
+        shares = process_of(task.source, task.objective).length_distribution(lengths[-1])
+        weights: Weights = shares[list(lengths)] / [protocol.strings_at(n) for n in lengths]
         return weights
 
 
@@ -96,13 +96,13 @@ def draw_length(
     """
     own = () if seed is None else (seed,)
     stream = Stream("length", *protocol.key, stage[0], stage[-1], batch, *own)
-    drawn = sampler.lengths(protocol, stage, batch, stream, 1, weighted)
-    if len(drawn) != 1 or int(drawn[0]) not in stage:
-        told = f"{type(sampler).__name__}.lengths gave {drawn.tolist()[:5]} for batch {batch}"
+    lengths = sampler.lengths(protocol, stage, batch, stream, 1, weighted)
+    if len(lengths) != 1 or int(lengths[0]) not in stage:
+        problem = f"{type(sampler).__name__}.lengths gave {lengths.tolist()[:5]} for batch {batch}"
         raise ValueError(
-            f"{told}: expected 1 of the lengths {stage[0]} to {stage[-1]} of its stage"
+            f"{problem}: expected 1 of the lengths {stage[0]} to {stage[-1]} of its stage"
         )
-    return int(drawn[0])
+    return int(lengths[0])
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,8 @@ class TrainingSchedule:
         run.steps = done
         error, validation = metrics["train/error"], metrics.get(f"validation/{self.primary}")
         if run.decay_from is None:
-            trained_on = self.lengths(run, done - self.protocol.evaluate_every)
-            if len(trained_on) < len(self.stages[-1]):
+            lengths = self.lengths(run, done - self.protocol.evaluate_every)
+            if len(lengths) < len(self.stages[-1]):
                 run.stage += error <= self.protocol.curriculum.error
             elif error <= self.protocol.decay.mastered > 0:
                 run.fits = True
@@ -188,8 +188,8 @@ class TrainingSchedule:
 
     def _judge_mastery(self, run: RunState, done: int, validation: float | None) -> None:
         """Begin the decay of a run with small training error, if its validation is good enough."""
-        needed = self.protocol.decay.validated
-        if needed is None or (validation is not None and validation >= needed):
+        threshold = self.protocol.decay.validated
+        if threshold is None or (validation is not None and validation >= threshold):
             self._begin_decay(run, done, "mastered")
         elif validation is not None:
             run.fits = False
@@ -199,11 +199,11 @@ class TrainingSchedule:
         patience = self.protocol.patience
         if patience is None:
             return
-        known = [point.accuracy for point in run.points if not math.isnan(point.accuracy)]
-        before = known[: -(patience.steps // self.protocol.validation.every)]
-        if done < patience.after or not before:
+        accuracies = [point.accuracy for point in run.points if not math.isnan(point.accuracy)]
+        earlier = accuracies[: -(patience.steps // self.protocol.validation.every)]
+        if done < patience.after or not earlier:
             return
-        if max(known) < max(before) + patience.gain:
+        if max(accuracies) < max(earlier) + patience.gain:
             self._begin_decay(run, done, "capped")
 
     def diverge(self, run: RunState, done: int, why: str) -> None:
@@ -217,10 +217,10 @@ class TrainingSchedule:
             run.status, run.ended = "timeout", "stopped"
 
     def _begin_decay(
-        self, run: RunState, step: int, why: Literal["mastered", "budget", "capped"]
+        self, run: RunState, step: int, reason: Literal["mastered", "budget", "capped"]
     ) -> None:
         run.decay_from = step
-        run.ended = why
+        run.ended = reason
         run.reached = self.stages[run.stage][-1]
         run.stage = len(self.stages) - 1
 
@@ -291,29 +291,29 @@ class TrainingData:
 
     def take(self, interval: Interval) -> list[tuple[Example, ...]]:
         """Return the batches (U, B, …) of an interval's steps, on the device."""
-        waiting = self._waiting.pop(interval, None)
+        future = self._waiting.pop(interval, None)
         # Intervals drawn for a stage that the runs have left are useless.
-        for useless in [one for one in self._waiting if one.first <= interval.first]:
-            if interval.first > useless.first:
-                self._waiting.pop(useless).cancel()
-        drawn = waiting.result() if waiting else self._draw(interval)
-        return [tuple(one.map(self._on_device) for one in step) for step in drawn]
+        for old in [one for one in self._waiting if one.first <= interval.first]:
+            if interval.first > old.first:
+                self._waiting.pop(old).cancel()
+        steps = future.result() if future else self._draw(interval)
+        return [tuple(one.map(self._on_device) for one in step) for step in steps]
 
     def _draw(self, interval: Interval) -> list[list[Example]]:
         accumulate = self._protocol.accumulate
-        drawn = [
+        batches = [
             stack([self._sample(seed, batch, length, count) for seed in interval.seeds])
             for batch, (length, count) in enumerate(interval.batches, interval.first * accumulate)
         ]
-        return [drawn[start : start + accumulate] for start in range(0, len(drawn), accumulate)]
+        return [batches[start : start + accumulate] for start in range(0, len(batches), accumulate)]
 
     def _sample(self, seed: int, batch: int, length: int, count: int) -> Example:
-        drawn = self._sampler.strings(self._task, self._protocol, seed, batch, length, count)
-        if len(drawn.inputs) != count:
-            told = f"{type(self._sampler).__name__}.strings gave {len(drawn.inputs)} strings"
-            raise ValueError(f"{told}: expected {count}")
+        example = self._sampler.strings(self._task, self._protocol, seed, batch, length, count)
+        if len(example.inputs) != count:
+            problem = f"{type(self._sampler).__name__}.strings gave {len(example.inputs)} strings"
+            raise ValueError(f"{problem}: expected {count}")
         primary = self._task.primary.name  # training computes no other metric
-        return drawn._replace(known={k: v for k, v in drawn.known.items() if k == primary})
+        return example._replace(known={k: v for k, v in example.known.items() if k == primary})
 
     def _on_device(self, array: npt.NDArray[Any]) -> Tensor:
         tensor = torch.from_numpy(array)

@@ -93,9 +93,9 @@ class Program(ABC):
         """Return a loss plus its penalties; some penalties need a trace."""
         traced = any(one.penalty.traced for one in self.penalties)
         with forward_in(self.precision, logits.device):
-            seen = trace() if traced else {}
+            tensors = trace() if traced else {}
         for one in self.penalties:
-            own = seen if one.penalty.traced else {}
+            own = tensors if one.penalty.traced else {}
             loss = loss + one.weight * one.penalty.term(logits, own, parameters)
         return loss
 
@@ -115,20 +115,20 @@ class SequentialGradients(Program):
 
     def select(self, runs: Sequence[int]) -> list[SingleNetwork]:
         """Return the runs' networks."""
-        chosen = [self.networks[run] for run in runs]
-        return [SingleNetwork(network, list(trained(network).values())) for network in chosen]
+        networks = [self.networks[run] for run in runs]
+        return [SingleNetwork(network, list(trained(network).values())) for network in networks]
 
     def gradients(
         self, selected: list[SingleNetwork], flat_RP: Tensor, example: Example, noise: Sequence[int]
     ) -> Gradients:
-        gradients_RP, counted = torch.empty_like(flat_RP), []
+        gradients_RP, per_run = torch.empty_like(flat_RP), []
         for row, one in enumerate(selected):
             self.layout.fill(one.parameters, flat_RP[row])
             _seed(noise[row], example.inputs.device)
             gradients, *counts = self._one(one, example.map(itemgetter(row)))
             torch.cat([gradient.flatten() for gradient in gradients], out=gradients_RP[row])
-            counted.append(counts)
-        sums = (torch.stack(counts) for counts in zip(*counted, strict=True))
+            per_run.append(counts)
+        sums = (torch.stack(counts) for counts in zip(*per_run, strict=True))
         return Gradients(gradients_RP, *sums)
 
     def _one(self, one: SingleNetwork, example: Example) -> tuple[Sequence[Tensor], Tensor, Tensor]:
@@ -147,8 +147,8 @@ class SequentialGradients(Program):
 
 def _wrong(right: Tensor) -> Tensor:
     """Return the number of wrong strings; one number per run if there is a run dimension."""
-    missed = ~right if right.dtype == torch.bool else 1 - right
-    return missed.sum(-1)
+    wrong = ~right if right.dtype == torch.bool else 1 - right
+    return wrong.sum(-1)
 
 
 def _seed(seed: int, device: torch.device) -> None:
@@ -174,8 +174,8 @@ class BatchedGradients(Program):
         self._network = copy.deepcopy(networks[0])
         for module in self._network.modules():  # a backbone is a part of the network
             vars(module)["under_vmap"] = True
-        kept = [fixed(network) for network in networks]
-        self._fixed = {name: torch.stack([one[name] for one in kept]) for name in kept[0]}
+        states = [fixed(network) for network in networks]
+        self._fixed = {name: torch.stack([one[name] for one in states]) for name in states[0]}
 
     def select(self, runs: Sequence[int]) -> dict[str, Tensor]:
         """Return the frozen parameters and buffers of the runs, (R, …) each."""
@@ -253,19 +253,19 @@ class AdaptiveGradients(BatchedGradients):
     def __init__(self, networks: Sequence[nn.Module], task: Task, least: int) -> None:
         super().__init__(networks, task)
         self._least = least
-        self._apart = SequentialGradients(networks, task)
+        self._sequential = SequentialGradients(networks, task)
 
     def select(self, runs: Sequence[int]) -> Any:
         """Return the networks of a small group, otherwise its frozen parameters and buffers."""
-        return super().select(runs) if len(runs) >= self._least else self._apart.select(runs)
+        return super().select(runs) if len(runs) >= self._least else self._sequential.select(runs)
 
     def gradients(
         self, selected: Any, flat_RP: Tensor, example: Example, noise: Sequence[int]
     ) -> Gradients:
         if isinstance(selected, dict):
             return super().gradients(selected, flat_RP, example, noise)
-        self._apart.precision, self._apart.penalties = self.precision, self.penalties
-        return self._apart.gradients(selected, flat_RP, example, noise)
+        self._sequential.precision, self._sequential.penalties = self.precision, self.penalties
+        return self._sequential.gradients(selected, flat_RP, example, noise)
 
 
 class L1(Penalty):

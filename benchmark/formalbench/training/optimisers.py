@@ -49,8 +49,8 @@ class Adam(Optimiser):
         mean, square = self.config.betas
         return 1 - mean**step, (1 - square**step) ** 0.5
 
-    def step(self, *given: Any, **named: Any) -> None:
-        self.clipped_step(*given, None, **named)  # type: ignore[call-arg]
+    def step(self, *args: Any, **kwargs: Any) -> None:
+        self.clipped_step(*args, None, **kwargs)  # type: ignore[call-arg]
 
     def clipped_step(
         self,
@@ -64,8 +64,8 @@ class Adam(Optimiser):
     ) -> None:
         mean_scale, square_scale = scalars.unbind()
         on_cpu = gradient_RP.device.type == "cpu" and gradient_RP.dtype == torch.float32
-        plain = isinstance(decay, Tensor) or rate.shape[1] > 1  # differ by parameter
-        one_pass = on_cpu and not plain and gradient_RP.shape[1] >= ONE_PASS
+        per_parameter = isinstance(decay, Tensor) or rate.shape[1] > 1  # differ by parameter
+        one_pass = on_cpu and not per_parameter and gradient_RP.shape[1] >= ONE_PASS
         take = adam_in_one_pass if one_pass else adam_plainly
         rows, rate = (parameters_RP, gradient_RP, *slots), rate / mean_scale
         take(self.config, rows, rate, square_scale, decay, largest)
@@ -120,7 +120,7 @@ def adam_in_one_pass(
     """
     first, second = config.betas
     scale = float(square_scale)
-    for one, parameters_P, gradient_P, *slots in zip(rate[:, 0].tolist(), *rows, strict=True):
+    for run_rate, parameters_P, gradient_P, *slots in zip(rate[:, 0].tolist(), *rows, strict=True):
         divisor = None
         if largest is not None:
             divisor = ((torch.linalg.vector_norm(gradient_P) + 1e-6) / largest).clamp(min=1.0)
@@ -131,7 +131,7 @@ def adam_in_one_pass(
             [slots[1]],
             [],
             [torch.tensor(math.inf)],
-            lr=one * scale,
+            lr=run_rate * scale,
             beta1=first,
             beta2=second,
             weight_decay=float(decay),
@@ -212,12 +212,12 @@ class Lion(Optimiser):
         decay: Tensor | float,
     ) -> None:
         (momentum_RP,) = slots
-        now, kept = self.config.betas
-        direction_RP = gradient_RP.lerp(momentum_RP, now).sign_()
+        beta1, beta2 = self.config.betas
+        direction_RP = gradient_RP.lerp(momentum_RP, beta1).sign_()
         if isinstance(decay, Tensor) or decay:
             direction_RP += decay * parameters_RP
         parameters_RP.sub_(rate * direction_RP)
-        momentum_RP.lerp_(gradient_RP, 1 - kept)
+        momentum_RP.lerp_(gradient_RP, 1 - beta2)
 
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
@@ -267,25 +267,25 @@ class Muon(Optimiser):
     ) -> None:
         rows = (parameters_RP, gradient_RP, *slots)
         if self._rest:
-            rest_RS, gradient_RS, *slots_RS = (_gathered(self._rest, one) for one in rows)
+            rest_RS, gradient_RS, *slots_RS = (_gather(self._rest, one) for one in rows)
             rate_RS, decay_RS = self._numbers(self._rest, rate, decay)
             self._adamw.step(rest_RS, gradient_RS, slots_RS, rate_RS, scalars, decay_RS)
-            _put_back(self._rest, (parameters_RP, *slots), (rest_RS, *slots_RS))
+            _scatter(self._rest, (parameters_RP, *slots), (rest_RS, *slots_RS))
         if self._matrices:
-            mine_RQ, gradient_RQ, mean_RQ = (_gathered(self._matrices, one) for one in rows[:3])
+            matrices_RQ, gradient_RQ, mean_RQ = (_gather(self._matrices, one) for one in rows[:3])
             rate_RQ, decay_RQ = self._numbers(self._matrices, rate, decay)
             mean_RQ.lerp_(gradient_RQ, 1 - self.config.momentum)
-            ahead = self.config.momentum if self.config.nesterov else 1.0
-            direction_RQ = self._orthogonal(gradient_RQ.lerp(mean_RQ, ahead))
-            mine_RQ.mul_(1 - rate_RQ * decay_RQ).sub_(rate_RQ * direction_RQ)
-            _put_back(self._matrices, (parameters_RP, slots[0]), (mine_RQ, mean_RQ))
+            weight = self.config.momentum if self.config.nesterov else 1.0
+            direction_RQ = self._orthogonal(gradient_RQ.lerp(mean_RQ, weight))
+            matrices_RQ.mul_(1 - rate_RQ * decay_RQ).sub_(rate_RQ * direction_RQ)
+            _scatter(self._matrices, (parameters_RP, slots[0]), (matrices_RQ, mean_RQ))
 
     def _numbers(
         self, infos: Sequence[ParameterInfo], rate: Tensor, decay: Tensor | float
     ) -> tuple[Tensor, Tensor | float]:
         """Return the rates and the weight decay of some parameters."""
-        own = _gathered(infos, decay) if isinstance(decay, Tensor) else decay
-        return _gathered(infos, rate), own
+        own = _gather(infos, decay) if isinstance(decay, Tensor) else decay
+        return _gather(infos, rate), own
 
     def _orthogonal(self, direction_RQ: Tensor) -> Tensor:
         """Return the scaled directions of a step of all hidden matrices, (R, Q)."""
@@ -320,14 +320,14 @@ def _is_hidden_matrix(info: ParameterInfo) -> bool:
     return info.kind == "hidden" and info.group is None and min(info.shape) > 1
 
 
-def _gathered(infos: Sequence[ParameterInfo], flat: Tensor) -> Tensor:
+def _gather(infos: Sequence[ParameterInfo], flat: Tensor) -> Tensor:
     """Return the columns of some parameters as one matrix; a shared single column is unchanged."""
     if flat.shape[1] == 1:
         return flat
     return torch.cat([flat[:, info.columns] for info in infos], dim=1)
 
 
-def _put_back(
+def _scatter(
     infos: Sequence[ParameterInfo], whole: Sequence[Tensor], gathered: Sequence[Tensor]
 ) -> None:
     """Copy gathered columns back to their places."""
@@ -347,7 +347,7 @@ class ConstantSchedule(Schedule):
             return base * (step + 1) / self.config.warm_up
         return base
 
-    def _done(self, step: int, steps: int) -> float:
+    def _progress(self, step: int, steps: int) -> float:
         """Return the share of the steps after the warm-up that are done, including this one."""
         warm_up = min(self.config.warm_up, steps - 1)
         return max(0.0, (step + 1 - warm_up) / (steps - warm_up))
@@ -359,7 +359,7 @@ class LinearSchedule(ConstantSchedule):
     config: LinearConfig
 
     def rate(self, step: int, steps: int, base: float, memory: Mapping[str, float]) -> float:
-        share = 1.0 + (self.config.final - 1.0) * self._done(step, steps)
+        share = 1.0 + (self.config.final - 1.0) * self._progress(step, steps)
         return super().rate(step, steps, base, memory) * share
 
 
@@ -369,7 +369,7 @@ class CosineSchedule(ConstantSchedule):
     config: CosineConfig
 
     def rate(self, step: int, steps: int, base: float, memory: Mapping[str, float]) -> float:
-        wave = (1.0 + math.cos(math.pi * self._done(step, steps))) / 2
+        wave = (1.0 + math.cos(math.pi * self._progress(step, steps))) / 2
         share = self.config.final + (1.0 - self.config.final) * wave
         return super().rate(step, steps, base, memory) * share
 
@@ -402,11 +402,11 @@ class PlateauSchedule(ConstantSchedule):
         value = metrics.get(self.config.metric)
         if value is None:
             return
-        if self._fell(memory, value) if self.config.recent else self._waited(memory, value):
+        if self._is_worst(memory, value) if self.config.recent else self._is_stale(memory, value):
             share = memory.get("share", 1.0) * self.config.factor
             memory["share"] = max(share, self.config.final)
 
-    def _waited(self, memory: dict[str, float], value: float) -> bool:
+    def _is_stale(self, memory: dict[str, float], value: float) -> bool:
         """Store a value; return whether the best one is too old."""
         if "best" not in memory or self._better(value, memory["best"]):
             memory.update(best=value, waiting=0)
@@ -417,14 +417,14 @@ class PlateauSchedule(ConstantSchedule):
         memory["waiting"] = 0
         return True
 
-    def _fell(self, memory: dict[str, float], value: float) -> bool:
+    def _is_worst(self, memory: dict[str, float], value: float) -> bool:
         """Store a value; return whether all the recent values before it are better."""
         names = [f"{count} before" for count in range(self.config.recent)]
-        before = [memory[name] for name in names if name in memory]
-        memory.update(zip(names, (value, *before), strict=False))
-        return len(before) == len(names) and all(self._better(one, value) for one in before)
+        recent = [memory[name] for name in names if name in memory]
+        memory.update(zip(names, (value, *recent), strict=False))
+        return len(recent) == len(names) and all(self._better(one, value) for one in recent)
 
     def _better(self, value: float, best: float) -> bool:
         """Return whether a value is better, and by more than the threshold."""
-        room = self.config.threshold * abs(best)
-        return value < best - room if self.config.better == "less" else value > best + room
+        margin = self.config.threshold * abs(best)
+        return value < best - margin if self.config.better == "less" else value > best + margin

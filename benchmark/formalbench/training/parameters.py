@@ -40,10 +40,10 @@ class Layout:
         Raises:
             ValueError: if it has no trained parameters.
         """
-        named = trained(network)
-        if not named:
+        parameters = trained(network)
+        if not parameters:
             raise ValueError("the network has no trainable parameter")
-        return cls(tuple(named), tuple(parameter.shape for parameter in named.values()))
+        return cls(tuple(parameters), tuple(parameter.shape for parameter in parameters.values()))
 
     def views(self, flat_RP: Tensor) -> dict[str, Tensor]:
         """Return each parameter of all runs, (R, *shape), as a view."""
@@ -152,18 +152,18 @@ def make_update(optimiser: Optimiser, largest: float | None, network: nn.Module)
     groups = traits_of(network).groups
     if not groups:
         return Update(optimiser, largest, None, optimiser.weight_decay)
-    found = [info.group for info in layout]
+    tensor_groups = [info.group for info in layout]
     for group in groups:
-        if group not in found:
+        if group not in tensor_groups:
             raise ValueError(f"no parameter is named {' or '.join(group.names)}")
-    factors = [1.0 if group is None else group.rate for group in found]
+    factors = [1.0 if group is None else group.rate for group in tensor_groups]
     decays = [
         optimiser.weight_decay
         if group is None or group.weight_decay is None
         else group.weight_decay
-        for group in found
+        for group in tensor_groups
     ]
-    return Update(optimiser, largest, _spread(factors, network), _spread(decays, network))
+    return Update(optimiser, largest, _expand(factors, network), _expand(decays, network))
 
 
 def layout_of(network: nn.Module) -> tuple[ParameterInfo, ...]:
@@ -198,7 +198,7 @@ def _group_of(name: str, groups: Sequence[ParameterGroup]) -> ParameterGroup | N
     return None
 
 
-def _spread(values: Sequence[float], network: nn.Module) -> Tensor:
+def _expand(values: Sequence[float], network: nn.Module) -> Tensor:
     """Expand one value per parameter tensor to one per parameter, (1, P)."""
     parameters = trained(network).values()
     parts = [

@@ -214,9 +214,9 @@ class Checkpointer:
             return 0
         if len(kept) != len(runs) or any(map(_unlike, kept, runs)):
             return 0
-        for run, one in zip(runs, kept, strict=True):
-            for part in fields(one):
-                setattr(run, part.name, getattr(one, part.name))
+        for run, state in zip(runs, kept, strict=True):
+            for part in fields(state):
+                setattr(run, part.name, getattr(state, part.name))
         return max(run.steps for run in runs)
 
     def forget(self) -> None:
@@ -238,8 +238,8 @@ def saved_cohorts(key: str) -> Iterator[Checkpointer]:
     for file in sorted(files, key=lambda file: file.stat().st_mtime, reverse=True):
         contents = read_sealed(file, key)
         if contents is not None:
-            told = json.loads(contents.partition(b"\n")[0])["members"]
-            yield Checkpointer(key, [Member(rate, seed) for rate, seed in told])
+            members = json.loads(contents.partition(b"\n")[0])["members"]
+            yield Checkpointer(key, [Member(rate, seed) for rate, seed in members])
 
 
 def _folder(key: str) -> Path:

@@ -41,9 +41,9 @@ class StepInputs(NamedTuple):
 
     def tensors(self) -> list[Tensor]:
         """Return all tensors, in a fixed order."""
-        found: list[Tensor] = []
-        self.map(found.append)
-        return found
+        tensors: list[Tensor] = []
+        self.map(tensors.append)
+        return tensors
 
 
 OTHER_NOISE = 1_000_000_007
@@ -83,8 +83,8 @@ class Group:
 
     def _all_rows(self) -> list[Tensor]:
         """Return every row, run by run: parameters, then slots."""
-        every = (self.rows.parameters, *self.rows.slots)
-        return [tensor[index] for index in range(len(self.runs)) for tensor in every]
+        tensors = (self.rows.parameters, *self.rows.slots)
+        return [tensor[index] for index in range(len(self.runs)) for tensor in tensors]
 
     def step(self, inputs: StepInputs, noise: Sequence[int]) -> None:
         """Take a step.
@@ -94,10 +94,10 @@ class Group:
             noise: seeds of random numbers inside the network, such as dropout. One per run and
                 step, so that a run's results do not depend on the other runs of the group.
         """
-        found = self.gradients(inputs.examples, noise)
-        self._update.take(self.rows, found.gradients, inputs.rate, inputs.scalars)
-        self.losses += found.losses
-        self.wrong += found.wrong
+        result = self.gradients(inputs.examples, noise)
+        self._update.take(self.rows, result.gradients, inputs.rate, inputs.scalars)
+        self.losses += result.losses
+        self.wrong += result.wrong
 
     def gradients(self, examples: Sequence[Example], noise: Sequence[int]) -> Gradients:
         """Return the mean over a step's batches; see `step` for the arguments."""
@@ -111,16 +111,16 @@ class Group:
         if len(examples) == 1:
             return next(parts)
         weight = 1 / len(examples)
-        whole = Gradients(
+        mean = Gradients(
             torch.zeros_like(self.rows.parameters),
             torch.zeros_like(self.losses),
             torch.zeros_like(self.wrong),
         )
         for part in parts:
-            whole.gradients.add_(weight * part.gradients)
-            whole.losses.add_(weight * part.losses)
-            whole.wrong.add_(part.wrong)
-        return whole
+            mean.gradients.add_(weight * part.gradients)
+            mean.losses.add_(weight * part.losses)
+            mean.wrong.add_(part.wrong)
+        return mean
 
 
 WARM_UP = 3
@@ -139,8 +139,8 @@ class Recording:
 
     def replay(self, inputs: StepInputs) -> None:
         """Take the step with other inputs of the same shapes."""
-        for mine, new in zip(self.inputs.tensors(), inputs.tensors(), strict=True):
-            mine.copy_(new)
+        for recorded, new in zip(self.inputs.tensors(), inputs.tensors(), strict=True):
+            recorded.copy_(new)
         self.graph.replay()
 
 
@@ -163,9 +163,9 @@ class GraphedGroup(Group):
         if shapes in self._recordings:
             self._recordings[shapes].replay(inputs)
             return
-        taken = self._steps.get(shapes, 0)
-        self._steps[shapes] = taken + 1
-        if taken < WARM_UP or not self._recordable:
+        count = self._steps.get(shapes, 0)
+        self._steps[shapes] = count + 1
+        if count < WARM_UP or not self._recordable:
             super().step(inputs, noise)
             return
         try:
@@ -178,9 +178,9 @@ class GraphedGroup(Group):
 
     def _record(self, inputs: StepInputs, noise: Sequence[int]) -> Recording:
         """Record a step without taking it."""
-        kept = inputs.map(torch.clone)
+        static_inputs = inputs.map(torch.clone)
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
         with torch.cuda.graph(graph, pool=self._pool):
-            super().step(kept, noise)
-        return Recording(graph, kept)
+            super().step(static_inputs, noise)
+        return Recording(graph, static_inputs)

@@ -72,8 +72,8 @@ def resolve_protocol(host: PluginHost, protocol: Protocol) -> ResolvedProtocol:
 
 def make_sampler(host: PluginHost, protocol: Protocol) -> Sampler:
     """Look up the sampler that a protocol's curriculum names; see `resolve_protocol`."""
-    chosen = protocol.curriculum
-    sampler: Sampler = _make(host, host.samplers, chosen.kind, chosen, Sampler)
+    curriculum = protocol.curriculum
+    sampler: Sampler = _make(host, host.samplers, curriculum.kind, curriculum, Sampler)
     return sampler
 
 
@@ -83,10 +83,10 @@ def _make(host: PluginHost, registry: Any, name: str, choice: Options | None, ki
     with host.blaming(entry.plugin):
         config = make_config(entry.spec, choice.options, what) if choice else None
         factory = load(entry.spec.factory)
-        made = factory() if config is None else factory(config)
-        if not isinstance(made, kind):
-            raise TypeError(f"the factory of {what} gave a {type(made).__name__}")
-    return made
+        part = factory() if config is None else factory(config)
+        if not isinstance(part, kind):
+            raise TypeError(f"the factory of {what} gave a {type(part).__name__}")
+    return part
 
 
 def _load_probe(host: PluginHost, name: str) -> Read:
@@ -180,7 +180,7 @@ class _CohortTraining:
     def __init__(self, cohort: Cohort) -> None:
         task, protocol, device = cohort.task, cohort.protocol, cohort.device
         self.cohort = cohort
-        self.networks = [self._fresh(member.seed) for member in cohort.members]
+        self.networks = [self._build(member.seed) for member in cohort.members]
         self.program = cohort.program(self.networks, task, device)
         self.program.precision = protocol.precision
         self.program.penalties = cohort.resolved.penalties
@@ -193,8 +193,8 @@ class _CohortTraining:
         lengths = split_lengths(task, "train")
         stages = self.sampler.stages(protocol, lengths)
         if not stages or list(stages[-1]) != lengths:
-            named = type(self.sampler).__name__
-            raise ValueError(f"{named}.stages: the last stage must contain all training lengths")
+            name = type(self.sampler).__name__
+            raise ValueError(f"{name}.stages: the last stage must contain all training lengths")
         schedule, primary = cohort.resolved.schedule, task.primary.name
         self.schedule = TrainingSchedule(protocol, stages, schedule, primary, self.sampler)
         self.weights = self.sampler.weights(task, protocol, lengths)
@@ -202,7 +202,7 @@ class _CohortTraining:
         self.validator = Validator(task, protocol, device)
         self.watcher = make_watcher(task, protocol, device, cohort.resolved.probes)
 
-    def _fresh(self, seed: int) -> nn.Module:
+    def _build(self, seed: int) -> nn.Module:
         network = self.cohort.ready.pop(seed, None) or build_seeded(self.cohort.build, seed)
         return network.to(self.cohort.device).train()
 
@@ -222,10 +222,10 @@ class _CohortTraining:
         while running := [i for i, run in enumerate(self.runs) if run.status == "running"]:
             for i in running:
                 self.schedule.begin_interval(self.runs[i], done)
-            together = self._together(running)
+            groups = self._together(running)
             # Groups whose runs have separated, and their recordings, are dropped.
-            self.groups = {runs: g for runs, g in self.groups.items() if runs in together}
-            for indices in together:
+            self.groups = {runs: g for runs, g in self.groups.items() if runs in groups}
+            for indices in groups:
                 start = time.perf_counter()
                 group, interval = self._train(indices, done)
                 self._evaluate(group, interval, done + every, start)
@@ -243,10 +243,10 @@ class _CohortTraining:
 
     def _together(self, running: Sequence[int]) -> list[tuple[int, ...]]:
         """Return the runs that train on batches of the same lengths."""
-        alike: dict[tuple[int, int | None], list[int]] = {}
+        groups: dict[tuple[int, int | None], list[int]] = {}
         for i in running:
-            alike.setdefault((self.runs[i].stage, self._lengths_of(i)), []).append(i)
-        return [tuple(indices) for indices in alike.values()]
+            groups.setdefault((self.runs[i].stage, self._lengths_of(i)), []).append(i)
+        return [tuple(indices) for indices in groups.values()]
 
     def _lengths_of(self, i: int) -> int | None:
         """Return the seed that a run's batch lengths depend on; None if they depend on no seed."""
@@ -268,18 +268,18 @@ class _CohortTraining:
             group.rows.parameters,
         )
         interval = self._interval(indices, done)
-        drawn = self.data.take(interval)
+        batches = self.data.take(interval)
         if self.data.ahead:
             self.data.draw_ahead(self._interval(indices, done + every))
         seeds = [self.cohort.members[i].seed for i in indices]
         distinct = sorted(set(seeds))
-        own = torch.tensor([distinct.index(seed) for seed in seeds], device=device)
+        index = torch.tensor([distinct.index(seed) for seed in seeds], device=device)
         states = [self.runs[i].rows for i in indices]
         group.begin(states)
-        for step, examples, (rate, scalars) in zip(steps, drawn, numbers, strict=True):
+        for step, examples, (rate, scalars) in zip(steps, batches, numbers, strict=True):
             noise = [1_000_003 * (seed + 1) + step for seed in seeds]
-            mine = tuple(one.map(lambda part: part[own]) for one in examples)
-            group.step(StepInputs(mine, rate, scalars), noise)
+            per_run = tuple(one.map(lambda part: part[index]) for one in examples)
+            group.step(StepInputs(per_run, rate, scalars), noise)
         group.finish(states)
         return group, interval
 
@@ -292,8 +292,8 @@ class _CohortTraining:
             kind = GraphedGroup if on_gpu and isinstance(self.program, BatchedGradients) else Group
             pairs = zip(*(self.runs[i].rows for i in indices), strict=True)
             parameters, *slots = map(torch.stack, pairs)
-            started = Rows(parameters, tuple(slots))
-            self.groups[indices] = kind(indices, self.program, started, self.update)
+            rows = Rows(parameters, tuple(slots))
+            self.groups[indices] = kind(indices, self.program, rows, self.update)
         return self.groups[indices]
 
     def _interval(self, indices: Sequence[int], first: int) -> Interval:
@@ -302,23 +302,23 @@ class _CohortTraining:
         batches = range(
             first * protocol.accumulate, (first + protocol.evaluate_every) * protocol.accumulate
         )
-        own = self._lengths_of(indices[0])
+        seed = self._lengths_of(indices[0])
         lengths = [
-            draw_length(protocol, stage, batch, self.weights, own, self.sampler)
+            draw_length(protocol, stage, batch, self.weights, seed, self.sampler)
             for batch in batches
         ]
         seeds = sorted({self.cohort.members[i].seed for i in indices})
-        drawn = tuple((length, protocol.strings_at(length)) for length in lengths)
-        return Interval(first, drawn, tuple(seeds))
+        pairs = tuple((length, protocol.strings_at(length)) for length in lengths)
+        return Interval(first, pairs, tuple(seeds))
 
     def _evaluate(self, group: Group, interval: Interval, done: int, start: float) -> None:
         """Judge each run by its training strings since the last evaluation, and update it."""
         every = self.cohort.protocol.evaluate_every
         sums = (group.losses.tolist(), group.wrong.tolist())
         speed = interval.tokens / (time.perf_counter() - start)  # after the device has finished
-        for i, loss, missed in zip(group.runs, *sums, strict=True):
+        for i, loss, wrong in zip(group.runs, *sums, strict=True):
             run = self.runs[i]
-            training = {"train/loss": loss / every, "train/error": missed / interval.strings}
+            training = {"train/loss": loss / every, "train/error": wrong / interval.strings}
             try:
                 validated = math.isfinite(loss) and self.schedule.validates(run, done)
                 if validated:
@@ -327,25 +327,25 @@ class _CohortTraining:
                     self.layout.load(self.networks[i], run.parameters)
                     run.curves.append(self.watcher.look(self.networks[i]))
                 run.strings += interval.strings
-                self._move_on(i, done, training, validated, speed)
+                self._update_run(i, done, training, validated, speed)
             except NotFiniteError as error:
                 self.schedule.diverge(run, done, str(error))
 
-    def _move_on(
+    def _update_run(
         self, i: int, done: int, training: dict[str, float], validated: bool, speed: float
     ) -> None:
         """Update a run after an evaluation, and report its progress."""
         run = self.runs[i]
         stage = self.schedule.stages[run.stage][-1]
-        known = run.validation
+        validation = run.validation
         if validated:
             accuracy = run.measures[self.cohort.task.primary.name].mean
             point = LearningPoint(done, training["train/loss"], training["train/error"], accuracy)
             run.points.append(point)
-        self.schedule.judge(run, done, training | (known if validated else {}))
+        self.schedule.judge(run, done, training | (validation if validated else {}))
         if run.status != "diverged":
-            told = {**training, "train/tokens-per-second": speed, **known}
-            self.cohort.members[i].report(Progress("train", done, stage, told))
+            metrics = {**training, "train/tokens-per-second": speed, **validation}
+            self.cohort.members[i].report(Progress("train", done, stage, metrics))
 
     def _validate(self, i: int, done: int) -> None:
         run, network = self.runs[i], self.networks[i]
@@ -402,8 +402,8 @@ def longest_step(cohort: Cohort) -> None:
     data = TrainingData(
         cohort.task, cohort.protocol, torch.device("cpu"), sampler=cohort.resolved.sampler
     )
-    ((drawn,),) = data.take(Interval(0, (batch,), (cohort.members[0].seed,)))
-    example = drawn.map(lambda part: part.to(cohort.device))
+    ((example,),) = data.take(Interval(0, (batch,), (cohort.members[0].seed,)))
+    example = example.map(lambda part: part.to(cohort.device))
     program.gradients(program.select([0]), program.layout.stack(networks), example, [0])
 
 

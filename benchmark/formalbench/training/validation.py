@@ -44,11 +44,11 @@ class Validator:
         """
         task = self._task
         scores = evaluate(network, task, self._strings, self._device, precision=self._precision)
-        whole = total(scores)
+        overall = total(scores)
         preference = task.objective.preference(each_cell_alike(scores), task.primary.name)
         # A value that is unknown, because there were no answers, is worse than any other.
         comparable = tuple(-math.inf if math.isnan(one) else one for one in preference)
-        return Checkpoint(step, whole.strings, whole.measures, comparable, weights_P)
+        return Checkpoint(step, overall.strings, overall.measures, comparable, weights_P)
 
 
 def each_cell_alike(scores: Sequence[CellScore]) -> dict[str, Measure]:
@@ -56,13 +56,13 @@ def each_cell_alike(scores: Sequence[CellScore]) -> dict[str, Measure]:
 
     If all cells have the same number of answers, this is exactly the sum over all answers.
     """
-    whole = total(scores).measures
-    for name in whole:
+    measures = total(scores).measures
+    for name in measures:
         cells = [score.measures[name] for score in scores]
         if len({cell.count for cell in cells}) > 1:
-            asked = [cell.mean for cell in cells if cell.count]
-            whole[name] = Measure(math.fsum(asked), len(asked))
-    return whole
+            means = [cell.mean for cell in cells if cell.count]
+            measures[name] = Measure(math.fsum(means), len(means))
+    return measures
 
 
 MAX_NUMBERS = 640
@@ -132,21 +132,21 @@ class CurveRecorder:
         )
 
     def _point(self, score: CellScore, probes: dict[str, float]) -> CurvePoint:
-        right = score.measures[self._task.primary.name]
+        primary = score.measures[self._task.primary.name]
         bits = score.measures[CROSS_ENTROPY].mean
-        return CurvePoint(whole_number(right.total), right.count, round(1000 * bits), probes)
+        return CurvePoint(whole_number(primary.total), primary.count, round(1000 * bits), probes)
 
     def _probe(self, network: nn.Module, cell: Cell) -> dict[str, float]:
         if not self._probes:
             return {}
         (example,) = cell.examples  # all of one length
-        probed = example.rows(slice(self._watch.probed))
-        count = len(probed.inputs)
+        strings = example.rows(slice(self._watch.probed))
+        count = len(strings.inputs)
         sums: dict[str, float] = {}
         network.eval()
         with torch.no_grad(), forward_in(self._protocol.precision, self._device):
             for first in range(0, count, _TRACED_AT_ONCE):
-                self._add(sums, network, probed.rows(slice(first, first + _TRACED_AT_ONCE)))
+                self._add(sums, network, strings.rows(slice(first, first + _TRACED_AT_ONCE)))
         network.train()
         if not all(map(math.isfinite, sums.values())):
             raise NotFiniteError(f"a probe at length {cell.last} is not finite")

@@ -113,8 +113,8 @@ class Judge:
         if strings is None:
             strings = plain_strings(example)
         for part, of_part in self._fitting(example, strings):
-            said = 0 if part.decoded is None else part.decoded.shape[1]
-            for rows in batches(len(of_part), part.length + said):
+            answers = 0 if part.decoded is None else part.decoded.shape[1]
+            for rows in batches(len(of_part), part.length + answers):
                 self._add(part.rows(rows), of_part[rows], tally)
 
     def _fitting(self, example: Example, strings: Rows) -> Iterator[tuple[Example, Rows]]:
@@ -141,7 +141,8 @@ class Judge:
         tally.finite += int(finite_B.sum())
         if bool(finite_B.any()):
             margin_B = self._margin(logits, asked)[finite_B]
-            bits_B = _bits(self._cross_entropy, logits, asked)[finite_B]
+            metric = next(one for one in self.task.metrics if one.name == CROSS_ENTROPY)
+            bits_B = _bits(metric, logits, asked)[finite_B]
             tally.min_margin = min(tally.min_margin, float(margin_B.min()))
             tally.sum_bits += float(bits_B.sum())
             tally.max_bits = max(tally.max_bits, float(bits_B.max()))
@@ -151,37 +152,33 @@ class Judge:
             logit = self._decisive_logit(raw[row], asked.rows(row))
             self.first_failure = self._failure(strings[index], example.rows(row), logit)
 
-    def _answer(self, asked: Example) -> Tensor:
+    def _answer(self, example: Example) -> Tensor:
         """Return the logits in double precision."""
-        logits: Tensor = self.network(asked.batch)
-        shape = expected_shape(self.task, asked.batch)
+        logits: Tensor = self.network(example.batch)
+        shape = expected_shape(self.task, example.batch)
         if tuple(logits.shape) != shape:
             raise TypeError(f"logits of shape {tuple(logits.shape)}, not {shape}")
         return logits.double()
 
-    def _margin(self, logits: Tensor, asked: Example) -> Tensor:
+    def _margin(self, logits: Tensor, example: Example) -> Tensor:
         try:
-            return self.task.objective.margin(logits, asked, self.task.primary)
+            return self.task.objective.margin(logits, example, self.task.primary)
         except NotImplementedError:  # the objective defines no margin
             return logits.new_full((len(logits),), math.inf)
 
-    def _decisive_logit(self, logits: Tensor, asked: Example) -> float:
+    def _decisive_logit(self, logits: Tensor, example: Example) -> float:
         try:
-            return self.task.objective.decisive_logit(logits, asked, self.task.primary)
+            return self.task.objective.decisive_logit(logits, example, self.task.primary)
         except NotImplementedError:
             return math.nan
-
-    @property
-    def _cross_entropy(self) -> Metric:
-        return next(metric for metric in self.task.metrics if metric.name == CROSS_ENTROPY)
 
     def _failure(self, string_N: Symbols, example: Example, logit: float) -> WrongAnswer:
         source = self.task.source
         names = [source.alphabet[symbol] for symbol in string_N]
         short = all(len(symbol) == 1 for symbol in source.alphabet)
-        (alone,) = split(example, self.task.layout)
+        (unpadded,) = split(example, self.task.layout)
         with self.asking():
-            expected = self.task.objective.expected(source, string_N, alone)
+            expected = self.task.objective.expected(source, string_N, unpadded)
         return WrongAnswer(
             string=("" if short else " ").join(names),
             expected=expected,

@@ -118,40 +118,40 @@ def make_plan(
 
 
 def _exhaustive_portions(
-    task: Task, asked: int | None, bounds: Range, notes: list[str]
+    task: Task, limit: int | None, bounds: Range, notes: list[str]
 ) -> list[Portion]:
-    if asked == 0:
+    if limit == 0:
         return []
-    longest = _longest(asked, bounds, notes)
+    longest = _longest(limit, bounds, notes)
     size, strings, most = _enumeration(task)
     portions: list[Portion] = []
     total = 0
     for length in range(longest + 1):
-        here = size(length)
-        if asked is not None and total + here > most:
-            raise RequestError(f"--exhaustive {asked}: more than {most:,} strings")
-        if length < bounds[0] or not _asks(task, length, here):
+        count = size(length)
+        if limit is not None and total + count > most:
+            raise RequestError(f"--exhaustive {limit}: more than {most:,} strings")
+        if length < bounds[0] or not _has_answers(task, length, count):
             continue
-        if asked is None and total + here > MAX_DEFAULT:
+        if limit is None and total + count > MAX_DEFAULT:
             notes.append(
                 f"exhaustive up to length {length - 1}, not {longest}, which would be more than "
                 f"{MAX_DEFAULT:,} strings (--exhaustive N takes any N)"
             )
             break
-        total += here
-        portions.append(Portion("exhaustive", length, here, partial(strings, length)))
+        total += count
+        portions.append(Portion("exhaustive", length, count, partial(strings, length)))
     return portions
 
 
-def _longest(asked: int | None, bounds: Range, notes: list[str]) -> int:
+def _longest(limit: int | None, bounds: Range, notes: list[str]) -> int:
     """Return the length up to which every string is tested."""
-    if asked is not None:
-        if not _within(asked, bounds):
-            raise RequestError(f"--exhaustive {asked}: the model {_made_for(bounds)}")
-        return asked
+    if limit is not None:
+        if not _within(limit, bounds):
+            raise RequestError(f"--exhaustive {limit}: the model {_support(bounds)}")
+        return limit
     longest = _clipped(DEFAULT_EXHAUSTIVE, bounds)
     if longest != DEFAULT_EXHAUSTIVE:
-        notes.append(f"exhaustive up to length {longest}: the model {_made_for(bounds)}")
+        notes.append(f"exhaustive up to length {longest}: the model {_support(bounds)}")
     return longest
 
 
@@ -172,29 +172,29 @@ def _enumeration(
     return partial(pow, num_symbols), strings, MAX_ASKED
 
 
-def _asks(task: Task, length: int, size: int) -> bool:
+def _has_answers(task: Task, length: int, size: int) -> bool:
     """Return whether the strings of a length have answers to judge."""
     return size > 0 if task.objective.only_viable else bool(task.lengths(length, length))
 
 
-def _lengths(task: Task, asked: Sequence[int] | None, bounds: Range, notes: list[str]) -> list[int]:
+def _lengths(task: Task, given: Sequence[int] | None, bounds: Range, notes: list[str]) -> list[int]:
     """Return the lengths of the long strings, in increasing order."""
-    outside = [n for n in asked or () if not _within(n, bounds)]
+    outside = [n for n in given or () if not _within(n, bounds)]
     if outside:
-        raise RequestError(f"--lengths {outside[0]}: the model {_made_for(bounds)}")
-    wanted = DEFAULT_LENGTHS if asked is None else asked
-    clipped = sorted({_clipped(length, bounds) for length in wanted})
-    if clipped != sorted(set(wanted)):
-        notes.append(f"lengths {_listed(clipped)}: the model {_made_for(bounds)}")
+        raise RequestError(f"--lengths {outside[0]}: the model {_support(bounds)}")
+    lengths = DEFAULT_LENGTHS if given is None else given
+    clipped = sorted({_clipped(length, bounds) for length in lengths})
+    if clipped != sorted(set(lengths)):
+        notes.append(f"lengths {_list_text(clipped)}: the model {_support(bounds)}")
     rounded = sorted({task.source.round_length(length) for length in clipped})
-    kept = [n for n in rounded if _within(n, bounds) and task.lengths(n, n)]
-    if asked is not None and not kept:
+    available = [n for n in rounded if _within(n, bounds) and task.lengths(n, n)]
+    if given is not None and not available:
         raise RequestError(
-            f"--lengths {_listed(clipped)}: task {task.name} has no string of such a length"
+            f"--lengths {_list_text(clipped)}: task {task.name} has no string of such a length"
         )
-    if kept != clipped:
-        notes.append(f"lengths {_listed(kept)}: {task.name} has no strings of the others")
-    return kept
+    if available != clipped:
+        notes.append(f"lengths {_list_text(available)}: {task.name} has no strings of the others")
+    return available
 
 
 def _random(task: Task, length: int, request: VerificationRequest) -> Portion:
@@ -202,8 +202,8 @@ def _random(task: Task, length: int, request: VerificationRequest) -> Portion:
         stream = task.stream("verify", "random", request.seed, length)
         block = max(1, BLOCK_SYMBOLS // max(length, 1))
         for start in range(0, request.count, block):
-            here = min(block, request.count - start)
-            yield task.strings(stream.child(start), length, here)
+            count = min(block, request.count - start)
+            yield task.strings(stream.child(start), length, count)
 
     return Portion("random", length, request.count, strings)
 
@@ -230,7 +230,7 @@ def _within(length: int, bounds: Range) -> bool:
     return _clipped(length, bounds) == length
 
 
-def _made_for(bounds: Range) -> str:
+def _support(bounds: Range) -> str:
     least, greatest = bounds
     if greatest is None:
         return f"is made for strings of length {least} and more"
@@ -239,7 +239,7 @@ def _made_for(bounds: Range) -> str:
     return f"is made for strings of length {least} to {greatest}"
 
 
-def _listed(lengths: Sequence[int]) -> str:
+def _list_text(lengths: Sequence[int]) -> str:
     if len(lengths) > 6:
         return f"{lengths[0]} … {lengths[-1]} ({len(lengths)} of them)"
     return ", ".join(map(str, lengths)) or "none"

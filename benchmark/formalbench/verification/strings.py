@@ -72,29 +72,29 @@ class ViableStrings:
         small = num_symbols <= np.iinfo(np.uint8).max
         self._type: npt.DTypeLike = np.uint8 if small else np.int32
         empty = viable_only(language, np.zeros((1, 0), dtype=np.int64))
-        self._made = [empty.astype(self._type)]
+        self._cache = [empty.astype(self._type)]
 
     def count(self, length: int) -> int:
         """Return the number of strings of this length; only shorter ones are generated."""
-        if length < len(self._made):
-            return len(self._made[length])
+        if length < len(self._cache):
+            return len(self._cache[length])
         return sum(int(self._legal(block).sum()) for block in self.strings(length - 1))
 
     def strings(self, length: int) -> Iterator[Symbols]:
         """Yield the strings of this length in blocks."""
-        made = self._of(length)
-        for start in range(0, len(made), BLOCK):
-            yield made[start : start + BLOCK].astype(np.int64)
+        strings = self._of(length)
+        for start in range(0, len(strings), BLOCK):
+            yield strings[start : start + BLOCK].astype(np.int64)
 
     def _of(self, length: int) -> Compact:
-        while len(self._made) <= length:
-            before = len(self._made) - 1
-            longer = [self._extended(block) for block in self.strings(before)]
-            empty = np.zeros((0, before + 1), dtype=self._type)
-            self._made.append(np.concatenate([empty, *longer]))
-        return self._made[length]
+        while len(self._cache) <= length:
+            last = len(self._cache) - 1
+            longer = [self._extend(block) for block in self.strings(last)]
+            empty = np.zeros((0, last + 1), dtype=self._type)
+            self._cache.append(np.concatenate([empty, *longer]))
+        return self._cache[length]
 
-    def _extended(self, strings_BN: Symbols) -> Compact:
+    def _extend(self, strings_BN: Symbols) -> Compact:
         string, symbol = np.nonzero(self._legal(strings_BN))
         return np.column_stack([strings_BN[string], symbol]).astype(self._type)
 
@@ -148,17 +148,17 @@ def amounts(num_symbols: int, lengths: Sequence[int], count: int) -> dict[int, A
     """
     complete = sum(n * n for n in lengths if n <= COMPLETE_TO) * (num_symbols - 1)
     crowded = complete > MAX_SYMBOLS
-    found = {}
+    limits = {}
     for length in lengths:
         if length > COMPLETE_TO:
-            found[length] = AdversarialLimits(count, count, count)
+            limits[length] = AdversarialLimits(count, count, count)
         elif crowded:
             # With many lengths, a change at every place of each would take hours.
             share = max(16, MAX_SYMBOLS // 4 // len(lengths) // max(length, 1))
-            found[length] = AdversarialLimits(share, share, min(count, share))
+            limits[length] = AdversarialLimits(share, share, min(count, share))
         else:
-            found[length] = AdversarialLimits(length * (num_symbols - 1), MAX_LONELY, count)
-    return found
+            limits[length] = AdversarialLimits(length * (num_symbols - 1), MAX_LONELY, count)
+    return limits
 
 
 @dataclass(frozen=True)

@@ -84,8 +84,8 @@ class Verification:
 
     def lengths(self) -> dict[int, Tally]:
         """Return the tallies of the random strings, by length; only lengths with strings."""
-        found = {length: t for (kind, length), t in self.tallies.items() if kind == "random"}
-        return {length: tally for length, tally in sorted(found.items()) if tally.strings}
+        tallies = {length: t for (kind, length), t in self.tallies.items() if kind == "random"}
+        return {length: tally for length, tally in sorted(tallies.items()) if tally.strings}
 
     @property
     def errors(self) -> int:
@@ -128,15 +128,15 @@ class Verification:
 
 
 def _row(length: int, tally: Tally) -> dict[str, Any]:
-    known = tally.finite > 0
+    has_finite = tally.finite > 0
     return {
         "length": length,
         "strings": tally.strings,
         "errors": tally.errors,
         "accuracy": tally.accuracy,
         "min_margin": tally.min_margin if math.isfinite(tally.min_margin) else None,
-        "mean_bits": tally.mean_bits if known else None,
-        "max_bits": tally.max_bits if known else None,
+        "mean_bits": tally.mean_bits if has_finite else None,
+        "max_bits": tally.max_bits if has_finite else None,
     }
 
 
@@ -198,8 +198,8 @@ def _by_length(tallies: Sequence[Tally]) -> ByLength:
     ]
 
     def figures(take: Callable[[Sequence[Tally]], float]) -> tuple[float | None, ...]:
-        found = (take(group) if group else math.inf for group in groups)
-        return tuple(float(f"{x:.6g}") if math.isfinite(x) else None for x in found)
+        values = (take(group) if group else math.inf for group in groups)
+        return tuple(float(f"{x:.6g}") if math.isfinite(x) else None for x in values)
 
     return ByLength(
         errors=tuple(tally.errors for tally in tallies),
@@ -332,7 +332,7 @@ def _add(judge: Judge, portion: Portion, tally: Tally) -> Iterator[None]:
         if block_BN is None:
             return
         try:
-            _ask(judge, block_BN, tally, with_oracle=with_oracle)
+            _judge_block(judge, block_BN, tally, with_oracle=with_oracle)
         except (MemoryError, RuntimeError) as error:
             if is_out_of_memory(error):
                 raise RequestError(
@@ -342,7 +342,7 @@ def _add(judge: Judge, portion: Portion, tally: Tally) -> Iterator[None]:
         yield
 
 
-def _ask(judge: Judge, strings_BN: Symbols, tally: Tally, *, with_oracle: bool) -> None:
+def _judge_block(judge: Judge, strings_BN: Symbols, tally: Tally, *, with_oracle: bool) -> None:
     """Judge a block of strings."""
     with judge.asking():  # the whole block: a language reads strings symbol by symbol
         example = judge.task.examples(strings_BN)
@@ -353,9 +353,9 @@ def _ask(judge: Judge, strings_BN: Symbols, tally: Tally, *, with_oracle: bool) 
 
 def _judge(subject: Subject, dtype: Dtype, device: str) -> Judge:
     # Built again for each dtype, since conversion to fp16 loses precision in the constants.
-    where = torch.device(device)
-    network = subject.build().to(device=where, dtype=DTYPES[dtype]).eval()
-    return Judge(network, subject.task, where, subject.asking)
+    torch_device = torch.device(device)
+    network = subject.build().to(device=torch_device, dtype=DTYPES[dtype]).eval()
+    return Judge(network, subject.task, torch_device, subject.asking)
 
 
 def _constants(traits: Traits) -> dict[str, float]:
