@@ -126,7 +126,7 @@ class Transduce(TransductionObjective):
         room = source.answer_length(length)
         if room is None:
             raise ValueError(
-                f"no training string shows how long the answers are for length {length} are"
+                f"no training string shows how long the answers are for length {length}"
             )
         answers_BM, lengths_B = source.transduce(strings_BN)
         wide_BM = _with_end(answers_BM, lengths_B, room, len(source.outputs))[:, :room]
