@@ -78,11 +78,11 @@ class Bleu(Metric):
 
     def measure(self, logits: Tensor, example: Example) -> Tensor:
         """Return n-grams that match, n-grams said, words said and to say, and texts, (2·4+3,)."""
-        asked_B = example.scored.sum(-1)
-        said = list(self.texts(logits.argmax(-1), asked_B))
-        right = list(self.texts(example.targets, asked_B))
-        score = self._bleu.corpus_score(said, [right])
-        sums = [*score.counts, *score.totals, score.sys_len, score.ref_len, len(said)]
+        lengths_B = example.scored.sum(-1)
+        hypotheses = list(self.texts(logits.argmax(-1), lengths_B))
+        right = list(self.texts(example.targets, lengths_B))
+        score = self._bleu.corpus_score(hypotheses, [right])
+        sums = [*score.counts, *score.totals, score.sys_len, score.ref_len, len(hypotheses)]
         return logits.new_tensor(sums).double()
 
     def finish(self, state: State) -> dict[str, Measure]:
@@ -111,8 +111,8 @@ class Bleu(Metric):
     def texts(self, said_BQ: Tensor, asked_B: Tensor) -> Iterator[str]:
         """Return the text up to END; without END, as many tokens as the correct answer has."""
         end = len(self._source.outputs)
-        for row, asked in zip(said_BQ.tolist(), asked_B.tolist(), strict=True):
-            yield self._source.words(row[: row.index(end) if end in row else asked])
+        for row, length in zip(said_BQ.tolist(), asked_B.tolist(), strict=True):
+            yield self._source.words(row[: row.index(end) if end in row else length])
 
 
 class SystemComparison(NamedTuple):

@@ -107,10 +107,10 @@ class PairPart(PairedCorpus, HasFixedStrings):
         self.source, self.target = (
             _Side(whole.tokens.parts[f"{split}.{side}"]) for side in ("source", "target")
         )
-        kept_D = self._kept()
-        lengths_D = self.source.lengths[kept_D]
+        pairs_D = self._indices()
+        lengths_D = self.source.lengths[pairs_D]
         self.by_length: dict[int, Labels] = {
-            length: kept_D[lengths_D == length] for length in np.unique(lengths_D).tolist()
+            length: pairs_D[lengths_D == length] for length in np.unique(lengths_D).tolist()
         }
         if not self.by_length:
             raise RequestError(
@@ -189,7 +189,7 @@ class PairPart(PairedCorpus, HasFixedStrings):
         long_D = self._words() > self._whole.described.contents.short
         return np.array(self._names)[long_D.astype(np.int64)]
 
-    def _kept(self) -> Labels:
+    def _indices(self) -> Labels:
         """Return the numbers of the pairs that are trained or tested on, (B,)."""
         every_D = np.arange(len(self.source.lengths))
         if self.split == "train":

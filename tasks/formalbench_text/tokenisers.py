@@ -90,7 +90,7 @@ def tokeniser_of(described: TextDescription) -> Tokeniser:
     if choice.kind == "file":
         assert choice.file
         return _from_file(described.path.parent / choice.file, choice.sha256, described)
-    made = _kept(described) or _trained(described)
+    made = _cached(described) or _trained(described)
     found = hash_of(made)
     if choice.sha256 not in (None, found):
         raise RequestError(
@@ -110,7 +110,7 @@ def keep(described: TextDescription, made: Tokeniser) -> None:
     write_sealed(place_of(CACHED, described.key), described.key, made.saved.encode())
 
 
-def _kept(described: TextDescription) -> LibraryTokeniser | None:
+def _cached(described: TextDescription) -> LibraryTokeniser | None:
     """Return the tokeniser that was kept for a description; None if none was."""
     contents = read_sealed(place_of(CACHED, described.key), described.key)
     return (

@@ -229,11 +229,11 @@ class _Writer:
         self.lines[f"in.{label}"] = Compare(Sum(terms), 1)
         self.lines[f"after.{label}"] = Compare(Sum(terms, strict=True), 1)
         now, before = f"in.{label}", f"after.{label}"
-        told = dict.fromkeys(states, (now, before))
+        pairs = dict.fromkeys(states, (now, before))
         for number, weights in enumerate(rounds):
-            told = self._round(label, number, weights, entered, told)
-        stayed = self._leave(label, {state: was for state, (_, was) in told.items()})
-        for state, (name, _) in told.items():
+            pairs = self._round(label, number, weights, entered, pairs)
+        stayed = self._leave(label, {state: was for state, (_, was) in pairs.items()})
+        for state, (name, _) in pairs.items():
             self.lines[f"at.{state}"] = Every((name, *stayed))
 
     def _round(
@@ -242,15 +242,15 @@ class _Writer:
         number: int,
         weights: Weights,
         entered: Sequence[int],
-        told: Mapping[int, tuple[str, str]],
+        pairs: Mapping[int, tuple[str, str]],
     ) -> dict[int, tuple[str, str]]:
         """Add a count that separates states at a position and before it."""
         terms = [(weights.potential[state], f"enter.{state}") for state in entered]
-        terms += self._steps(label, number, weights, told)
+        terms += self._steps(label, number, weights, pairs)
         counted = tuple((weight, name) for weight, name in terms if weight)
         found = {}
-        for state in told:
-            parts, value = told[state], weights.potential[state]
+        for state in pairs:
+            parts, value = pairs[state], weights.potential[state]
             names = []
             for word, part, strict in (("is", parts[0], False), ("was", parts[1], True)):
                 name = f"{word}.{label}.{number}.{weights.finer[state]}"
@@ -261,10 +261,10 @@ class _Writer:
         return found
 
     def _steps(
-        self, label: int, number: int, weights: Weights, told: Mapping[int, tuple[str, str]]
+        self, label: int, number: int, weights: Weights, pairs: Mapping[int, tuple[str, str]]
     ) -> list[tuple[int, str]]:
         """Write lines for the weighted steps; return them with their weights."""
-        classes = {weights.known[state]: told[state][0] for state in told}
+        classes = {weights.known[state]: pairs[state][0] for state in pairs}
         symbols: dict[tuple[int, int], list[int]] = defaultdict(list)
         for (symbol, known), weight in weights.weight.items():
             if weight:

@@ -318,10 +318,10 @@ class ConstructedLayer(nn.Module):
 
     def attend(self, x_BMD: Tensor, first: int, stop: int) -> Tensor:
         """Return the positions first … stop-1 after the heads, (B, Q, D)."""
-        kept_BQD = x_BMD[:, first:stop]
+        x_BQD = x_BMD[:, first:stop]
         for head in self.heads:
-            kept_BQD = kept_BQD + head(x_BMD, first, stop)
-        return self.normed(kept_BQD)
+            x_BQD = x_BQD + head(x_BMD, first, stop)
+        return self.normed(x_BQD)
 
     def normed(self, x_BQD: Tensor) -> Tensor:
         """Apply layer norm, if there is one."""

@@ -286,7 +286,7 @@ def recogniser(k: int, D: int, alphabet: Sequence[str], *, sharpness: float = 8.
         return 4 * (math.log(n) + sharpness)
 
     # (d + 1 - o)/i = d/i + max(0, 1/i - o)
-    asked = HiddenUnit({"1/i": 1, "o": -1}, {"[closes]/i": 1})
+    closes = HiddenUnit({"1/i": 1, "o": -1}, {"[closes]/i": 1})
     # cos θ(D+2) is 0, and cos θ(D+1) is more than 1/(D+2).
     deep = greater_than_gate({ONE: 1 / (D + 2)}, "cos θ", "deep", gap=0.5 / (D + 2))
     wrong = HiddenUnit({"same": 1, "deep": -1}, {"e": -1})  # NOT same OR deep
@@ -304,7 +304,7 @@ def recogniser(k: int, D: int, alphabet: Sequence[str], *, sharpness: float = 8.
             Layer(
                 (depth_head(),),
                 (
-                    FeedForward((asked,)),
+                    FeedForward((closes,)),
                     depth_angle({"d/i": 1}, {"1/i": D + 2}),
                     depth_angle(add("d/i", "[closes]/i"), {"1/i": D + 2}, " asked"),
                 ),

@@ -189,8 +189,8 @@ class Rwkv7(Backbone):
         x_BNW, first_BNW = self.norm_symbols(self.embedding(symbols_BN)), None
         yield x_BNW, None
         for block, state in zip(self.blocks, states, strict=True):
-            x_BNW, kept, first_BNW = block(x_BNW, state, first_BNW)
-            yield x_BNW, kept
+            x_BNW, state, first_BNW = block(x_BNW, state, first_BNW)
+            yield x_BNW, state
 
 
 @torch.no_grad()

@@ -88,10 +88,10 @@ def naive_states(network: StackRnn, symbols_N: Tensor) -> Tensor:
         state = network.cell(torch.cat((network.embedding(symbol), *tops)), state)
         hidden_W = state[0] if isinstance(state, tuple) else state
         found.append(hidden_W)
-        said = network.says[0](hidden_W)
+        output = network.says[0](hidden_W)
         actions_3K, values_KC = (
-            said[: 3 * count].view(3, count),
-            said[3 * count :].view(count, size),
+            output[: 3 * count].view(3, count),
+            output[3 * count :].view(count, size),
         )
         for k, old in enumerate(stacks):
             push, noop, pop = actions_3K[:, k].softmax(0)

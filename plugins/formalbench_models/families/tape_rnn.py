@@ -183,9 +183,9 @@ def naive_states(network: TapeRnn, symbols_N: Tensor, jump: int) -> Tensor:
         state = network.cell(torch.cat((network.embedding(symbol), *under_heads)), state)
         hidden_W = state[0] if isinstance(state, tuple) else state
         found.append(hidden_W)
-        said = network.says[0](hidden_W)
-        actions = said[: len(shifts) * tapes].view(len(shifts), tapes).softmax(0)
-        value = network.says[1](said[len(shifts) * tapes :].relu())
+        output = network.says[0](hidden_W)
+        actions = output[: len(shifts) * tapes].view(len(shifts), tapes).softmax(0)
+        value = network.says[1](output[len(shifts) * tapes :].relu())
         values = network.says[2](value.relu()).view(tapes, size)
         for k, old in enumerate(memory):
             written = [values[k], *old[1:]]

@@ -116,16 +116,16 @@ class TransformerBlock(nn.Module):
         self, x_BMD: Tensor, span: Span, lengths_B: Tensor | None, *, keep_weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
         """Update the positions in `span`: (B, Q, D), and the attention weights, if made."""
-        kept_BQD = x_BMD[:, span.first : span.stop]
+        x_BQD = x_BMD[:, span.first : span.stop]
         seen_BMD = self.norm_attention(x_BMD) if self.pre_norm else x_BMD
         change_BQD, weights = self.attention(seen_BMD, span, lengths_B, keep_weights=keep_weights)
-        kept_BQD = kept_BQD + self.drop(change_BQD)
+        x_BQD = x_BQD + self.drop(change_BQD)
         if self.pre_norm:
-            change_BQD = self.feed_forward(self.norm_feed_forward(kept_BQD))
-            return kept_BQD + self.drop(change_BQD), weights
-        kept_BQD = self.norm_attention(kept_BQD)
-        change_BQD = self.feed_forward(kept_BQD)
-        return self.norm_feed_forward(kept_BQD + self.drop(change_BQD)), weights
+            change_BQD = self.feed_forward(self.norm_feed_forward(x_BQD))
+            return x_BQD + self.drop(change_BQD), weights
+        x_BQD = self.norm_attention(x_BQD)
+        change_BQD = self.feed_forward(x_BQD)
+        return self.norm_feed_forward(x_BQD + self.drop(change_BQD)), weights
 
 
 class Transformer(nn.Module):
@@ -171,10 +171,10 @@ class Transformer(nn.Module):
         if config.init == "library":  # `nn.TransformerEncoder` stacks copies of a layer
             for block in self.blocks[1:]:
                 block.load_state_dict(self.blocks[0].state_dict())
-        kept = [block.attention for block in self.blocks if isinstance(block.attention, Attention)]
-        for attention in kept[1:] if config.shared_positions else ():
-            attention.share_positions(kept[0])
-        for attention in kept:
+        attentions = [a for b in self.blocks if isinstance(a := b.attention, Attention)]
+        for attention in attentions[1:] if config.shared_positions else ():
+            attention.share_positions(attentions[0])
+        for attention in attentions:
             if isinstance(attention, FireAttention):
                 quarter = max(1, task.splits.train[1] // 4)
                 attention.first_threshold = config.threshold or quarter

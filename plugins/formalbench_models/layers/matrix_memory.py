@@ -125,15 +125,15 @@ class _ChunkedState(torch.autograd.Function):
                 after *= keep[:, n]
         last_XKV = states[-1].clone()  # tensors for the backward pass have no gradient
         every = (answers, states, contents, inverses)
-        answers, *kept = (part.transpose(0, 1) for part in every)
-        return answers, last_XKV, *kept, found
+        answers, *saved = (part.transpose(0, 1) for part in every)
+        return answers, last_XKV, *saved, found
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
         """Save inputs, the states before and after each chunk, U, the inverses and A."""
-        kept = [part for part in output[2:] if part is not None]
-        ctx.save_for_backward(*inputs[1:], *kept)
-        ctx.mark_non_differentiable(*kept)
+        saved = [part for part in output[2:] if part is not None]
+        ctx.save_for_backward(*inputs[1:], *saved)
+        ctx.mark_non_differentiable(*saved)
         ctx.set_materialize_grads(False)  # zeros for tensors without gradient
 
     @staticmethod
@@ -287,8 +287,8 @@ def by_symbol(steps: Steps, state_BHKV: Tensor) -> tuple[Tensor, Tensor]:
         if read is not None:
             write = key if write is None else write
             change_BHKV = change_BHKV + write @ (read.mT @ state_BHKV)
-        kept_BHKV = state_BHKV if decay is None else decay * state_BHKV
-        state_BHKV = kept_BHKV + change_BHKV
+        decayed_BHKV = state_BHKV if decay is None else decay * state_BHKV
+        state_BHKV = decayed_BHKV + change_BHKV
         answers.append((query.mT @ state_BHKV).squeeze(-2))
     return torch.stack(answers, dim=2), state_BHKV
 

@@ -130,9 +130,9 @@ class Superposition(Recurrence):
         sizes = cls.sizes(length)
         cells = rows(sum(sizes) if cls.kept else 2 * max(sizes), cls._reading())
         cells[: sizes[0]] = 0
-        said = [cls.actions * cls.memories + (*cls.hidden, cls._reading())[0]]
+        outputs = [cls.actions * cls.memories + (*cls.hidden, cls._reading())[0]]
         layers = [*cls.hidden[1:], cls._reading()] if cls.hidden else []
-        return fed, [*own, cells, *(rows(length, count) for count in (*said, *layers))]
+        return fed, [*own, cells, *(rows(length, count) for count in (*outputs, *layers))]
 
     @classmethod
     def _reading(cls) -> int:
@@ -147,21 +147,21 @@ class Superposition(Recurrence):
         width = cls._width(states.shape[-2])
         count = len(cls.controller.keeps)
         own = cls.controller.views(states[..., :width, :], kept[:count])
-        cells, said, *layers = kept[count:]
-        steps = zip(own, states[..., width:, :], said, *layers, strict=True)
+        cells, outputs, *layers = kept[count:]
+        steps = zip(own, states[..., width:, :], outputs, *layers, strict=True)
         length, memories = len(states), list(cls._memories(cells, len(states)))
         found = []
-        for (one, reading, spoken, *rest), (before, after) in zip(
+        for (one, reading, output, *rest), (before, after) in zip(
             steps, pairwise(memories), strict=True
         ):
             shape = (cls.actions, cls.memories, 1)
-            shares = torch.unflatten(spoken[..., : cls.actions * cls.memories, :], -2, shape)
+            shares = torch.unflatten(output[..., : cls.actions * cls.memories, :], -2, shape)
             after = after[cls.first :]
             moves = cls.moves(len(before), len(after), length)
             own_views = one if isinstance(one, tuple) else (one,)
             parts = shares.unbind(-4)
             found.append(
-                MemoryStep(own_views, reading, spoken, tuple(rest), parts, before, after, moves)
+                MemoryStep(own_views, reading, output, tuple(rest), parts, before, after, moves)
             )
         return found
 
@@ -219,10 +219,10 @@ class Superposition(Recurrence):
             reached = torch.zeros_like(now.after)
         reached[0] += torch.unflatten(reading, -2, (cls.memories, cls.cell))
         cells, shares = cls.mix_back(now, reached, *more)
-        dsaid_OB = cls._say_back(now, shares, cells[0], *more)
+        d_output_OB = cls._output_back(now, shares, cells[0], *more)
         (weight, d_weight), (_, d_bias) = more[:2]
-        add_linear(dsaid_OB, now.own[0], d_weight, d_bias)
-        add_product(weight.mT, dsaid_OB, own_dh_WB)
+        add_linear(d_output_OB, now.own[0], d_weight, d_bias)
+        add_product(weight.mT, d_output_OB, own_dh_WB)
         cells[0] = 0  # what the value was written over leads no further
         room[1] = cells[cls.first :]
         own = None if before is None else before.own
@@ -250,7 +250,7 @@ class Superposition(Recurrence):
         return cells, d_shares
 
     @classmethod
-    def _say_back(
+    def _output_back(
         cls, now: MemoryStep, d_shares: Tensor, d_value: Tensor, *more: tuple[Tensor, Tensor]
     ) -> Tensor:
         """Return the gradient of what was said, from those of actions and value, (…, O, B)."""
@@ -425,8 +425,8 @@ class MemoryNetwork(nn.Module):
         bias = cell.bias_ih + cell.bias_hh
         table_GS = functional.linear(self.embedding.weight, of_symbol, bias).t()
         weight_GW = torch.cat((cell.weight_hh, of_reading), 1)
-        says: Iterable[Any] = self.says
-        said = [part for layer in says for part in (layer.weight, layer.bias)]
+        layers: Iterable[Any] = self.says
+        weights = [part for layer in layers for part in (layer.weight, layer.bias)]
         kind, more = self.kind(batch, torch.is_grad_enabled())
         inputs_NSB = one_hot(batch.symbols.t(), table_GS.shape[1], table_GS.dtype)
-        return states(kind, inputs_NSB, True, table_GS, weight_GW, *said, *more).permute(2, 0, 1)
+        return states(kind, inputs_NSB, True, table_GS, weight_GW, *weights, *more).permute(2, 0, 1)

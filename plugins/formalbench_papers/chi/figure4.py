@@ -69,9 +69,9 @@ def input_gradients(network: nn.Module, batch: Batch, answer: Callable[[Tensor],
 
 def _embedding(network: nn.Module) -> tuple[str, Tensor]:
     """Return the name and the values of the matrix with a row per symbol."""
-    told = traits_of(network).symbol_embedding
+    symbol_embedding = traits_of(network).symbol_embedding
     found = {name: m for name, m in network.named_modules() if isinstance(m, nn.Embedding)}
-    named = {name: m for name, m in found.items() if told in ("", name)}
+    named = {name: m for name, m in found.items() if symbol_embedding in ("", name)}
     if len(named) != 1:
         raise RequestError(
             f"{type(network).__name__} has {len(found)} torch.nn.Embedding: its traits must name "
@@ -336,7 +336,7 @@ def _on_contrast(field: Field) -> str:
 
 
 def _claims(panel: FieldLanguage, fields: Sequence[Field], learned: bool) -> list[Claim]:
-    said = "§7.4" if panel is PANELS[0] else panel.paper
+    paper = "§7.4" if panel is PANELS[0] else panel.paper
     answers = [field.answers for field in fields if field.answers is not None]
     least = min((field.least for field in fields), default=0.0)
     halves = [100 * field.cumulative[LENGTH // 2] for field in fields]
@@ -349,7 +349,7 @@ def _claims(panel: FieldLanguage, fields: Sequence[Field], learned: bool) -> lis
         Claim(
             f"{panel.title}: the receptive field covers all {LENGTH} positions: with any one "
             "symbol changed, 99 % of the answers are right",
-            said,
+            paper,
             f"{value_range([100 * share for share in answers], 2)} %; the least gradient of a "
             f"symbol is {least:.1g} of an equal share; 99 % of the gradient is in the last "
             f"{value_range([field.reach for field in fields], 0)} symbols "

@@ -64,7 +64,7 @@ def carry_out(bench: Bench) -> Findings:
     """Train RegularGPT on the languages of the scale; make the table of all that is there."""
     wanted = {task: _plan(task, settings) for task, settings in SETTINGS.items()}
     found = bench.train_each(wanted, lambda task: bench.scale == "paper" or task != PAPER_ONLY)
-    scores = {task: Score.of_test(got) for task, got in found.items()}
+    scores = {task: Score.of_test(records) for task, records in found.items()}
     title = REGULARGPT.title
     cells, rows = judged(
         (task, title, PAPER.result(title, task), scores.get(task), found.get(task))

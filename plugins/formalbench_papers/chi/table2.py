@@ -103,9 +103,9 @@ def carry_out(bench: Bench) -> Findings:
         for p in PROBABILITIES
         for model, used in MODELS.items()
     }
-    got = bench.train_each(wanted)
-    learned = {key: runs for key, one in got.items() if (runs := one.learned) is not None}
-    return findings(got, _scores(bench, got), _scores(bench, learned))
+    records = bench.train_each(wanted)
+    learned = {key: runs for key, one in records.items() if (runs := one.learned) is not None}
+    return findings(records, _scores(bench, records), _scores(bench, learned))
 
 
 def _cells(model: str, p: float) -> tuple[tuple[str, str], ...]:
@@ -116,12 +116,12 @@ def _cells(model: str, p: float) -> tuple[tuple[str, str], ...]:
     return ((model, _column(p)), *own, *crossed)
 
 
-def _scores(bench: Bench, got: Mapping[tuple[str, float], CellRecords]) -> dict[Key, Score]:
+def _scores(bench: Bench, records: Mapping[tuple[str, float], CellRecords]) -> dict[Key, Score]:
     """Test what was trained at `LENGTH` and, of what was trained at 0.5, at every probability."""
     protocol = bench.host.protocol(PROTOCOLS[bench.scale])
     scores: dict[Key, Score] = {}
-    for (model, trained), found in got.items():
-        scores[FURTHER, model, trained] = Score.of_test(found)
+    for (model, trained), runs in records.items():
+        scores[FURTHER, model, trained] = Score.of_test(runs)
         for p in PROBABILITIES if trained == TRAINED else (trained,):
             task: Task = bench.host.task("parity", {} if p == TRAINED else {"p": p})
             same = draw_strings(task, [LENGTH], SAME_STRINGS)
@@ -131,7 +131,7 @@ def _scores(bench: Bench, got: Mapping[tuple[str, float], CellRecords]) -> dict[
                 kinds |= {f"{SAME}{AT_HALF}": same, f"{FURTHER}{AT_HALF}": further}
             bench.report(f"{model}, trained at {trained:g}, tested at {p:g}")
             for setting, cells in kinds.items():
-                score = retest(bench, found, task, cells)
+                score = retest(bench, runs, task, cells)
                 if score is not None:
                     scores[setting, model, p] = score
     return scores

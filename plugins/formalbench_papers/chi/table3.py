@@ -123,9 +123,9 @@ def findings(got: Mapping[str, CellRecords]) -> Findings:
     cells, rows = [], []
     for (model, numbers), (place, length) in product(PAPER.items(), enumerate(LENGTHS)):
         seeds = [seed[length] for seed in found.get(model, ())]
-        told = seeds_text(seeds, 2)
+        text = seeds_text(seeds, 2)
         holds: Answer = "approx" if seeds else None
-        cells.append(TableCell(model, f"L = {length}", f"{numbers[place]:.2f}", told, holds))
+        cells.append(TableCell(model, f"L = {length}", f"{numbers[place]:.2f}", text, holds))
         rows.append(seeds_row({"model": model, "length": length}, numbers[place], seeds))
     missing = {model: one.unfinished for model, one in got.items()}
     return Findings(rows, claims(found, missing), None, REMARKS, cells, records_of(got.values()))
@@ -202,14 +202,14 @@ def _thicker_is_better(found: Perplexities, missing: Mapping[str, int]) -> Claim
 
 
 def _close_to_others(found: Perplexities, missing: Mapping[str, int]) -> Claim:
-    said = (
+    text = (
         "RegularGPT 128/12 is close to KERPLE, T5 and ALiBi: at every length at most "
         f"{CLOSE:g} times the best of them"
     )
     paper = "“close to previous methods” (§6); 1.12 times at most"
     model, others = found.get("RegularGPT 128/12", ()), [found.get(one, ()) for one in POSITIONS]
     if not model or not all(others):
-        return Claim(said, paper, "", None)
+        return Claim(text, paper, "", None)
     best = {
         length: min(fmean([seed[length] for seed in seeds]) for seeds in others)
         for length in LENGTHS
@@ -217,7 +217,7 @@ def _close_to_others(found: Perplexities, missing: Mapping[str, int]) -> Claim:
     times = [max(seed[length] / best[length] for length in LENGTHS) for seed in model]
     ours = f"{', '.join(f'{one:.3g} times' for one in times)} at most"
     lacking = sum(missing.get(one, 0) for one in ("RegularGPT 128/12", *POSITIONS))
-    return Claim(said, paper, ours, across((one <= CLOSE for one in times), lacking))
+    return Claim(text, paper, ours, across((one <= CLOSE for one in times), lacking))
 
 
 REMARKS = (

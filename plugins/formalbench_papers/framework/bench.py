@@ -90,8 +90,8 @@ class Bench:
             train(self.host, chosen, self.folder, self.device, self.jobs)
         found = held(self.host, wanted, self.folder)
         self.planned.extend(
-            got is None or got.missing > 0
-            for one, got in zip(wanted, found, strict=True)
+            cell is None or cell.missing > 0
+            for one, cell in zip(wanted, found, strict=True)
             if now(one)
         )
         return found
@@ -107,7 +107,7 @@ class Bench:
         """
         own = {one.shown for key, one in wanted.items() if now(key)}
         found = self.train(list(wanted.values()), lambda one: one.shown in own)
-        return {key: got for key, got in zip(wanted, found, strict=True) if got is not None}
+        return {key: cell for key, cell in zip(wanted, found, strict=True) if cell is not None}
 
     def measured(self, step: Step, measure: Callable[[], Any]) -> Any:
         """Return the result of a measurement; measure it if it is not stored.
@@ -229,12 +229,12 @@ def trained(bench: Bench, wanted: Sequence[CellPlan]) -> list[list[TrainedNetwor
         RequestError: one line, if no run of something finished.
     """
     every = []
-    for got in bench.train(wanted):
-        finished = [one for one in got.chosen if one.status == "finished"] if got else []
-        if got and not finished:
-            first = got.records[0]
+    for cell in bench.train(wanted):
+        finished = [one for one in cell.chosen if one.status == "finished"] if cell else []
+        if cell and not finished:
+            first = cell.records[0]
             raise RequestError(
-                f"no run of {got.plan.model} on {got.plan.task} finished: "
+                f"no run of {cell.plan.model} on {cell.plan.task} finished: "
                 f"{first.status}, {first.message}"
             )
         every.append([TrainedNetwork(bench, record) for record in finished])
@@ -248,11 +248,11 @@ def records_of_networks(every: Iterable[Iterable[TrainedNetwork]]) -> list[Recor
 
 def draw_strings(task: Task, lengths: Sequence[int], count: int) -> TestSet:
     """Return `count` strings at each length, from the stream that tests are drawn from."""
-    drawn = (
+    samples = (
         (length, task.sample(task.stream("test", length, count), length, count))
         for length in lengths
     )
-    return TestSet(tuple(Cell(length, length, (example,)) for length, example in drawn))
+    return TestSet(tuple(Cell(length, length, (example,)) for length, example in samples))
 
 
 def retest(

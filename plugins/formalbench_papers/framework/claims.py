@@ -209,11 +209,11 @@ def across(seeds: Iterable[bool], missing: int = 0) -> Answer:
         missing: the number of seeds that have not been run, or did not finish: any of them might
             have said otherwise.
     """
-    said = list(seeds)
-    if not said and not missing:
+    answers = list(seeds)
+    if not answers and not missing:
         return None
-    agreed = len(said) >= LEAST_SEEDS and len(set(said)) == 1
-    return said[0] if agreed and not missing else "cannot tell"
+    agreed = len(answers) >= LEAST_SEEDS and len(set(answers)) == 1
+    return answers[0] if agreed and not missing else "cannot tell"
 
 
 def opposite(answer: Answer) -> Answer:

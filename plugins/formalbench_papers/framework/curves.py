@@ -49,8 +49,8 @@ def measure(network: nn.Module, task: Task, strings_BN: Symbols) -> MeasuredAt:
 
 def random_strings(task: Task, length: int, count: int) -> Symbols:
     """Return strings of one length, as many members as others; the same ones every time."""
-    drawn: Symbols = task.sample(task.stream("reproduce", length), length, count).inputs
-    return drawn
+    strings_BN: Symbols = task.sample(task.stream("reproduce", length), length, count).inputs
+    return strings_BN
 
 
 def mean_of(tests: Sequence[MeasuredAt]) -> MeasuredAt:

@@ -156,10 +156,10 @@ def judged(
         places: of each cell the row, the column, the paper's numbers, ours, and what was trained.
     """
     cells, rows = [], []
-    for row, column, paper, score, got in places:
+    for row, column, paper, score, records in places:
         one = framework_scores.cell(row, column, paper, score)
         cells.append(one)
-        rows.append(framework_scores.data(one, paper, score, got))
+        rows.append(framework_scores.data(one, paper, score, records))
     return cells, rows
 
 

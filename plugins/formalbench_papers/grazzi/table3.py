@@ -112,10 +112,10 @@ def findings(got: TrainingResult) -> Findings:
 
 def slstm_remark(score: Score | None) -> str:
     """Return which of three papers that contradict each other ours is nearest to."""
-    told = "; ".join(f"{percent(share)} ({source})" for source, share in SLSTM_REPORTS.items())
-    said = f"Papers contradict each other on sLSTM and modular arithmetic: {told}."
+    reports = "; ".join(f"{percent(share)} ({source})" for source, share in SLSTM_REPORTS.items())
+    text = f"Papers contradict each other on sLSTM and modular arithmetic: {reports}."
     if score is None or score.best is None or score.mean is None:
-        return f"{said} Ours was not run."
+        return f"{text} Ours was not run."
     # Only the last of them is an average.
     apart = {
         source: abs(share - (score.mean if "average" in source else score.best))
@@ -123,7 +123,7 @@ def slstm_remark(score: Score | None) -> str:
     }
     nearest = min(apart, key=lambda source: apart[source])
     return (
-        f"{said} Ours: {percent(score.best)} at best, {percent(score.mean)} on average "
+        f"{text} Ours: {percent(score.best)} at best, {percent(score.mean)} on average "
         f"({score.outcome}), which is nearest to {nearest}."
     )
 

@@ -106,14 +106,14 @@ _REMARKS = (
 def claims(got: Mapping[Key, CellRecords]) -> list[Claim]:
     """Check the paper's conjecture and its numbers."""
 
-    def claim(task: str, said: str, judge: Callable[[Score, float], Answer]) -> Claim:
+    def claim(task: str, statement: str, judge: Callable[[Score, float], Answer]) -> Claim:
         printed = task in PRINTED
         paper = (
             f"{TABLE.result('NoPE', f'{task}, 101-150').mean:.1f}"
             if printed
             else "the conjecture (no number)"
         )
-        text = f"{task} is {said} {GENERALIZED:.0%} on 101-150 on average"
+        text = f"{task} is {statement} {GENERALIZED:.0%} on 101-150 on average"
         if (found := got.get((task, "NoPE"))) is None:
             return Claim(text, paper, "", None)
         score, learned = Score.of_window(found, WINDOWS["101-150"]), Score.of_validation(found)

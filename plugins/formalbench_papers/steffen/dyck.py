@@ -338,11 +338,11 @@ MODEL: Mapping[str, Value] = {
 def carry_out(bench: Bench) -> Findings:
     """Train and test at every length."""
     lengths = bench.choose(QUICK_LENGTHS, LENGTHS)
-    every = [got for got in bench.train(wanted(lengths, bench.choose("-quick", ""))) if got]
+    every = [cell for cell in bench.train(wanted(lengths, bench.choose("-quick", ""))) if cell]
     curves: Curves = {}
-    for got in sorted(every, key=_length):
-        key = (got.plan.task, str(got.plan.model_options["attention"]))
-        curves.setdefault(key, []).append(_point(got))
+    for cell in sorted(every, key=_length):
+        key = (cell.plan.task, str(cell.plan.model_options["attention"]))
+        curves.setdefault(key, []).append(_point(cell))
     rows = [row for key, curve in curves.items() for point in curve for row in _rows(key, point)]
     records = records_of(every)
 
@@ -352,8 +352,8 @@ def carry_out(bench: Bench) -> Findings:
     return Findings(rows, claims(curves), draw, _REMARKS, cells(curves), records)
 
 
-def _length(got: CellRecords) -> int:
-    return int(got.plan.column.removeprefix("n = "))
+def _length(cell: CellRecords) -> int:
+    return int(cell.plan.column.removeprefix("n = "))
 
 
 def wanted(lengths: Sequence[int], suffix: str) -> list[CellPlan]:
@@ -376,11 +376,11 @@ def wanted(lengths: Sequence[int], suffix: str) -> list[CellPlan]:
     ]
 
 
-def _point(got: CellRecords) -> DyckPoint:
-    tests = [record.test for record in got.chosen if record.test is not None]
+def _point(cell: CellRecords) -> DyckPoint:
+    tests = [record.test for record in cell.chosen if record.test is not None]
     return DyckPoint(
-        length=_length(got),
-        score=Score.of_test(got),
+        length=_length(cell),
+        score=Score.of_test(cell),
         accuracies=tuple(test.accuracy for test in tests),
         bits=tuple(test.cells.bits for test in tests),
         chance=tests[0].chance_length if tests else 0.5,

@@ -154,16 +154,16 @@ def _train(network: nn.Module, task: Task, length: int, seed: int) -> MeasuredAt
     """Train a network on one string per update; return the mean of the tests of its last epochs."""
     source = task.of("train")
     tests_BN = random_strings(task.of("test"), length, LAST * EPOCH)
-    drawn: dict[int, Example] = {}
+    by_epoch: dict[int, Example] = {}
 
     def example_of(step: int) -> Example:
         epoch, place = divmod(step, EPOCH)
-        if epoch not in drawn:  # a hundred strings take little longer than one
+        if epoch not in by_epoch:  # a hundred strings take little longer than one
             stream = task.stream("reproduce", "learnability", length, seed, epoch)
             order_B = np.argsort(stream.child("order").integers(1 << 32, EPOCH))
-            drawn.clear()
-            drawn[epoch] = source.sample(stream, length, EPOCH).rows(order_B)
-        return drawn[epoch].rows(slice(place, place + 1))
+            by_epoch.clear()
+            by_epoch[epoch] = source.sample(stream, length, EPOCH).rows(order_B)
+        return by_epoch[epoch].rows(slice(place, place + 1))
 
     def test_of(step: int) -> MeasuredAt:
         first = (STEPS - step) // EPOCH * EPOCH

@@ -210,7 +210,7 @@ def train(
         now: whether a setting belongs to the scale.
     """
     return {
-        key: Trials(got.plan, got.records) for key, got in bench.train_each(wanted, now).items()
+        key: Trials(cell.plan, cell.records) for key, cell in bench.train_each(wanted, now).items()
     }
 
 
@@ -245,10 +245,10 @@ class Lead:
     @property
     def alike(self) -> Answer:
         """Whether both metrics agree."""
-        said = {
+        answers = {
             self.ahead.higher(self.behind, self.split, metric=metric) for metric in (MICRO, MACRO)
         }
-        return "cannot tell" if "cannot tell" in said else len(said) == 1
+        return "cannot tell" if "cannot tell" in answers else len(answers) == 1
 
 
 def similar_by_distance(comparisons: Sequence[Lead], of: int) -> Claim:

@@ -98,12 +98,12 @@ def by_position(bench: Bench, records: Sequence[Record]) -> list[Positions | Non
     task = protocol.apply(bench.host.task(records[0].task.name, dict(records[0].task.options)))
     assert isinstance(task.source, HasBrackets)
     task = replace(task, extra_metrics=(CloseBrackets(task.source.closes, by="position"),))
-    drawn = test_set(task, protocol)
+    cells = test_set(task, protocol)
 
     def find(record: Record) -> Positions | None:
-        step = {"test_id": record.test_id, "metric": _AT, "strings": drawn.fingerprint}
+        step = {"test_id": record.test_id, "metric": _AT, "strings": cells.fingerprint}
         try:
-            found = bench.measured(step, lambda: _counted(score_again(bench, record, task, drawn)))
+            found = bench.measured(step, lambda: _counted(score_again(bench, record, task, cells)))
         except NoWeightsError:
             return None
         return {int(place): Measure(*measure) for place, measure in found.items()}
@@ -231,8 +231,8 @@ def claims(found: ByPositions, placed: Placed) -> list[Claim]:
 
     def of_all(layers: Iterable[int], answer: Callable[[Score, float], Answer]) -> Answer:
         """Ask for validation with every encoding and some numbers of layers."""
-        asked = (found.get(key) for key in product(POSITIONS, layers))
-        return every(answer(one.validation, NEAR_PERFECT) if one else None for one in asked)
+        trials = (found.get(key) for key in product(POSITIONS, layers))
+        return every(answer(one.validation, NEAR_PERFECT) if one else None for one in trials)
 
     return [
         *(_fails(name, two.get(name)) for name in ("COS", "LEARN")),

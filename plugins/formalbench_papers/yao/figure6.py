@@ -196,9 +196,9 @@ def claims(found: Curves, missing: int = 0) -> list[Claim]:
         missing: the number of seeds without a result.
     """
 
-    def once_left(left: Sequence[bool], said: Sequence[bool]) -> Answer:
+    def once_left(left: Sequence[bool], answers: Sequence[bool]) -> Answer:
         """Join what seeds say; while one is where frequencies bring it, they cannot tell."""
-        return across(said, missing) if all(left) else "cannot tell"
+        return across(answers, missing) if all(left) else "cannot tell"
 
     learned, scalar = found.get(LEARN, ()), found.get(SCALAR, ())
     pairs = list(zip(learned, scalar, strict=False))

@@ -64,10 +64,10 @@ def carry_out(bench: Bench) -> Findings:
         )
         for name, positions in POSITIONS.items()
     }
-    got = bench.train_each(wanted)
-    found, rows = curves_of(got)
-    records = records_of(got.values())
-    missing = {name: one.missing for name, one in got.items()}
+    trained = bench.train_each(wanted)
+    found, rows = curves_of(trained)
+    records = records_of(trained.values())
+    missing = {name: one.missing for name, one in trained.items()}
     return Findings(
         rows, claims(found, missing), lambda: draw_losses(found, COLORS), REMARKS, records=records
     )
@@ -141,15 +141,15 @@ def _after(curve: LossCurve) -> Sequence[float]:
 
 
 def _answer(
-    found: Curves, missing: Mapping[str, int], names: Sequence[str], said: Sequence[bool]
+    found: Curves, missing: Mapping[str, int], names: Sequence[str], answers: Sequence[bool]
 ) -> Answer:
     """Join what seeds say.
 
     They cannot tell while some were not run, or while a loss is where frequencies bring it.
     """
-    known = all(missing[name] == 0 for name in names) if said else True
+    known = all(missing[name] == 0 for name in names) if answers else True
     left = all(curve.left for name in names for curve in found.get(name, ()))
-    return across(said) if known and left else "cannot tell"
+    return across(answers) if known and left else "cannot tell"
 
 
 def _shown(found: Curves, one: str, other: str) -> str:

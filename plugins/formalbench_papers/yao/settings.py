@@ -108,14 +108,14 @@ _REMARKS = (
 def claims(found: Found) -> list[Claim]:
     """Check the paper's claims about the settings that it left out."""
 
-    def claim(said: str, paper: str, plain: str, changed: str, holds: Answer) -> Claim:
+    def claim(text: str, paper: str, plain: str, changed: str, holds: Answer) -> Claim:
         names = (plain, changed)
         ours = "; ".join(
             f"{name}: {found[name].score_text('validation')}"
             for name in names
             if set(names) <= set(found)
         )
-        return Claim(said, paper, ours, holds)
+        return Claim(text, paper, ours, holds)
 
     return [
         claim(

@@ -166,14 +166,14 @@ class _StringsRead:
 
     def take(self, place: tuple[Path, int], words: Sequence[str], symbols: dict[str, int]) -> None:
         """Take a string, whose symbols must be known, or are numbered as they come."""
-        held = len(self.symbols)
+        start = len(self.symbols)
         try:
             self.symbols.extend(map(symbols.__getitem__, words))
         except KeyError as error:
             _refuse(place, f"unknown symbol {_show(error.args[0])} (name all in 'alphabet')")
         if len(symbols) > MOST_SYMBOLS:
             _refuse(place, f"more than {MOST_SYMBOLS} different symbols")
-        length = len(self.symbols) - held
+        length = len(self.symbols) - start
         if length > LONGEST_SPLIT:
             _refuse(place, f"a string of more than {LONGEST_SPLIT} symbols")
         self.lengths.append(length)

@@ -192,8 +192,8 @@ def data_set(described: Description) -> DataSet:
     """Return a data set: from the cache, or of its files."""
     key = f"data set {READER} {described.digest}"
     path = place_of("data-sets", key)
-    kept = read_sealed(path, key)
-    table = None if kept is None else StringTable.unpack(kept)
+    cached = read_sealed(path, key)
+    table = None if cached is None else StringTable.unpack(cached)
     if table is None:
         table = read_table(described)
         write_sealed(path, key, table.pack())

@@ -173,9 +173,9 @@ class WordProblem(Language, HasPrefixClasses, HasAutomaton):
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:
         """Draw uniform elements, each with its blanks, (count, length)."""
         check_length(length)
-        drawn = -(-length // self.tokens)
+        elements = -(-length // self.tokens)
         strings_BN = np.full((count, length), len(self._chosen), dtype=np.int64)
-        strings_BN[:, :: self.tokens] = stream.integers(len(self._chosen), (count, drawn))
+        strings_BN[:, :: self.tokens] = stream.integers(len(self._chosen), (count, elements))
         return strings_BN
 
     def classify(self, strings_BN: Symbols) -> Labels:
@@ -189,10 +189,10 @@ class WordProblem(Language, HasPrefixClasses, HasAutomaton):
     def class_distribution(self, length: int) -> tuple[float, ...]:
         """Return the probability of each product among the strings drawn."""
         check_length(length)
-        drawn = -(-length // self.tokens)
-        while len(self._distributions) <= drawn:
+        elements = -(-length // self.tokens)
+        while len(self._distributions) <= elements:
             self._distributions.append(self._distributions[-1][self._before].mean(axis=0))
-        return tuple(self._distributions[drawn].tolist())
+        return tuple(self._distributions[elements].tolist())
 
     def splits(self, objective: str) -> Splits | None:
         """Train on twice the length where an element has several tokens, as the reference does."""

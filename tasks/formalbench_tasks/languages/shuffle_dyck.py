@@ -61,14 +61,14 @@ class PairCounts:
                 f"strings of length {2 * pairs} are too long: at most {2 * MOST_PAIRS}"
             )
         self._count(pairs)
-        drawn_BK = np.empty((count, self._types), dtype=np.int64)
+        counts_BK = np.empty((count, self._types), dtype=np.int64)
         left_B = np.full(count, pairs)
         for kind in range(self._types - 1):
             rest = self._rows[self._types - kind - 2]
-            drawn_BK[:, kind] = self._first(stream, rest, left_B)
-            left_B = left_B - drawn_BK[:, kind]
-        drawn_BK[:, -1] = left_B
-        return drawn_BK
+            counts_BK[:, kind] = self._first(stream, rest, left_B)
+            left_B = left_B - counts_BK[:, kind]
+        counts_BK[:, -1] = left_B
+        return counts_BK
 
     def _first(self, stream: Stream, rest: Row, left_B: Ints) -> Ints:
         """Draw how many of the pairs left are of the first type, (B,)."""

@@ -88,5 +88,5 @@ def _run(command: Sequence[str], folder: Path, failed: str) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RequestError(f"{failed}: {error}") from None
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip()]
-        raise RequestError(f"{failed}: {' '.join(said[-1:]) or 'no message'}")
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        raise RequestError(f"{failed}: {' '.join(lines[-1:]) or 'no message'}")

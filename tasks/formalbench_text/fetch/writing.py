@@ -97,9 +97,9 @@ def fetch_into(recipe: CorpusRecipe, folder: Path, packages: Path | None = None)
             assert recipe.pages is not None
             counts = _write_pages(recipe, distinct_pages(recipe.pages(packages)), made)
         about = [f"{recipe.name}: {recipe.summary}", f"source: {recipe.source}"]
-        told = "\n".join([*about, f"licence: {recipe.licence}", *counts]) + "\n"
-        (made / ABOUT).write_text(told, encoding="utf-8")
-        return told
+        text = "\n".join([*about, f"licence: {recipe.licence}", *counts]) + "\n"
+        (made / ABOUT).write_text(text, encoding="utf-8")
+        return text
 
 
 @contextmanager
@@ -142,7 +142,7 @@ def distinct_pages(pages: Iterable[PairedPage]) -> list[PairedPage]:
     So what a test asks to translate stands on no page of the training.
     """
     seen: set[str] = set()
-    kept = []
+    distinct = []
     for page in pages:
         fresh = []
         for source, target in page.pairs:
@@ -150,8 +150,8 @@ def distinct_pages(pages: Iterable[PairedPage]) -> list[PairedPage]:
                 seen.add(source)
                 fresh.append((source, target))
         if fresh:
-            kept.append(PairedPage(page.name, fresh))
-    return kept
+            distinct.append(PairedPage(page.name, fresh))
+    return distinct
 
 
 def _apart(recipe: CorpusRecipe, documents: Sequence[T]) -> dict[Split, Sequence[T]]:
@@ -202,10 +202,10 @@ def _write_texts(recipe: CorpusRecipe, texts: Sequence[Text], folder: Path) -> l
 
 def _write_pages(recipe: CorpusRecipe, pages: Sequence[PairedPage], folder: Path) -> list[str]:
     """Write pairs, a line of two files each, and their description; return how many there are."""
-    kept = [page._replace(pairs=[pair for pair in page.pairs if _fits(pair)]) for page in pages]
+    pages = [page._replace(pairs=[pair for pair in page.pairs if _fits(pair)]) for page in pages]
     counts: list[str] = []
     files: dict[str, dict[str, Any]] = {}
-    for split, some in _apart(recipe, [page for page in kept if page.pairs]).items():
+    for split, some in _apart(recipe, [page for page in pages if page.pairs]).items():
         pairs = [pair for page in some for pair in page.pairs]
         files[split] = {}
         for place, (side, language) in enumerate(zip(SIDES, ("en", "vi"), strict=True)):
