@@ -160,8 +160,8 @@ def _problem_text(kind: type[Part], problem: Mapping[str, Any]) -> str:
         message = f"must be lower-case letters, digits and single hyphens, not {show(value)}"
     elif fault not in ("value_error", "too_short", "too_long"):
         message = f"{message}, not {show(value)}"
-    for theirs, ours in _WORDS.items():
-        message = re.sub(theirs, ours, message)
+    for pattern, text in _WORDS.items():
+        message = re.sub(pattern, text, message)
     return f"{place}: {message}" if place else message
 
 

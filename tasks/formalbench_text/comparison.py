@@ -93,8 +93,8 @@ def _translated(
             room = task.objective.room(example) or 0
             for rows in batches(len(example.inputs), example.length + room, times=how.beam):
                 some = tensors(example.rows(rows), device)
-                found = search(network, some.batch, room, how)
-                texts += bleu.texts(found.said, some.scored.sum(-1))
+                answers = search(network, some.batch, room, how).said
+                texts += bleu.texts(answers, some.scored.sum(-1))
         every.append(texts)
     return every
 

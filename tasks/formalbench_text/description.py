@@ -269,8 +269,8 @@ class CorpusDescription(TextDescription):
 
     def files(self, split: Split) -> tuple[TextFile, ...]:
         """Return the files of a split."""
-        found: tuple[TextFile, ...] = getattr(self.contents.corpus, split)
-        return found
+        files: tuple[TextFile, ...] = getattr(self.contents.corpus, split)
+        return files
 
     def pieces(self, part: str) -> Pieces:
         """Return the texts of a split."""
@@ -336,4 +336,4 @@ def _part_at(kind: type[Part], place: Sequence[str | int]) -> type[Part]:
 def _part_of(annotation: Any) -> type[Part] | None:
     if isinstance(annotation, type) and issubclass(annotation, Part):
         return annotation
-    return next((found for one in get_args(annotation) if (found := _part_of(one))), None)
+    return next((part for one in get_args(annotation) if (part := _part_of(one))), None)

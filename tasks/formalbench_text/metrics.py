@@ -97,7 +97,7 @@ class Bleu(Metric):
 
     def of(self, sums: Sequence[int]) -> float:
         """Return BLEU, from 0 to 1, of sums over texts."""
-        found = self._bleu.compute_bleu(
+        score = self._bleu.compute_bleu(
             correct=list(sums[:ORDER]),
             total=list(sums[ORDER : 2 * ORDER]),
             sys_len=sums[-2],
@@ -106,7 +106,7 @@ class Bleu(Metric):
             smooth_value=self._bleu.smooth_value,
             effective_order=self._bleu.effective_order,
         )
-        return min(1.0, float(found.score) / 100)
+        return min(1.0, float(score.score) / 100)
 
     def texts(self, said_BQ: Tensor, asked_B: Tensor) -> Iterator[str]:
         """Return the text up to END; without END, as many tokens as the correct answer has."""
@@ -153,13 +153,13 @@ def compare_systems(
     os.environ["SACREBLEU_SEED"] = str(SEED)
     try:
         test = PairedTest(systems, {"BLEU": metric}, None, test_type="bs", n_samples=DRAWS)
-        signatures, found = test()
+        signatures, scores = test()
     finally:
         if before is None:
             del os.environ["SACREBLEU_SEED"]
         else:
             os.environ["SACREBLEU_SEED"] = before
-    results: Any = found["BLEU"]
+    results: Any = scores["BLEU"]
     first, second = results
     signature = next(iter(signatures.values()))
     # The library counts greater differences than theirs, and of none there is none greater.

@@ -144,17 +144,17 @@ class PairPart(PairedCorpus, HasFixedStrings):
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
         """Return which texts are among these."""
-        known = self.rows_of(strings_BN.shape[1])
-        return np.array([string.tobytes() in known for string in strings_BN], dtype=np.bool_)
+        texts = self.rows_of(strings_BN.shape[1])
+        return np.array([string.tobytes() in texts for string in strings_BN], dtype=np.bool_)
 
     def translate(self, strings_BN: Symbols, stream: Stream) -> tuple[Symbols, Labels]:
         """Look translations up; those of one text take turns."""
-        known, first_B = self.rows_of(strings_BN.shape[1]), stream.uniform(len(strings_BN))
+        by_text, first_B = self.rows_of(strings_BN.shape[1]), stream.uniform(len(strings_BN))
         turns: Counter[bytes] = Counter()
         rows = []
         for string, first in zip(strings_BN, first_B.tolist(), strict=True):
             text = string.tobytes()
-            own = known[text]
+            own = by_text[text]
             if text not in turns:
                 turns[text] = int(first * len(own))
             rows.append(own[turns[text] % len(own)])
@@ -169,9 +169,9 @@ class PairPart(PairedCorpus, HasFixedStrings):
         """Return the pairs of each text with this many tokens, by the bytes of its ids."""
         if length not in self._rows:
             rows = self.by_length.get(length, np.zeros(0, dtype=np.int64))
-            found = self._rows.setdefault(length, {})
+            by_text = self._rows.setdefault(length, {})
             for row, string in zip(rows.tolist(), self.source.of(rows)[0], strict=True):
-                found.setdefault(string.tobytes(), []).append(row)
+                by_text.setdefault(string.tobytes(), []).append(row)
         return self._rows[length]
 
     @cached_property

@@ -48,8 +48,8 @@ def opened(path: Path, sha256: str | None) -> Iterator[IO[bytes]]:
     Raises:
         RequestError: one line, if it has another checksum or cannot be read.
     """
-    if sha256 is not None and (found := digest_of(path)) != sha256:
-        raise RequestError(f"{path}: wrong checksum: its SHA-256 is {found}, and not {sha256}")
+    if sha256 is not None and (digest := digest_of(path)) != sha256:
+        raise RequestError(f"{path}: wrong checksum: its SHA-256 is {digest}, and not {sha256}")
     try:
         with path.open("rb", buffering=1 << 20) as file:
             yield _OPENERS[path.suffix](file) if path.suffix in _OPENERS else file

@@ -144,10 +144,10 @@ def move_border(stream: Stream, strings_BN: Symbols) -> Symbols:
     """Move a border between two runs by a symbol, to either side, if there is one; (B, N)."""
     left_B = one_of(stream, strings_BN[:, :-1] != strings_BN[:, 1:])
     side_B = stream.integers(2, len(strings_BN))
-    found = np.flatnonzero(left_B >= 0)
-    from_B, to_B = (left_B[found] + side for side in (side_B[found], 1 - side_B[found]))
+    rows = np.flatnonzero(left_B >= 0)
+    from_B, to_B = (left_B[rows] + side for side in (side_B[rows], 1 - side_B[rows]))
     moved_BN = strings_BN.copy()
-    moved_BN[found, to_B] = strings_BN[found, from_B]
+    moved_BN[rows, to_B] = strings_BN[rows, from_B]
     return moved_BN
 
 

@@ -187,8 +187,8 @@ def read_table(described: Description) -> StringTable:
     """
     # Of names that are given an unknown one is a KeyError. Else those of the training strings are
     # taken as they come, and then no others.
-    symbols = _given(described.file.alphabet)
-    classes = _given(described.file.classes)
+    symbols = _numbers(described.file.alphabet)
+    classes = _numbers(described.file.classes)
     read = _StringsRead()
     for part in described.parts:
         read.starts.append(len(read.lengths))
@@ -224,7 +224,7 @@ def words_of(line: str, separated: bool) -> Sequence[str]:
     return line.split() if separated else line.strip()
 
 
-def _given(names: tuple[str, ...] | None) -> dict[str, int]:
+def _numbers(names: tuple[str, ...] | None) -> dict[str, int]:
     if names is None:
         return Names()
     return {name: number for number, name in enumerate(names)}

@@ -99,10 +99,10 @@ class Data(Language):
 
     def oracle(self, string: Sequence[int]) -> int:
         """Read the files line by line until the string comes."""
-        wanted = [self.alphabet[symbol] for symbol in string]
+        words = [self.alphabet[symbol] for symbol in string]
         for part in self.described.parts:
             for text, label in _pairs(part):
-                if list(words_of(text, self.described.file.separated)) == wanted:
+                if list(words_of(text, self.described.file.separated)) == words:
                     return self.table.classes.index(written(label))
         raise RequestError(f"{self.described.path}: a string that is not in the data")
 

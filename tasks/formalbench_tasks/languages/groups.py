@@ -109,13 +109,13 @@ def alternating(n: int) -> PermutationGroup:
 
 def direct_product(one: PermutationGroup, other: PermutationGroup) -> PermutationGroup:
     """Return the pairs, numbered by the first and, where that is the same, by the second."""
-    pairs = tuple(_beside(a, b) for a, b in product(one.elements, other.elements))
+    pairs = tuple(_join(a, b) for a, b in product(one.elements, other.elements))
     first, second = one.elements[0], other.elements[0]
-    left = tuple(_beside(a, second) for a in one.generators)
-    return PermutationGroup(pairs, left + tuple(_beside(first, b) for b in other.generators))
+    left = tuple(_join(a, second) for a in one.generators)
+    return PermutationGroup(pairs, left + tuple(_join(first, b) for b in other.generators))
 
 
-def _beside(a: Permutation, b: Permutation) -> Permutation:
+def _join(a: Permutation, b: Permutation) -> Permutation:
     """Return the permutation that does a on the first points and b on those behind."""
     return a + tuple(len(a) + image for image in b)
 
@@ -227,10 +227,10 @@ def _symbols(group: PermutationGroup, which: str) -> tuple[int, ...]:
         return group.steps()
     if not group.natural:
         raise RequestError(f"symbols={which}: this group has none; take all or generators")
-    found = group.moving(_MOVED[which])
-    if len(found) == 1:
+    symbols = group.moving(_MOVED[which])
+    if len(symbols) == 1:
         raise RequestError(f"symbols={which}: this group has none; take all, generators or three")
-    return found
+    return symbols
 
 
 def _facts(shown: str, level: str, *keywords: str) -> dict[str, Any]:

@@ -75,11 +75,11 @@ class PairCounts:
         chosen_B = np.zeros_like(left_B)
         uniform_B = stream.uniform(len(left_B))
         for pairs in np.unique(left_B).tolist():
-            here_B = left_B == pairs
+            rows_B = left_B == pairs
             sums_M = np.cumsum(_terms(self._rows[0], rest, pairs)[0])
             # Every share but the last has a threshold; one of 0 has no room below its own.
             thresholds_M = sums_M[:-1] / sums_M[-1]
-            chosen_B[here_B] = np.searchsorted(thresholds_M, uniform_B[here_B], side="right")
+            chosen_B[rows_B] = np.searchsorted(thresholds_M, uniform_B[rows_B], side="right")
         return chosen_B
 
     def _count(self, most: int) -> None:

@@ -165,8 +165,8 @@ class StackCheck(Membership):
             put_B = bits_B & ~answering_B
             heights_B += put_B
             heights_B -= taken_B & (heights_B > 0)
-            put = np.flatnonzero(put_B)
-            stacks_BN[put, heights_B[put]] = symbols_B[put]
+            rows = np.flatnonzero(put_B)
+            stacks_BN[rows, heights_B[rows]] = symbols_B[rows]
             acted_B |= ~bits_B
             pushing_B = symbols_B == PUSHED
             answering_B |= symbols_B == MARKER
