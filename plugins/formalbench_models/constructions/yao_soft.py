@@ -265,7 +265,7 @@ def _top_head(
     """Return the second layer's head, and where it writes the type of the open bracket."""
     found = type_names("t_j", k)
     types = zip(found, type_names("t", k), strict=True)
-    values: dict[str, Form] = {there: {here: 1.0} for there, here in types}
+    values: dict[str, Form] = {target: {source: 1.0} for target, source in types}
     return match_head(values, height, near, match_scale(tokens, sharpness)), found
 
 
@@ -277,7 +277,7 @@ def recogniser(k: int, D: int, alphabet: Sequence[str], *, sharpness: float = 8.
     """Return the recogniser: 3 layers, 1 head, width 2⌈log (k+1)⌉ + 14."""
     found = type_names("t_j", k)
     types = zip(found, type_names("t", k), strict=True)
-    values: dict[str, Form] = {there: {here: 1.0} for there, here in types}
+    values: dict[str, Form] = {target: {source: 1.0} for target, source in types}
 
     def match_temperature(n: int) -> float:
         return match_scale(n, sharpness)

@@ -166,11 +166,11 @@ class EncoderDecoder(nn.Module):
         if lengths_B is None:
             lengths_B = batch.symbols.new_full((count,), size)
         begin_B1 = self.said_alphabet.prepend(batch.symbols[:, :0], "begin")
-        given = [state_BSD.new_zeros((count, 0, width)) for _ in self.decoder]
+        inputs = [state_BSD.new_zeros((count, 0, width)) for _ in self.decoder]
         memory = [
             part for block in self._blocks() for part in block.cross.keys_and_values(state_BSD)
         ]
-        return (begin_B1, lengths_B, *given, *memory)
+        return (begin_B1, lengths_B, *inputs, *memory)
 
     def next(
         self, kept: tuple[Tensor, ...], said_B: Tensor | None
@@ -179,14 +179,14 @@ class EncoderDecoder(nn.Module):
         symbols_BQ, lengths_B, *rest = kept
         if said_B is not None:
             symbols_BQ = torch.cat((symbols_BQ, said_B[:, None]), dim=1)
-        given, memory = rest[: len(self.decoder)], rest[len(self.decoder) :]
+        inputs, memory = rest[: len(self.decoder)], rest[len(self.decoder) :]
         last = symbols_BQ.shape[1] - 1
         x_B1D = self._vectors(symbols_BQ)[:, last:]
         for index, block in enumerate(self._blocks()):
-            given[index] = torch.cat((given[index], x_B1D), dim=1)
+            inputs[index] = torch.cat((inputs[index], x_B1D), dim=1)
             pair = memory[2 * index], memory[2 * index + 1]
-            x_B1D = block(given[index], pair, lengths_B, last)
-        return self._answer(x_B1D)[:, 0], (symbols_BQ, lengths_B, *given, *memory)
+            x_B1D = block(inputs[index], pair, lengths_B, last)
+        return self._answer(x_B1D)[:, 0], (symbols_BQ, lengths_B, *inputs, *memory)
 
     def _encoded(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Return the encoder's states, (B, S, D), and how many are real, if not all."""

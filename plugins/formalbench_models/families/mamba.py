@@ -148,7 +148,7 @@ class _Scan(torch.autograd.Function):
         *inputs, rate_BDN, starts = ctx.saved_tensors
         parts = [torch.split(x.transpose(0, 1), ctx.chunk) for x in (*inputs, answer_BTD)]
         rate_gradient = torch.zeros_like(state_BDN)
-        found: list[tuple[Tensor, ...]] = []
+        chunk_gradients: list[tuple[Tensor, ...]] = []
         for index, part in reversed(list(enumerate(zip(*parts, strict=True)))):
             added, step, write, read, answer = part
             power, factor, states = _chunk_states(
@@ -166,9 +166,9 @@ class _Scan(torch.autograd.Function):
                 exponent.mul_(2)
             d_step = (exponent * rate_BDN).sum(-1)
             rate_gradient += (exponent * step[..., None]).sum(0)
-            found.append((d_added, d_step, d_write, d_read))
+            chunk_gradients.append((d_added, d_step, d_write, d_read))
         d_added, d_step, d_write, d_read = (
-            torch.cat(parts[::-1]).transpose(0, 1) for parts in zip(*found, strict=True)
+            torch.cat(parts[::-1]).transpose(0, 1) for parts in zip(*chunk_gradients, strict=True)
         )
         if len(rate_BDN) == 1:
             rate_gradient = rate_gradient.sum(0, keepdim=True)

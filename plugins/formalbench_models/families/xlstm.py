@@ -119,8 +119,8 @@ class MlstmMixer(Mixer):
             most = torch.zeros_like(input_BHT[..., :1])
         # m_t, all at once. Nothing depends on it, so it has no gradient.
         total_BHT = forget_BHT.detach().cumsum(-1)
-        found_BHT = torch.cat((most, input_BHT.detach() - total_BHT), dim=-1).cummax(-1).values
-        all_BHS = torch.cat((most, total_BHT + found_BHT[..., 1:]), dim=-1)
+        peak_BHT = torch.cat((most, input_BHT.detach() - total_BHT), dim=-1).cummax(-1).values
+        all_BHS = torch.cat((most, total_BHT + peak_BHT[..., 1:]), dim=-1)
         before_BHT, most_BHT = all_BHS[..., :-1], all_BHS[..., 1:]
         decay = (forget_BHT + (before_BHT - most_BHT)).exp()[..., None]
         written = (input_BHT - most_BHT).exp()[..., None]

@@ -89,7 +89,7 @@ class _ChunkedState(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         strings, chunks, size, columns = value.shape
         many, found = written.shape[2], None
-        apart, mask = many > size, sight(written, 2, many // size)
+        separate, mask = many > size, sight(written, 2, many // size)
         # A chunk's place comes first: what a product writes is fast as one piece of memory only.
         if scores is None:
             found = scores = value.new_empty(chunks, strings, 2 * size, many).transpose(0, 1)
@@ -110,7 +110,7 @@ class _ChunkedState(torch.autograd.Function):
                 -score[:, size:, -size:], eye, upper=False, unitriangular=True
             )
             torch.bmm(asked_n, state, out=seen)
-            if apart:
+            if separate:
                 torch.baddbmm(seen[:, size:], score[:, size:, :size], given, out=own)
                 content[:, :size] = given
                 content[:, size:] = torch.bmm(inverses[n], own, out=read)
@@ -143,7 +143,7 @@ class _ChunkedState(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         value, asked, written, scores, keep, states, contents, inverses, *found = ctx.saved_tensors
         size, many = value.shape[2], written.shape[2]
-        apart, mask = many > size, sight(written, 2, many // size)
+        separate, mask = many > size, sight(written, 2, many // size)
         if found:
             (scores,) = found
         answers = torch.zeros_like(value) if answers is None else answers
@@ -167,7 +167,7 @@ class _ChunkedState(torch.autograd.Function):
             torch.bmm(written_n, d_added, out=d_content)
             d_content.baddbmm_(score[:, :size].mT, answers[:, n])
             torch.bmm(inverse.mT, d_content[:, -size:], out=d_own)
-            if apart:
+            if separate:
                 of_values = score[:, size:, :size].mT
                 torch.baddbmm(d_content[:, :size], of_values, d_own, out=d_value[n])
             else:
@@ -329,10 +329,10 @@ def at_once(steps: Steps, least: float = 0.0, *, last: bool = True) -> tuple[Ten
     if read is not None:  # p solves a triangular system; U is p, or the values and p
         scores, of_read = torch.split(scores, length, -2)
         own = value if write is None else of_read[..., :length] @ value
-        found = torch.linalg.solve_triangular(
+        solution = torch.linalg.solve_triangular(
             -of_read[..., -length:], own, upper=False, unitriangular=True
         )
-        value = found if write is None else torch.cat((value, found), -2)
+        value = solution if write is None else torch.cat((value, solution), -2)
     answers_BHTV = torch.unflatten(scores @ value, 0, heads)
     if not last:
         return answers_BHTV, value.new_empty(0)
@@ -345,7 +345,7 @@ def at_once(steps: Steps, least: float = 0.0, *, last: bool = True) -> tuple[Ten
 def _add_up(state_XKV: Tensor, value: Tensor, parts: Parts) -> tuple[Tensor, Tensor]:
     """Return the answers and the last state, as `pass_state` does, where nothing is read."""
     asked, written, scores, keep = parts
-    given = scores is not None
+    has_scores = scores is not None
     if scores is None:
         scores = (asked @ written.mT) * sight(written, 1, 1)
     answers, added = scores @ value, written.mT @ value
@@ -356,7 +356,7 @@ def _add_up(state_XKV: Tensor, value: Tensor, parts: Parts) -> tuple[Tensor, Ten
         states.append(state_XKV)
         if keep_XK1 is None:
             state_XKV = state_XKV + add_XKV
-        elif given:
+        elif has_scores:
             state_XKV = torch.addcmul(add_XKV, keep_XK1, state_XKV)
         else:
             state_XKV = keep_XK1 * (state_XKV + add_XKV)

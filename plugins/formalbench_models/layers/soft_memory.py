@@ -139,8 +139,8 @@ class Superposition(Recurrence):
         return cls.memories * cls.cell
 
     @classmethod
-    def _width(cls, together: int) -> int:
-        return together - cls._reading()
+    def _width(cls, size: int) -> int:
+        return size - cls._reading()
 
     @classmethod
     def views(cls, states: Tensor, kept: Sequence[Tensor]) -> list[Any]:
@@ -150,7 +150,7 @@ class Superposition(Recurrence):
         cells, outputs, *layers = kept[count:]
         steps = zip(own, states[..., width:, :], outputs, *layers, strict=True)
         length, memories = len(states), list(cls._memories(cells, len(states)))
-        found = []
+        result = []
         for (one, reading, output, *rest), (before, after) in zip(
             steps, pairwise(memories), strict=True
         ):
@@ -160,20 +160,20 @@ class Superposition(Recurrence):
             moves = cls.moves(len(before), len(after), length)
             own_views = one if isinstance(one, tuple) else (one,)
             parts = shares.unbind(-4)
-            found.append(
+            result.append(
                 MemoryStep(own_views, reading, output, tuple(rest), parts, before, after, moves)
             )
-        return found
+        return result
 
     @classmethod
     def _memories(cls, cells: Tensor, length: int) -> Iterator[Tensor]:
         """Yield the memory before each position and after the last, (M, …, K, C, B)."""
-        apart = torch.unflatten(cells, -2, (cls.memories, cls.cell))
+        memory = torch.unflatten(cells, -2, (cls.memories, cls.cell))
         start = 0
         for place, size in enumerate(cls.sizes(length)):
             if not cls.kept:
                 start = place % 2 * (len(cells) // 2)
-            yield apart[start : start + size]
+            yield memory[start : start + size]
             start += size
 
     @classmethod
@@ -183,8 +183,8 @@ class Superposition(Recurrence):
         write_linear(now.own[0], more[0], more[1], now.said)
         split = cls.actions * cls.memories
         actions, value = now.said[..., :split, :], now.said[..., split:, :]
-        apart = torch.unflatten(actions, -2, (cls.actions, cls.memories))
-        apart.copy_(torch.softmax(apart, -3))
+        shares = torch.unflatten(actions, -2, (cls.actions, cls.memories))
+        shares.copy_(torch.softmax(shares, -3))
         for layer, weight, bias in zip(now.layers, more[2::2], more[3::2], strict=False):
             write_linear(value.relu_(), weight, bias, layer)
             value = layer
@@ -261,8 +261,8 @@ class Superposition(Recurrence):
         for (weight, d_weight), (_, d_bias), x in reversed(list(layers)):
             add_linear(d_out, x, d_weight, d_bias)
             d_out = torch.ops.aten.threshold_backward(weight.mT @ d_out, x, 0)
-        apart = torch.unflatten(now.said[..., :split, :], -2, (cls.actions, cls.memories))
-        d_actions = _softmax_backward(d_shares, apart, -3, apart.dtype)
+        shares = torch.unflatten(now.said[..., :split, :], -2, (cls.actions, cls.memories))
+        d_actions = _softmax_backward(d_shares, shares, -3, shares.dtype)
         return torch.cat((d_actions.flatten(-3, -2), d_out), -2)
 
 
@@ -371,13 +371,13 @@ class MemoryNetwork(nn.Module):
         right angles. Biases are 0, but 1 for an LSTM's forget gate.
         """
         cell = self.cell
-        seen = len(self.embedding.weight) + cell.input_size - self.width
+        fan_in = len(self.embedding.weight) + cell.input_size - self.width
         is_lstm = isinstance(cell, nn.LSTMCell)
         # An LSTM has one layer for all that it sees, an Elman network two, which are added.
-        together = seen + self.width
+        total = fan_in + self.width
         weights = [
-            (cell.weight_ih, together if is_lstm else seen),
-            (cell.weight_hh, together if is_lstm else self.width),
+            (cell.weight_ih, total if is_lstm else fan_in),
+            (cell.weight_hh, total if is_lstm else self.width),
             *((layer.weight, layer.in_features) for layer in (*self.says, self.readout)),
         ]
         for weight, inputs in weights:
