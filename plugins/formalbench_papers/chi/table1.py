@@ -88,8 +88,8 @@ def carry_out(bench: Bench) -> Findings:
     trained = TABLE.train(bench)
     learned = {
         key: Score.of_test(runs)
-        for key, found in trained.items()
-        if (runs := found.learned) is not None
+        for key, cell in trained.items()
+        if (runs := cell.learned) is not None
     }
     titles = {model.name: model.title for model in TABLE.models}
     remarks = (on_parameters(records_of(trained.values()), titles), *_REMARKS, *REMARKS)
@@ -181,8 +181,8 @@ def _are_similar(one: Score, other: Score) -> Answer:
         return "cannot tell"
     if abs(one.best - other.best) <= SIMILAR:
         return True
-    apart = True in (rises(one, other, SIMILAR), rises(other, one, SIMILAR))
-    return of_learned(False, one, other) if apart else "cannot tell"
+    differ = True in (rises(one, other, SIMILAR), rises(other, one, SIMILAR))
+    return of_learned(False, one, other) if differ else "cannot tell"
 
 
 def _is_ahead(scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> Claim:

@@ -310,22 +310,22 @@ def _positive(runs: Sequence[float], missing: int) -> Answer:
 
 def _less_bits(standard: ByLength, scaled: ByLength) -> Claim:
     pairs = {n: (standard[n], scaled[n]) for n in standard if n in scaled}
-    bits = {n: (_bits(theirs), _bits(ours)) for n, (theirs, ours) in pairs.items()}
+    bits = {n: (_bits(first), _bits(second)) for n, (first, second) in pairs.items()}
     bits = {n: both for n, both in bits.items() if all(both)}
     return Claim(
         "Attention scaled by log n has the lower cross-entropy from every training length, on "
         "average over the runs",
         "drawn in Figure 4, top; the text does not say it",
         "; ".join(
-            f"{n}: {fmean(ours):.3f} bits ({plural(len(ours), 'run')}), standard "
-            f"{fmean(theirs):.3f} ({plural(len(theirs), 'run')})"
-            for n, (theirs, ours) in bits.items()
+            f"{n}: {fmean(second):.3f} bits ({plural(len(second), 'run')}), standard "
+            f"{fmean(first):.3f} ({plural(len(first), 'run')})"
+            for n, (first, second) in bits.items()
         ),
         every(
-            _if_learned(ours, higher(*bits[n], missing=theirs.missing + ours.missing))
+            _if_learned(second, higher(*bits[n], missing=first.missing + second.missing))
             if n in bits
             else "cannot tell"
-            for n, (theirs, ours) in pairs.items()
+            for n, (first, second) in pairs.items()
         ),
     )
 
@@ -387,16 +387,16 @@ def _attention_lower(standard: ByLength) -> Claim:
 
 
 def _attention_earlier(standard: ByLength) -> Claim:
-    def settled(runs: CellRecords) -> list[float]:
-        return [_settled(one) for one in curves_of(runs)]
+    def plateaus(runs: CellRecords) -> list[float]:
+        return [_plateau(one) for one in curves_of(runs)]
 
-    epochs = {n: settled(runs) for n, cell in standard.items() if (runs := _learned(cell))}
+    epochs = {n: plateaus(runs) for n, cell in standard.items() if (runs := _learned(cell))}
     return Claim(
         "With standard attention that learned its training length, the shorter the strings trained "
         "on, the earlier the attention on position 1 plateaus: from that epoch on it stays within "
         f"{percent(SETTLED, 0)} % of its last value",
         f"{PLATEAUS}; {percent(SETTLED, 0)} % is ours",
-        _of_learned(standard, lambda runs: f"epoch {fmean(settled(runs)):.1f}"),
+        _of_learned(standard, lambda runs: f"epoch {fmean(plateaus(runs)):.1f}"),
         _rising(standard, epochs),
     )
 
@@ -414,7 +414,7 @@ def _rising(cells: ByLength, runs: Mapping[int, Sequence[float]]) -> Answer:
     )
 
 
-def _settled(curve: Mean) -> float:
+def _plateau(curve: Mean) -> float:
     """Return the epoch from which on attention stays near its last value."""
     last = curve.total[-1]
     far = [i for i, one in enumerate(curve.total) if abs(one - last) > SETTLED * last]
@@ -484,7 +484,7 @@ def carry_out(bench: Bench) -> Findings:
     """Train every model at every length, and read their curves."""
     keys: list[Key] = [(FIRST, kind, n) for n in LENGTHS for kind in (SCALED, STANDARD)]
     keys += [(PARITY, kind, n) for n in LENGTHS for kind in OPTIONS]
-    wanted = {
+    plans = {
         (task, kind, length): CellPlan(
             f"{task.upper()}, trained at {length}",
             kind,
@@ -496,7 +496,7 @@ def carry_out(bench: Bench) -> Findings:
         )
         for task, kind, length in keys
     }
-    return findings(bench.train_each(wanted, lambda key: bench.choose(_quick(key), True)))
+    return findings(bench.train_each(plans, lambda key: bench.choose(_quick(key), True)))
 
 
 def _quick(key: Key) -> bool:

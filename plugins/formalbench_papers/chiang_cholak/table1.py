@@ -85,7 +85,7 @@ def carry_out(bench: Bench) -> Findings:
     return findings(
         bench.train_each(
             {
-                (model, column): _wanted(model, column, task, bench)
+                (model, column): _plan(model, column, task, bench)
                 for column in (LONG, ALL)
                 for model in MODELS
             }
@@ -93,7 +93,7 @@ def carry_out(bench: Bench) -> Findings:
     )
 
 
-def _wanted(model: str, column: str, task: str, bench: Bench) -> CellPlan:
+def _plan(model: str, column: str, task: str, bench: Bench) -> CellPlan:
     """Return the runs of a cell."""
     return CellPlan(
         *(model, column, MODELS[model], task, PROTOCOLS[bench.scale]),
@@ -205,8 +205,8 @@ def _by(differences: Sequence[float]) -> str:
 
 def _signatures(records: Sequence[Record]) -> list[str]:
     """Return how BLEU was computed."""
-    found = {((one.test and one.test.signatures) or {}).get("bleu") for one in records}
-    return [f"BLEU by sacrebleu: {one}." for one in sorted(filter(None, found))]
+    signatures = {((one.test and one.test.signatures) or {}).get("bleu") for one in records}
+    return [f"BLEU by sacrebleu: {one}." for one in sorted(filter(None, signatures))]
 
 
 REMARKS = (

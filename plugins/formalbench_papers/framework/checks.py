@@ -83,8 +83,8 @@ class PageRecords:
 
     def not_stale(self, host: PluginHost) -> list[Record]:
         """Return the records whose task, model and protocol have no other version here."""
-        here = current_of(host)
-        return [record for record in self.records if here.standing(record) != "stale"]
+        current = current_of(host)
+        return [record for record in self.records if current.standing(record) != "stale"]
 
 
 def take_records(kept: PageRecords, spec: ReproductionSpec, store: Store, host: PluginHost) -> int:
@@ -185,11 +185,11 @@ def judge(
     again = f"`{told.command}` measures it again."
     if notes := on_nothing_kept(told, len(kept.records), kept.measurements.exists()):
         return None, notes
-    here = current_of(host)
+    current = current_of(host)
 
     def refuse(records: Iterable[Record]) -> None:
         own = list(records)
-        standings = [here.standing(record) for record in own]
+        standings = [current.standing(record) for record in own]
         if "stale" in standings:
             old = own[standings.index("stale")]
             raise _CannotJudgeError(
@@ -209,7 +209,7 @@ def judge(
 
     try:
         try:
-            found = found_again(spec, told.scale, kept, host, check)
+            findings = found_again(spec, told.scale, kept, host, check)
         except UnmeasuredError:
             raise
         except RequestError:
@@ -222,12 +222,12 @@ def judge(
             "The measurements without training were not kept, or belong to earlier models, tasks "
             f"or settings. {again}",
         )
-    if kept.records and not found.records:
+    if kept.records and not findings.records:
         return None, (
             f"The experiment has changed: none of these {plural(len(kept.records), 'run')} "
             f"belongs to it now. {again}",
         )
-    return found, ()
+    return findings, ()
 
 
 MAX_BYTES = 64 << 20
@@ -324,12 +324,12 @@ def _by_records(
     if steps < (page.measurements or 0):  # more: a run that has not come to its page yet
         yield f"{kept.measurements}: {plural(steps, 'step')}, and the page says {page.measurements}"
         return
-    found, notes = judge(spec, page, kept, host)
+    findings, notes = judge(spec, page, kept, host)
     if notes != page.notes:
         why = "it is stale but not marked as stale" if notes else "it is not stale any more"
-    elif found is None or (
-        (tuple(found.cells), tuple(found.claims)) == (page.cells, page.claims)
-        and _same_rows(plain_rows(found.rows), page.data)
+    elif findings is None or (
+        (tuple(findings.cells), tuple(findings.claims)) == (page.cells, page.claims)
+        and _same_rows(plain_rows(findings.rows), page.data)
     ):
         return
     else:

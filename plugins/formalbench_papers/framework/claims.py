@@ -195,10 +195,10 @@ def every(answers: Iterable[Answer], of: int = 0) -> Answer:
         None if nothing was run; False if a setting refutes the claim; True only if all confirm it.
     """
     each = list(answers)
-    given = {*each, *[None] * (of - len(each))}
-    if given <= {None}:
+    values = {*each, *[None] * (of - len(each))}
+    if values <= {None}:
         return None
-    return False if False in given else given == {True} or "cannot tell"
+    return False if False in values else values == {True} or "cannot tell"
 
 
 def across(seeds: Iterable[bool], missing: int = 0) -> Answer:

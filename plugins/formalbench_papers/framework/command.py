@@ -199,8 +199,8 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
 
     draws = _can_draw(chosen)
     stored = PageRecords.beside(folder, chosen.name)
-    if taken := take_records(stored, chosen, Store(bench.folder), bench.host):
-        bench.report(f"{taken} records were copied from the page's folder to {bench.folder}")
+    if copied := take_records(stored, chosen, Store(bench.folder), bench.host):
+        bench.report(f"{copied} records were copied from the page's folder to {bench.folder}")
     start = time.monotonic()
     with plugins_print_to_stderr():
         findings = carry_out(bench, chosen)
@@ -208,9 +208,9 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
         findings = replace(findings, draw=None)
     how = Circumstances.now(bench.scale, time.monotonic() - start)
     # Keep records of the other scale, so that they need not be trained again.
-    known = {run_key(one) for one in findings.records}
+    keys = {run_key(one) for one in findings.records}
     stored = replace(stored, records=stored.not_stale(bench.host))
-    others = [one for one in in_use(chosen, stored, bench.host) if run_key(one) not in known]
+    others = [one for one in in_use(chosen, stored, bench.host) if run_key(one) not in keys]
     records = [*findings.records, *others]
     bench.measurements.keep_used({one.test_id for one in others})
     steps = len(bench.measurements)

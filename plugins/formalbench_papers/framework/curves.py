@@ -109,9 +109,9 @@ def spread_lengths(first: int, last: int, count: int, *, even: bool = False) -> 
         count: how many, at most.
         even: whether to take even ones only.
     """
-    wanted = np.geomspace(first, last, count)
+    lengths = np.geomspace(first, last, count)
     step = 2 if even else 1
-    return sorted({max(step, round(float(length) / step) * step) for length in wanted})
+    return sorted({max(step, round(float(length) / step) * step) for length in lengths})
 
 
 ETA = 0.001
@@ -188,11 +188,11 @@ def measure_at(
         **{"length": length, "strings": count},
     }
 
-    def look() -> dict[str, float]:
+    def test() -> dict[str, float]:
         network = bench.network(model, task, **options)
         return asdict(measure(network, task, random_strings(task, length, count)))
 
-    return MeasuredAt(**bench.measured(step, look))
+    return MeasuredAt(**bench.measured(step, test))
 
 
 def curve_rows(curves: Curves, **constants: float) -> list[Row]:

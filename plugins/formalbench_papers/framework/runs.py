@@ -69,8 +69,8 @@ class CellPlan:
         }
         settings = [
             f"{scope}.{key}={show_value(value)}"
-            for scope, given in options.items()
-            for key, value in given.items()
+            for scope, values in options.items()
+            for key, value in values.items()
         ]
         return RunRequest(
             models=(self.model,),
@@ -179,8 +179,8 @@ def select(wanted: Sequence[CellPlan], only: Sequence[str]) -> list[CellPlan]:
         for side, names in zip(selected, (rows, columns), strict=True):
             side.update(name for name in names if _squeezed(name) == _squeezed(point))
         if not any(_squeezed(name) == _squeezed(point) for name in (*rows, *columns)):
-            known = f"rows: {'; '.join(rows)}. Columns: {'; '.join(columns)}"
-            raise RequestError(f"--only {point}: unknown point. {known}")
+            points = f"rows: {'; '.join(rows)}. Columns: {'; '.join(columns)}"
+            raise RequestError(f"--only {point}: unknown point. {points}")
     chosen = [
         one
         for one in wanted

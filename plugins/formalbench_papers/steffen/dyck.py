@@ -161,34 +161,34 @@ def cells(
     for (task, kind), length in product(published, LENGTHS):
         if members(task, length) < FEWEST:
             continue
-        theirs, bits = published[task, kind][LENGTHS.index(length)]
+        accuracy, bits = published[task, kind][LENGTHS.index(length)]
         point = _by_length(curves, task, kind).get(length)
         table.append(
             TableCell(
                 f"{titles[task]}, {kind}",
                 f"n = {length}",
-                f"{100 * theirs:.1f} %, {bits:.2f} bits",
-                f"{point.text}; {_alike(point, theirs)} agree" if point else "",
-                _agrees(point, theirs) if point else None,
+                f"{100 * accuracy:.1f} %, {bits:.2f} bits",
+                f"{point.text}; {_matching(point, accuracy)} agree" if point else "",
+                _agrees(point, accuracy) if point else None,
             )
         )
     return table
 
 
-def _alike(point: DyckPoint, theirs: float) -> int:
+def _matching(point: DyckPoint, accuracy: float) -> int:
     """Return how many seeds agree with the authors' run."""
-    low, high = wilson(round(theirs * PAPER_STRINGS), PAPER_STRINGS)
-    low, high = min(low, theirs - TOLERANCE), max(high, theirs + TOLERANCE)
+    low, high = wilson(round(accuracy * PAPER_STRINGS), PAPER_STRINGS)
+    low, high = min(low, accuracy - TOLERANCE), max(high, accuracy + TOLERANCE)
     return sum(low <= one <= high for one in point.accuracies)
 
 
-def _agrees(point: DyckPoint, theirs: float) -> Answer:
-    seeds, alike = len(point.accuracies), _alike(point, theirs)
+def _agrees(point: DyckPoint, accuracy: float) -> Answer:
+    seeds, matching = len(point.accuracies), _matching(point, accuracy)
     if seeds < FEWEST_SEEDS:
         return "cannot tell"
-    if (alike + 1) / (seeds + 1) <= RARE:
+    if (matching + 1) / (seeds + 1) <= RARE:
         return False
-    return True if 2 * alike >= seeds else "cannot tell"
+    return True if 2 * matching >= seeds else "cannot tell"
 
 
 def claims(curves: Curves) -> list[Claim]:
@@ -475,9 +475,9 @@ def draw_points(
                     Series([point.length] * len(each), each, color, style=".", alpha=0.6, size=9)
                 )
             if (task, kind) in published:
-                theirs = [published[task, kind][LENGTHS.index(n)][index] for n in x]
+                values = [published[task, kind][LENGTHS.index(n)][index] for n in x]
                 label = f"{title}, the authors' run"
-                lines.append(Series(x, theirs, color, label, "o", hollow=True, size=8))
+                lines.append(Series(x, values, color, label, "o", hollow=True, size=8))
         return Panel(
             lines,
             title=titles[task] * index,

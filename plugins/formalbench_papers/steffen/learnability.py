@@ -252,7 +252,7 @@ def _lowers(curves: Curves, task: str) -> Claim:
 
 
 def _beats(curves: Curves, task: str) -> Claim:
-    found = {
+    points = {
         point.length: point
         for point in curves.get((task, PLAIN), ())
         if point.length in STANDARD_FAILS
@@ -261,8 +261,8 @@ def _beats(curves: Curves, task: str) -> Claim:
         f"{LANGUAGES[task]}: without layer norm, too, the construction learns strings that a "
         f"standard transformer does not: {LEARNED:.0%} at n = 50 and 76",
         "report, §5; a standard transformer: 52.5 and 51.7 % (Dyck-1)",
-        "; ".join(f"n = {length}: {point.text}" for length, point in found.items()),
-        every(at_least(point.score, LEARNED) for point in found.values()),
+        "; ".join(f"n = {length}: {point.text}" for length, point in points.items()),
+        every(at_least(point.score, LEARNED) for point in points.values()),
     )
 
 
