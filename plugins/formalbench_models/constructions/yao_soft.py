@@ -160,7 +160,7 @@ def bounded(
     short = HiddenUnit(add({ONE: (D + 1) / tokens}, times(-1, left)), {"short": 1})
     allowed = {ONE: (D + 1) / tokens, "short": -1.0}
     rest = {ONE: 1.0 / tokens, "short": 1.0}
-    full = equal_gate("sin θ", {ONE: _sine(D + 1, D)}, "full", gap, gap / 4)
+    full = equal_gate("sin θ", {ONE: (D + 1) / math.hypot(D + 1, 1)}, "full", gap, gap / 4)
     late = equal_gate("sin θ", "sin θ(D̃)", "late", gap, gap / 4)
     head, found = _top_head(k, D, {"p": 1}, tokens, sharpness)
     return Construction(
@@ -267,10 +267,6 @@ def _top_head(
     types = zip(found, type_names("t", k), strict=True)
     values: dict[str, Form] = {target: {source: 1.0} for target, source in types}
     return match_head(values, height, near, match_scale(tokens, sharpness)), found
-
-
-def _sine(d: int, height: int) -> float:
-    return d / math.hypot(d, height + 2 - d)
 
 
 def recogniser(k: int, D: int, alphabet: Sequence[str], *, sharpness: float = 8.0) -> Construction:

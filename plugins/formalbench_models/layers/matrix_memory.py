@@ -149,7 +149,8 @@ class _ChunkedState(torch.autograd.Function):
         answers = torch.zeros_like(value) if answers is None else answers
         d_state = torch.zeros_like(states[:, 0]) if last_XKV is None else last_XKV
         d_keep = None if keep is None else torch.empty_like(keep)
-        by_chunk = [_chunks_first(part) for part in (value, asked, written, scores)]
+        # Gradients of (X, N, …) are allocated as (N, X, …).
+        by_chunk = [x.new_empty(x.transpose(0, 1).shape) for x in (value, asked, written, scores)]
         d_value, d_asked, d_written, d_scores = by_chunk
         d_content, d_own = torch.empty_like(contents[:, 0]), torch.empty_like(d_value[0])
         d_seen = torch.cat((d_own, d_own), 1)
@@ -194,12 +195,6 @@ class _ChunkedState(torch.autograd.Function):
         outputs = _ChunkedState.apply(*merged)  # type: ignore[no-untyped-call]
         parted = [None if part is None else part.unflatten(0, (runs, -1)) for part in outputs]
         return tuple(parted), tuple(None if part is None else 0 for part in parted)
-
-
-def _chunks_first(part: Tensor) -> Tensor:
-    """Allocate the gradient of (X, N, …) as (N, X, …)."""
-    strings, chunks, *rest = part.shape
-    return part.new_empty(chunks, strings, *rest)
 
 
 def _merged(part: Tensor, dim: int | None, runs: int) -> Tensor:

@@ -174,6 +174,7 @@ def carry_out(bench: Bench) -> Findings:
     quick = {*product(POSITIONS, QUICK_LAYERS), ("POS/N", LAYERS[-1])}
     runs = train(bench, plans, lambda key: bench.scale == "paper" or key in quick)
     placed = _placed(bench, runs)
+    less = f"Reduced: layers ({sizes_text(runs)}) of 1, 2, 3, 4, 5, 10; {BUDGET}"
     rows = [
         {**row, **_stretches(trial)}
         for (name, layers), one in runs.items()
@@ -187,7 +188,7 @@ def carry_out(bench: Bench) -> Findings:
         rows,
         claims(runs, placed),
         lambda: _draw(runs, placed),
-        [*REMARKS, _ON_POSITIONS, *failed(runs.values()), *bench.choose(_less(runs), ())],
+        [*REMARKS, _ON_POSITIONS, *failed(runs.values()), *bench.choose([less], [])],
         records=records_of(runs.values()),
     )
 
@@ -197,10 +198,6 @@ _ON_POSITIONS = (
     "the third panel shows accuracy by position: of the two-layer networks, on all test strings, "
     "by the number of symbols before the predicted one."
 )
-
-
-def _less(runs: ByPositions) -> tuple[str, ...]:
-    return (f"Reduced: layers ({sizes_text(runs)}) of 1, 2, 3, 4, 5, 10; {BUDGET}",)
 
 
 def _placed(bench: Bench, runs: ByPositions) -> Placed:

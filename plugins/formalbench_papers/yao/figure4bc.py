@@ -74,7 +74,8 @@ def carry_out(bench: Bench) -> Findings:
     rows = [
         row for (model, width), one in runs.items() for row in one.rows(model=model, width=width)
     ]
-    remarks = [*REMARKS, *failed(runs.values()), *bench.choose(_less(runs), ())]
+    less = f"Reduced: memory dimensions ({sizes_text(runs)}) of 10, 20, … 100; {BUDGET}"
+    remarks = [*REMARKS, *failed(runs.values()), *bench.choose([less], [])]
     return Findings(
         rows,
         claims(runs),
@@ -83,10 +84,6 @@ def carry_out(bench: Bench) -> Findings:
         _cells(runs),
         records_of(runs.values()),
     )
-
-
-def _less(runs: ByModel) -> tuple[str, ...]:
-    return (f"Reduced: memory dimensions ({sizes_text(runs)}) of 10, 20, … 100; {BUDGET}",)
 
 
 _FIRST = {

@@ -358,7 +358,9 @@ class RegexDefinition:
     @property
     def summary(self) -> str:
         """One line for listings."""
-        return f"the regular language {_shortened(self.regex)}"
+        line = " ".join(self.regex.split())
+        short = line if len(line) <= LONGEST_SHOWN else f"{line[: LONGEST_SHOWN - 1]}…"
+        return f"the regular language {short}"
 
     def build(self) -> Automaton:
         """Return the minimal automaton."""
@@ -408,12 +410,6 @@ class TableDefinition:
 @lru_cache(maxsize=8)
 def _parsed(regex: str, alphabet: tuple[str, ...]) -> Node:
     return parse(regex, alphabet)
-
-
-def _shortened(text: str) -> str:
-    """Return text on one line, cut off where it gets too long."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST_SHOWN else f"{line[: LONGEST_SHOWN - 1]}…"
 
 
 Definition = RegexDefinition | TableDefinition

@@ -85,7 +85,8 @@ class StringTable:
         block = self.block(strings_BN.shape[1])
         if not len(block.symbols):
             return np.zeros(len(strings_BN), np.int64), np.zeros(len(strings_BN), np.bool_)
-        rows_B = np.searchsorted(as_keys(block.symbols), self._keys(strings_BN))
+        keys_B = as_keys(strings_BN.astype(self.symbols.dtype))
+        rows_B = np.searchsorted(as_keys(block.symbols), keys_B)
         rows_B = np.minimum(rows_B, len(block.symbols) - 1)
         found_B: Mask = (block.symbols[rows_B] == strings_BN).all(axis=1)
         return rows_B, found_B
@@ -108,9 +109,6 @@ class StringTable:
         except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None
         return StringTable(tuple(alphabet), tuple(classes), tuple(groups), shared, **arrays)
-
-    def _keys(self, strings_BN: Symbols) -> npt.NDArray[np.void]:
-        return as_keys(strings_BN.astype(self.symbols.dtype))
 
     @cached_property
     def _places(self) -> dict[int, tuple[int, int, int]]:
