@@ -85,7 +85,7 @@ def carry_out(bench: Bench) -> Findings:
     return findings(
         bench.train_each(
             {
-                (model, column): _plan(model, column, task, bench)
+                (model, column): _wanted(model, column, task, bench)
                 for column in (LONG, ALL)
                 for model in MODELS
             }
@@ -93,7 +93,7 @@ def carry_out(bench: Bench) -> Findings:
     )
 
 
-def _plan(model: str, column: str, task: str, bench: Bench) -> CellPlan:
+def _wanted(model: str, column: str, task: str, bench: Bench) -> CellPlan:
     """Return the runs of a cell."""
     return CellPlan(
         *(model, column, MODELS[model], task, PROTOCOLS[bench.scale]),
