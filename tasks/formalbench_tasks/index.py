@@ -94,21 +94,21 @@ def _json(path: Path) -> Any:
 def _spec(facts: dict[str, Any], measured: dict[str, Any]) -> TaskSpec:
     name = re.compile(re.sub(r"\{\w+\}", r"\\d+", facts["name"]))
     shortcuts = {
-        title: found["accuracy"]
-        for title, found in measured.items()
-        if found["version"] == facts["version"] and name.fullmatch(title)
+        title: result["accuracy"]
+        for title, result in measured.items()
+        if result["version"] == facts["version"] and name.fullmatch(title)
     }
-    known: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         key: tuple(one) if isinstance(one, list) else one for key, one in facts.items()
     }
-    if ":" not in known["factory"]:
-        known["factory"] = FileFactory(FOLDER / known["factory"])
-    if "splits" in known:
-        train, test = (tuple(known["splits"][key]) for key in ("train", "test"))
-        known["splits"] = Splits(train, test, known["splits"]["step"])
-    if "theory" in known:
-        known["theory"] = Theory(**known["theory"])
-    return TaskSpec(**known, shortcuts=shortcuts)
+    if ":" not in arguments["factory"]:
+        arguments["factory"] = FileFactory(FOLDER / arguments["factory"])
+    if "splits" in arguments:
+        train, test = (tuple(arguments["splits"][key]) for key in ("train", "test"))
+        arguments["splits"] = Splits(train, test, arguments["splits"]["step"])
+    if "theory" in arguments:
+        arguments["theory"] = Theory(**arguments["theory"])
+    return TaskSpec(**arguments, shortcuts=shortcuts)
 
 
 def index() -> list[dict[str, Any]]:
@@ -119,8 +119,8 @@ def index() -> list[dict[str, Any]]:
         )
     files = [_of_file(path) for path in sorted((FOLDER / "regular").glob("*.yaml"))]
     order = [facts["name"] for facts in _json(INDEX)]
-    known = {spec.name: _facts(spec) for spec in (*ANNOUNCED.values(), *files)}
-    return [known[name] for name in dict.fromkeys((*order, *known)) if name in known]
+    entries = {spec.name: _facts(spec) for spec in (*ANNOUNCED.values(), *files)}
+    return [entries[name] for name in dict.fromkeys((*order, *entries)) if name in entries]
 
 
 def _of_file(path: Path) -> TaskSpec:
@@ -138,15 +138,15 @@ def _facts(spec: TaskSpec) -> dict[str, Any]:
     """Return what differs from the defaults of a spec, as JSON has it."""
     bare = TaskSpec("", 0, "", "")
     names = [field.name for field in fields(spec)]
-    given = {name: one for name in names if (one := getattr(spec, name)) != getattr(bare, name)}
+    changed = {name: one for name in names if (one := getattr(spec, name)) != getattr(bare, name)}
     if spec.theory is not None:
-        given["theory"] = {
+        changed["theory"] = {
             key: one for key, one in asdict(spec.theory).items() if one not in (None, "")
         }
-    if "splits" in given:
-        given["splits"] = asdict(spec.splits)
-    found: dict[str, Any] = json.loads(json.dumps(given))
-    return found
+    if "splits" in changed:
+        changed["splits"] = asdict(spec.splits)
+    facts: dict[str, Any] = json.loads(json.dumps(changed))
+    return facts
 
 
 def _read(path: Path) -> TaskSpec:

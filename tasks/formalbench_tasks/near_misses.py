@@ -108,8 +108,8 @@ def edit_once(stream: Stream, strings_AN: Symbols, chosen: Ints, num_symbols: in
     """
     length = strings_AN.shape[1]
     highs = [3, length, length - 1, num_symbols - 1, num_symbols]
-    drawn = iter(stream.integers_each([high for high in highs if high], len(chosen)))
-    edits = [next(drawn).tolist() if high else [0] * len(chosen) for high in highs]
+    samples = iter(stream.integers_each([high for high in highs if high], len(chosen)))
+    edits = [next(samples).tolist() if high else [0] * len(chosen) for high in highs]
     for row, kind, i, away, shift, symbol in zip(chosen.tolist(), *edits, strict=True):
         string, j = strings_AN[row], (i + away + 1) % length
         if kind == 0:

@@ -146,7 +146,7 @@ def _problem_text(kind: type[Part], problem: Mapping[str, Any]) -> str:
     """Return pydantic's error in terms of YAML."""
     parts = [str(part) for part in problem["loc"] if part != "[key]" and not isinstance(part, int)]
     place, value, fault = ": ".join(parts), problem["input"], problem["type"]
-    said = " ".join(str(problem["msg"]).split()).removeprefix("Value error, ")
+    message = " ".join(str(problem["msg"]).split()).removeprefix("Value error, ")
     if fault == "extra_forbidden":
         known = list(kind.model_fields) if len(parts) == 1 else []
         return f"unknown key {place!r:.60}{_hint(place, known)}"
@@ -155,14 +155,14 @@ def _problem_text(kind: type[Part], problem: Mapping[str, Any]) -> str:
         return f"{place}: too short" if short else f"the key {place!r} is missing"
     if fault == "literal_error":
         known = re.findall(r"'([^']+)'", problem["ctx"]["expected"])
-        said = f"unknown {show(value)}{_hint(str(value), known)}"
+        message = f"unknown {show(value)}{_hint(str(value), known)}"
     elif fault == "string_pattern_mismatch":
-        said = f"must be lower-case letters, digits and single hyphens, not {show(value)}"
+        message = f"must be lower-case letters, digits and single hyphens, not {show(value)}"
     elif fault not in ("value_error", "too_short", "too_long"):
-        said = f"{said}, not {show(value)}"
-    for theirs, ours in _WORDS.items():
-        said = re.sub(theirs, ours, said)
-    return f"{place}: {said}" if place else said
+        message = f"{message}, not {show(value)}"
+    for pattern, text in _WORDS.items():
+        message = re.sub(pattern, text, message)
+    return f"{place}: {message}" if place else message
 
 
 _WORDS = {

@@ -52,12 +52,11 @@ def completed(path: Path, data: Mapping[str, Any]) -> dict[str, Any]:
         whole = {**data, "corpus": files}
     choice = described.tokeniser
     if choice.kind == "file" and choice.file and not choice.sha256:
-        found = digest_of(path.parent / choice.file)
-        whole["tokeniser"] = {**data["tokeniser"], "sha256": found}
+        whole["tokeniser"] = {**data["tokeniser"], "sha256": digest_of(path.parent / choice.file)}
     elif choice.kind != "bytes" and not choice.sha256:
-        made = tokeniser_of(described)
-        whole["tokeniser"] = {**data["tokeniser"], "sha256": hash_of(made)}
-        keep(kind.of(path, whole), made)
+        tokeniser = tokeniser_of(described)
+        whole["tokeniser"] = {**data["tokeniser"], "sha256": hash_of(tokeniser)}
+        keep(kind.of(path, whole), tokeniser)
     return whole
 
 

@@ -80,19 +80,19 @@ def compare(
     from formalbench_text.comparison import compare as comparison
     from formalbench_text.comparison import run_name
 
-    found = list(comparison(host_of(ctx), one, other, torch.device(choose_device(device))))
+    comparisons = list(comparison(host_of(ctx), one, other, torch.device(choose_device(device))))
     if as_json:
         print_json(
             [
                 {"part": part, "texts": texts, "bleu": list(both.bleu), "p": both.p}
                 | {"signature": both.signature}
-                for part, texts, both in found
+                for part, texts, both in comparisons
             ]
         )
         return
     rows = [
         [part, f"{texts:,}", *(f"{100 * bleu:.1f}" for bleu in both.bleu), f"{both.p:.3f}"]
-        for part, texts, both in found
+        for part, texts, both in comparisons
     ]
     print_table(["part", "texts", *map(run_name, (one, other)), "p"], rows)
-    typer.echo(found[0][2].signature)
+    typer.echo(comparisons[0][2].signature)

@@ -55,15 +55,13 @@ def compare(
     cells = test_set(task, records[0].protocol)
     if cells.fingerprint not in prints:
         raise RequestError(f"{one}: the texts of {task.name} are not those it was tested on")
-    said = [
+    outputs = [
         _translated(load_network(host, record, weights_path(path)), task, cells, record, device)
         for record, path in zip(records, (one, other), strict=True)
     ]
-    right = _right(task, cells)
     tokenised = isinstance(task.source, PairedCorpus) and task.source.tokenised
-    for index, cell in enumerate(cells.cells):
-        found = compare_systems(said[0][index], said[1][index], right[index], tokenised=tokenised)
-        yield cell.group, cell.strings, found
+    for cell, first, second, right in zip(cells.cells, *outputs, _right(task, cells), strict=True):
+        yield cell.group, cell.strings, compare_systems(first, second, right, tokenised=tokenised)
 
 
 def run_name(path: Path) -> str:
@@ -95,8 +93,8 @@ def _translated(
             room = task.objective.room(example) or 0
             for rows in batches(len(example.inputs), example.length + room, times=how.beam):
                 some = tensors(example.rows(rows), device)
-                found = search(network, some.batch, room, how)
-                texts += bleu.texts(found.said, some.scored.sum(-1))
+                answers = search(network, some.batch, room, how).said
+                texts += bleu.texts(answers, some.scored.sum(-1))
         every.append(texts)
     return every
 

@@ -269,8 +269,8 @@ class CorpusDescription(TextDescription):
 
     def files(self, split: Split) -> tuple[TextFile, ...]:
         """Return the files of a split."""
-        found: tuple[TextFile, ...] = getattr(self.contents.corpus, split)
-        return found
+        files: tuple[TextFile, ...] = getattr(self.contents.corpus, split)
+        return files
 
     def pieces(self, part: str) -> Pieces:
         """Return the texts of a split."""
@@ -287,8 +287,8 @@ def checked(path: Path, data: Mapping[str, Any], kind: type[P]) -> P:
         return kind.model_validate(data)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False)
-        told = "; ".join(dict.fromkeys(_problem_text(kind, problem) for problem in problems))
-        raise RequestError(f"{path}: {told}") from None
+        message = "; ".join(dict.fromkeys(_problem_text(kind, problem) for problem in problems))
+        raise RequestError(f"{path}: {message}") from None
 
 
 def splits_of(lengths: WindowLengths) -> Splits:
@@ -317,8 +317,8 @@ def _problem_text(kind: type[Part], problem: Mapping[str, Any]) -> str:
     *outer, last = problem["loc"] or ("",)
     key = ".".join(map(str, problem["loc"]))
     if problem["type"] != "extra_forbidden":
-        said = " ".join(str(problem["msg"]).removeprefix("Value error, ").split())
-        return f"{key}: {said}" if key else said
+        message = " ".join(str(problem["msg"]).removeprefix("Value error, ").split())
+        return f"{key}: {message}" if key else message
     known = _part_at(kind, outer).model_fields
     close = nearest(str(last), known, count=1)
     hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
@@ -336,4 +336,4 @@ def _part_at(kind: type[Part], place: Sequence[str | int]) -> type[Part]:
 def _part_of(annotation: Any) -> type[Part] | None:
     if isinstance(annotation, type) and issubclass(annotation, Part):
         return annotation
-    return next((found for one in get_args(annotation) if (found := _part_of(one))), None)
+    return next((part for one in get_args(annotation) if (part := _part_of(one))), None)

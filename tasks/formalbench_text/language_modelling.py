@@ -89,8 +89,8 @@ class AskedTokens(Objective):
             windows_BN = np.concatenate([test.fixed(length, group) for group in test.groups])
         else:
             windows_BN = test.sample(stream, length, WINDOWS)
-        asked = self.examples(test, windows_BN, stream)
-        counts_V = np.bincount(asked.targets[asked.scored], minlength=len(test.alphabet))
+        example = self.examples(test, windows_BN, stream)
+        counts_V = np.bincount(example.targets[example.scored], minlength=len(test.alphabet))
         return counts_V / counts_V.sum()
 
     def show(self, source: Any, string: Symbols) -> str:
@@ -147,11 +147,11 @@ class MaskedLM(AskedTokens):
 
     def examples(self, source: Any, strings_BN: Symbols, stream: Stream) -> Example:
         """Hide tokens."""
-        asked_BN = stream.uniform(strings_BN.shape) < ASKED
+        masked_BN = stream.uniform(strings_BN.shape) < ASKED
         always_B = stream.integers(strings_BN.shape[1], len(strings_BN))
-        asked_BN[np.arange(len(strings_BN)), always_B] = True
+        masked_BN[np.arange(len(strings_BN)), always_B] = True
         fate_BN = stream.uniform(strings_BN.shape)
         other_BN = stream.integers(len(source.alphabet), strings_BN.shape)
         inputs_BN = np.where(fate_BN < HIDDEN, len(source.alphabet), other_BN)
-        kept_BN = ~asked_BN | (fate_BN >= KEPT)
-        return Example(np.where(kept_BN, strings_BN, inputs_BN), strings_BN, scored=asked_BN)
+        kept_BN = ~masked_BN | (fate_BN >= KEPT)
+        return Example(np.where(kept_BN, strings_BN, inputs_BN), strings_BN, scored=masked_BN)

@@ -78,11 +78,11 @@ class Bleu(Metric):
 
     def measure(self, logits: Tensor, example: Example) -> Tensor:
         """Return n-grams that match, n-grams said, words said and to say, and texts, (2·4+3,)."""
-        asked_B = example.scored.sum(-1)
-        said = list(self.texts(logits.argmax(-1), asked_B))
-        right = list(self.texts(example.targets, asked_B))
-        score = self._bleu.corpus_score(said, [right])
-        sums = [*score.counts, *score.totals, score.sys_len, score.ref_len, len(said)]
+        lengths_B = example.scored.sum(-1)
+        hypotheses = list(self.texts(logits.argmax(-1), lengths_B))
+        right = list(self.texts(example.targets, lengths_B))
+        score = self._bleu.corpus_score(hypotheses, [right])
+        sums = [*score.counts, *score.totals, score.sys_len, score.ref_len, len(hypotheses)]
         return logits.new_tensor(sums).double()
 
     def finish(self, state: State) -> dict[str, Measure]:
@@ -97,7 +97,7 @@ class Bleu(Metric):
 
     def of(self, sums: Sequence[int]) -> float:
         """Return BLEU, from 0 to 1, of sums over texts."""
-        found = self._bleu.compute_bleu(
+        score = self._bleu.compute_bleu(
             correct=list(sums[:ORDER]),
             total=list(sums[ORDER : 2 * ORDER]),
             sys_len=sums[-2],
@@ -106,13 +106,13 @@ class Bleu(Metric):
             smooth_value=self._bleu.smooth_value,
             effective_order=self._bleu.effective_order,
         )
-        return min(1.0, float(found.score) / 100)
+        return min(1.0, float(score.score) / 100)
 
     def texts(self, said_BQ: Tensor, asked_B: Tensor) -> Iterator[str]:
         """Return the text up to END; without END, as many tokens as the correct answer has."""
         end = len(self._source.outputs)
-        for row, asked in zip(said_BQ.tolist(), asked_B.tolist(), strict=True):
-            yield self._source.words(row[: row.index(end) if end in row else asked])
+        for row, length in zip(said_BQ.tolist(), asked_B.tolist(), strict=True):
+            yield self._source.words(row[: row.index(end) if end in row else length])
 
 
 class SystemComparison(NamedTuple):
@@ -153,13 +153,13 @@ def compare_systems(
     os.environ["SACREBLEU_SEED"] = str(SEED)
     try:
         test = PairedTest(systems, {"BLEU": metric}, None, test_type="bs", n_samples=DRAWS)
-        signatures, found = test()
+        signatures, scores = test()
     finally:
         if before is None:
             del os.environ["SACREBLEU_SEED"]
         else:
             os.environ["SACREBLEU_SEED"] = before
-    results: Any = found["BLEU"]
+    results: Any = scores["BLEU"]
     first, second = results
     signature = next(iter(signatures.values()))
     # The library counts greater differences than theirs, and of none there is none greater.

@@ -34,10 +34,9 @@ def shared_texts(described: TextDescription, parts: Mapping[Split, str]) -> str:
         One line; empty if all texts are in one split.
     """
     counts = cached(["shared texts", described.key], lambda: _counts(described, parts))
-    found = zip(PAIRS, counts, strict=True)
     return "; ".join(
         f"{shared:,} of {total:,} {NAMES[one]} texts are {NAMES[other]} texts, too"
-        for (one, other), (shared, total) in found
+        for (one, other), (shared, total) in zip(PAIRS, counts, strict=True)
         if shared
     )
 

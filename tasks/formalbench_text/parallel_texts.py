@@ -107,10 +107,10 @@ class PairPart(PairedCorpus, HasFixedStrings):
         self.source, self.target = (
             _Side(whole.tokens.parts[f"{split}.{side}"]) for side in ("source", "target")
         )
-        kept_D = self._kept()
-        lengths_D = self.source.lengths[kept_D]
+        pairs_D = self._indices()
+        lengths_D = self.source.lengths[pairs_D]
         self.by_length: dict[int, Labels] = {
-            length: kept_D[lengths_D == length] for length in np.unique(lengths_D).tolist()
+            length: pairs_D[lengths_D == length] for length in np.unique(lengths_D).tolist()
         }
         if not self.by_length:
             raise RequestError(
@@ -144,17 +144,17 @@ class PairPart(PairedCorpus, HasFixedStrings):
 
     def in_domain(self, strings_BN: Symbols) -> Mask:
         """Return which texts are among these."""
-        known = self.rows_of(strings_BN.shape[1])
-        return np.array([string.tobytes() in known for string in strings_BN], dtype=np.bool_)
+        texts = self.rows_of(strings_BN.shape[1])
+        return np.array([string.tobytes() in texts for string in strings_BN], dtype=np.bool_)
 
     def translate(self, strings_BN: Symbols, stream: Stream) -> tuple[Symbols, Labels]:
         """Look translations up; those of one text take turns."""
-        known, first_B = self.rows_of(strings_BN.shape[1]), stream.uniform(len(strings_BN))
+        by_text, first_B = self.rows_of(strings_BN.shape[1]), stream.uniform(len(strings_BN))
         turns: Counter[bytes] = Counter()
         rows = []
         for string, first in zip(strings_BN, first_B.tolist(), strict=True):
             text = string.tobytes()
-            own = known[text]
+            own = by_text[text]
             if text not in turns:
                 turns[text] = int(first * len(own))
             rows.append(own[turns[text] % len(own)])
@@ -169,9 +169,9 @@ class PairPart(PairedCorpus, HasFixedStrings):
         """Return the pairs of each text with this many tokens, by the bytes of its ids."""
         if length not in self._rows:
             rows = self.by_length.get(length, np.zeros(0, dtype=np.int64))
-            found = self._rows.setdefault(length, {})
+            by_text = self._rows.setdefault(length, {})
             for row, string in zip(rows.tolist(), self.source.of(rows)[0], strict=True):
-                found.setdefault(string.tobytes(), []).append(row)
+                by_text.setdefault(string.tobytes(), []).append(row)
         return self._rows[length]
 
     @cached_property
@@ -189,7 +189,7 @@ class PairPart(PairedCorpus, HasFixedStrings):
         long_D = self._words() > self._whole.described.contents.short
         return np.array(self._names)[long_D.astype(np.int64)]
 
-    def _kept(self) -> Labels:
+    def _indices(self) -> Labels:
         """Return the numbers of the pairs that are trained or tested on, (B,)."""
         every_D = np.arange(len(self.source.lengths))
         if self.split == "train":

@@ -48,14 +48,14 @@ def opened(path: Path, sha256: str | None) -> Iterator[IO[bytes]]:
     Raises:
         RequestError: one line, if it has another checksum or cannot be read.
     """
-    if sha256 is not None and (found := digest_of(path)) != sha256:
-        raise RequestError(f"{path}: wrong checksum: its SHA-256 is {found}, and not {sha256}")
+    if sha256 is not None and (digest := digest_of(path)) != sha256:
+        raise RequestError(f"{path}: wrong checksum: its SHA-256 is {digest}, and not {sha256}")
     try:
         with path.open("rb", buffering=1 << 20) as file:
             yield _OPENERS[path.suffix](file) if path.suffix in _OPENERS else file
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        told = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise RequestError(f"{path}: {told}") from None
+        message = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise RequestError(f"{path}: {message}") from None
 
 
 def _zst(file: IO[bytes]) -> IO[bytes]:
@@ -121,11 +121,11 @@ def pieces_of(files: Iterable[tuple[Path, str | None]], documents: str) -> Piece
             an empty document and a checksum that is not its own.
     """
     for path, sha256 in files:
-        held = False
+        empty = True
         for piece in _KINDS[documents](path, lines_of(path, sha256)):
-            held = True
+            empty = False
             yield piece
-        if not held:
+        if empty:
             raise RequestError(f"{path}: no text in it")
 
 

@@ -66,8 +66,8 @@ class LibraryTokeniser:
 
     def encode(self, lines: Sequence[str]) -> list[Ids]:
         """Return the ids of the tokens of each line."""
-        found = self._tokenizer.encode_batch_fast(list(lines), add_special_tokens=False)
-        return [np.array(one.ids, dtype=np.uint32) for one in found]
+        encodings = self._tokenizer.encode_batch_fast(list(lines), add_special_tokens=False)
+        return [np.array(one.ids, dtype=np.uint32) for one in encodings]
 
     def decode(self, lines: Sequence[Sequence[int]]) -> list[str]:
         """Return the text of each line."""
@@ -90,14 +90,14 @@ def tokeniser_of(described: TextDescription) -> Tokeniser:
     if choice.kind == "file":
         assert choice.file
         return _from_file(described.path.parent / choice.file, choice.sha256, described)
-    made = _kept(described) or _trained(described)
-    found = hash_of(made)
-    if choice.sha256 not in (None, found):
+    tokeniser = _cached(described) or _trained(described)
+    digest = hash_of(tokeniser)
+    if choice.sha256 not in (None, digest):
         raise RequestError(
             f"{described.path}: tokeniser: a tokeniser of another corpus, or of another version of "
-            f"tokenizers: trained on these texts it is {found}, and not {choice.sha256}"
+            f"tokenizers: trained on these texts it is {digest}, and not {choice.sha256}"
         )
-    return made
+    return tokeniser
 
 
 def keep(described: TextDescription, made: Tokeniser) -> None:
@@ -110,7 +110,7 @@ def keep(described: TextDescription, made: Tokeniser) -> None:
     write_sealed(place_of(CACHED, described.key), described.key, made.saved.encode())
 
 
-def _kept(described: TextDescription) -> LibraryTokeniser | None:
+def _cached(described: TextDescription) -> LibraryTokeniser | None:
     """Return the tokeniser that was kept for a description; None if none was."""
     contents = read_sealed(place_of(CACHED, described.key), described.key)
     return (
@@ -175,18 +175,18 @@ def _from_file(path: Path, sha256: str | None, described: TextDescription) -> Li
     with opened_file(path, sha256) as file:
         contents = file.read()
     try:
-        made = LibraryTokeniser(library.Tokenizer.from_buffer(contents))
+        tokeniser = LibraryTokeniser(library.Tokenizer.from_buffer(contents))
     except Exception as error:  # noqa: BLE001  # the library raises this and nothing narrower
         line = " ".join(str(error).split())
         raise RequestError(f"{path}: no tokeniser of the library tokenizers: {line}") from None
-    _check_known(path, made, described)
-    return made
+    _check_known(path, tokeniser, described)
+    return tokeniser
 
 
-def _check_known(path: Path, made: LibraryTokeniser, described: TextDescription) -> None:
+def _check_known(path: Path, tokeniser: LibraryTokeniser, described: TextDescription) -> None:
     """Refuse a tokeniser that does not know the language of the texts."""
-    ids = np.concatenate(made.encode(next(in_batches(described))))
-    unknown = 0.0 if made.unknown is None else float((ids == made.unknown).mean())
+    ids = np.concatenate(tokeniser.encode(next(in_batches(described))))
+    unknown = 0.0 if tokeniser.unknown is None else float((ids == tokeniser.unknown).mean())
     if not len(ids) or unknown > MOST_UNKNOWN:
         raise RequestError(
             f"{path}: a tokeniser of another corpus: it does not know {unknown:.0%} of the tokens "

@@ -68,29 +68,29 @@ def tokens_of(described: TextDescription) -> Tokens:
     """
     key = described.key
     place = place_of("corpora", key)
-    if (found := _opened(place, key, described.parts)) is not None:
-        return found
+    if (tokens := _opened(place, key, described.parts)) is not None:
+        return tokens
     room = temporary_folder("corpora-being-made")
-    made = Path(room.name) / "whole"
+    whole = Path(room.name) / "whole"
     try:
-        _make(described, made, key)
-        place = _moved(made, place, partial(_opened, place, key, described.parts))
-        found = _opened(place, key, described.parts)
+        _make(described, whole, key)
+        place = _moved(whole, place, partial(_opened, place, key, described.parts))
+        tokens = _opened(place, key, described.parts)
     except OSError as error:
         raise RequestError(f"{described.path}: cannot save its tokens: {error.strerror}") from None
     finally:
-        if place == made:  # it stays while this process needs it
+        if place == whole:  # it stays while this process needs it
             atexit.register(room.cleanup)
         else:
             room.cleanup()
-    if found is None:
+    if tokens is None:
         raise RequestError(
             f"{place}: the tokens of {described.path} changed while they were written"
         )
-    return found
+    return tokens
 
 
-def _moved(made: Path, place: Path, opened: Callable[[], Tokens | None]) -> Path:
+def _moved(whole: Path, place: Path, opened: Callable[[], Tokens | None]) -> Path:
     """Move a folder into the cache, unless a faster process has written the same one there.
 
     Returns:
@@ -100,9 +100,9 @@ def _moved(made: Path, place: Path, opened: Callable[[], Tokens | None]) -> Path
         place.parent.mkdir(parents=True, exist_ok=True)
         if place.exists() and opened() is None:
             shutil.rmtree(place)
-        return made.rename(place)  # fails if a faster process was there
+        return whole.rename(place)  # fails if a faster process was there
     except OSError:
-        return made if opened() is None else place
+        return whole if opened() is None else place
 
 
 def _make(described: TextDescription, whole: Path, key: str) -> None:

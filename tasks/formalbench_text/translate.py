@@ -95,8 +95,8 @@ class Translate(TransductionObjective):
         )
         places = [n for n in range(max(lengths) + 1) if train.has_length(n)]
         each = -(-GUESSED_FROM // max(1, len(places)))
-        drawn = (self._texts(train, n, each, stream.child("train", n)) for n in places)
-        often = Counter(text for texts in drawn for text in texts)
+        samples = (self._texts(train, n, each, stream.child("train", n)) for n in places)
+        often = Counter(text for texts in samples for text in texts)
         guess = max(sorted(often), key=often.__getitem__) if often else ""
         right = [
             text

@@ -90,8 +90,8 @@ def mixer_heads_option(default: int = 1) -> Any:
 
 def convolution_option(least: int = 1) -> Any:
     """Return the option ``convolution``; `least` is 0 if a family works without it."""
-    told = "width of the convolution before the recurrence"
-    return option(4, f"{told}; 0 for none" if least == 0 else told, minimum=least, maximum=64)
+    text = "width of the convolution before the recurrence"
+    return option(4, f"{text}; 0 for none" if least == 0 else text, minimum=least, maximum=64)
 
 
 def in_theory(eigenvalues: Eigenvalues) -> str:

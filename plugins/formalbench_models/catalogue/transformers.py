@@ -142,8 +142,8 @@ class TransformerConfig(HeadsConfig):
     @model_validator(mode="after")
     def _options_go_together(self) -> TransformerConfig:
         if self.randomised and self.positions not in NUMBERED:
-            known = ", ".join(NUMBERED)
-            raise ValueError(f"randomised goes with positions {known}, not {self.positions}")
+            names = ", ".join(NUMBERED)
+            raise ValueError(f"randomised goes with positions {names}, not {self.positions}")
         if self.shifted and (self.positions != "learned" or self.randomised):
             raise ValueError("shifted goes with positions learned, and not with randomised")
         if self.positions == "xpos" and self.randomised > XPOS_MOST:

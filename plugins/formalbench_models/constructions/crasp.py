@@ -102,12 +102,12 @@ class CraspProgram:
     lines: Mapping[str, Line]
 
     def __post_init__(self) -> None:
-        known: set[str] = set()
+        earlier: set[str] = set()
         for name, line in self.lines.items():
             for read in reads(line):
-                if read not in known:
+                if read not in earlier:
                     raise ValueError(f"{name} reads {read!r}, which is no earlier line")
-            known.add(name)
+            earlier.add(name)
 
     def run(self, string: Sequence[str]) -> dict[str, list[bool]]:
         """Return each line at each position 0 … N, straight from the definition."""
@@ -142,9 +142,9 @@ def _true(
         return all(holds(name, position) for name in line.of)
     if isinstance(line, Some):
         return any(holds(name, position) for name in line.of)
-    seen = range(position if line.sum.strict else position + 1)
-    total = sum(weight * holds(name, j) for weight, name in line.sum.terms for j in seen)
-    return bool(seen) and (total >= line.bound if line.at_least else total <= line.bound)
+    positions = range(position if line.sum.strict else position + 1)
+    total = sum(weight * holds(name, j) for weight, name in line.sum.terms for j in positions)
+    return bool(positions) and (total >= line.bound if line.at_least else total <= line.bound)
 
 
 def _line_text(line: Line) -> str:
@@ -203,18 +203,18 @@ class _Writer:
 
     def order(self, first: int) -> list[int]:
         """Return the reachable components in topological order."""
-        found: list[int] = []
+        postorder: list[int] = []
 
         def visit(label: int) -> None:
-            if label in found:
+            if label in postorder:
                 return
             targets = self.label_Q[self.table_QS[self.label_Q == label]]
             for target in sorted(set(targets.flatten().tolist()) - {label}):
                 visit(target)
-            found.append(label)
+            postorder.append(label)
 
         visit(first)
-        return found[::-1]
+        return postorder[::-1]
 
     def component(self, label: int, rounds: Sequence[Weights]) -> None:
         """Write all lines about one component."""
@@ -229,11 +229,11 @@ class _Writer:
         self.lines[f"in.{label}"] = Compare(Sum(terms), 1)
         self.lines[f"after.{label}"] = Compare(Sum(terms, strict=True), 1)
         now, before = f"in.{label}", f"after.{label}"
-        told = dict.fromkeys(states, (now, before))
+        pairs = dict.fromkeys(states, (now, before))
         for number, weights in enumerate(rounds):
-            told = self._round(label, number, weights, entered, told)
-        stayed = self._leave(label, {state: was for state, (_, was) in told.items()})
-        for state, (name, _) in told.items():
+            pairs = self._round(label, number, weights, entered, pairs)
+        stayed = self._leave(label, {state: was for state, (_, was) in pairs.items()})
+        for state, (name, _) in pairs.items():
             self.lines[f"at.{state}"] = Every((name, *stayed))
 
     def _round(
@@ -242,29 +242,29 @@ class _Writer:
         number: int,
         weights: Weights,
         entered: Sequence[int],
-        told: Mapping[int, tuple[str, str]],
+        pairs: Mapping[int, tuple[str, str]],
     ) -> dict[int, tuple[str, str]]:
         """Add a count that separates states at a position and before it."""
         terms = [(weights.potential[state], f"enter.{state}") for state in entered]
-        terms += self._steps(label, number, weights, told)
+        terms += self._steps(label, number, weights, pairs)
         counted = tuple((weight, name) for weight, name in terms if weight)
-        found = {}
-        for state in told:
-            parts, value = told[state], weights.potential[state]
+        result = {}
+        for state in pairs:
+            parts, value = pairs[state], weights.potential[state]
             names = []
             for word, part, strict in (("is", parts[0], False), ("was", parts[1], True)):
                 name = f"{word}.{label}.{number}.{weights.finer[state]}"
                 equal = self._equal(f"{word}.{label}.{number}", Sum(counted, strict), value)
                 self.lines[name] = Every((part, *equal))
                 names.append(name)
-            found[state] = (names[0], names[1])
-        return found
+            result[state] = (names[0], names[1])
+        return result
 
     def _steps(
-        self, label: int, number: int, weights: Weights, told: Mapping[int, tuple[str, str]]
+        self, label: int, number: int, weights: Weights, pairs: Mapping[int, tuple[str, str]]
     ) -> list[tuple[int, str]]:
         """Write lines for the weighted steps; return them with their weights."""
-        classes = {weights.known[state]: told[state][0] for state in told}
+        classes = {weights.known[state]: pairs[state][0] for state in pairs}
         symbols: dict[tuple[int, int], list[int]] = defaultdict(list)
         for (symbol, known), weight in weights.weight.items():
             if weight:

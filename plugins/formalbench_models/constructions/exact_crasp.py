@@ -99,21 +99,21 @@ def _share(strict: bool) -> str:
 
 
 def _embedding(program: CraspProgram, symbol: str) -> Form:
-    found = {
+    form = {
         name: 1.0
         for name, line in program.lines.items()
         if isinstance(line, OneOf) and symbol in line.symbols
     }
-    return found | ({BEGIN: 1.0} if symbol == BEGIN else {})
+    return form | ({BEGIN: 1.0} if symbol == BEGIN else {})
 
 
 def _sums(program: CraspProgram) -> dict[Sum, str]:
     """Return a coordinate for each sum that is compared."""
-    found: dict[Sum, str] = {}
+    coordinates: dict[Sum, str] = {}
     for line in program.lines.values():
         if isinstance(line, Compare):
-            found.setdefault(line.sum, f"sum {len(found)}")
-    return found
+            coordinates.setdefault(line.sum, f"sum {len(coordinates)}")
+    return coordinates
 
 
 def _schedule(program: CraspProgram) -> dict[str, tuple[int, int]]:
@@ -137,17 +137,17 @@ def _layer(
     number: int,
 ) -> Layer:
     """Return the layer of this number: counts, comparisons, then gates."""
-    here = {name: places[name][1] for name in program.lines if places[name][0] == number}
-    compared = {name: line for name in here if isinstance(line := program.lines[name], Compare)}
+    steps = {name: places[name][1] for name in program.lines if places[name][0] == number}
+    compared = {name: line for name in steps if isinstance(line := program.lines[name], Compare)}
     heads, networks = _heads(compared, sums, first=number == 1), _tests(compared, sums)
     gates: dict[int, list[FeedForward]] = defaultdict(list)
-    for name, step in here.items():
+    for name, step in steps.items():
         line = program.lines[name]
         if isinstance(line, Every):
             gates[step].append(and_gate([_input(each) for each in line.of], name))
         elif isinstance(line, Some):
             gates[step].append(or_gate([_input(each) for each in line.of], name))
-    networks += [_beside(gates[step]) for step in sorted(gates)]
+    networks += [_join(gates[step]) for step in sorted(gates)]
     return Layer(heads, tuple(networks))
 
 
@@ -193,10 +193,10 @@ def _tests(compared: Mapping[str, Compare], sums: Mapping[Sum, str]) -> list[Fee
         for name in compared
     ]
     return [
-        _beside(signs),
-        _beside(narrowed),
+        _join(signs),
+        _join(narrowed),
         *(network for network in normed if network.units),
-        _beside(sure),
+        _join(sure),
     ]
 
 
@@ -212,7 +212,7 @@ def _normed(names: Sequence[str], strict: bool) -> FeedForward:
     return FeedForward(tuple(units), norm=0.0)
 
 
-def _beside(networks: Sequence[FeedForward]) -> FeedForward:
+def _join(networks: Sequence[FeedForward]) -> FeedForward:
     """Join networks side by side."""
     return FeedForward(
         tuple(unit for network in networks for unit in network.units),

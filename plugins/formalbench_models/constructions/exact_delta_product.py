@@ -165,8 +165,8 @@ class ExactDeltaProduct(nn.Module):
         for step in range(self.steps):
             key_S1Q, rate_S11 = keys_SRQ[:, step, None], rates_SR[:, step, None, None]
             missed_S1Z = key_S1Q @ both_SQZ
-            wanted_S1Z = functional.pad(values_SR[:, step, None, None], (states, 0))
-            both_SQZ = both_SQZ - rate_S11 * key_S1Q.mT @ (missed_S1Z - wanted_S1Z)
+            target_S1Z = functional.pad(values_SR[:, step, None, None], (states, 0))
+            both_SQZ = both_SQZ - rate_S11 * key_S1Q.mT @ (missed_S1Z - target_S1Z)
         return both_SQZ[..., :states], both_SQZ[..., states]
 
 

@@ -202,10 +202,10 @@ class AttentionHead(nn.Module):
     def _weights(self, x_BMD: Tensor, first: int, stop: int) -> Tensor:
         """Return unnormalised attention weights."""
         logits_BQM = self._logits(x_BMD, first, stop)
-        seen_QM = self._seen(x_BMD, first, stop)
+        mask_QM = self._mask(x_BMD, first, stop)
         if self.head.attention == "hard":
-            return hard_weights(logits_BQM, seen_QM)
-        return soft_weights(logits_BQM, seen_QM, self._factor(x_BMD, seen_QM))
+            return hard_weights(logits_BQM, mask_QM)
+        return soft_weights(logits_BQM, mask_QM, self._factor(x_BMD, mask_QM))
 
     def _by_weights(self, x_BMD: Tensor, values_BMR: Tensor, first: int, stop: int) -> Tensor:
         return average(self._weights(x_BMD, first, stop), values_BMR)
@@ -245,27 +245,27 @@ class AttentionHead(nn.Module):
             logits_BQM = query_BQE @ key_BME.mT
         return wide(logits_BQM)
 
-    def _seen(self, x_BMD: Tensor, first: int, stop: int) -> Tensor | None:
+    def _mask(self, x_BMD: Tensor, first: int, stop: int) -> Tensor | None:
         """Return the attention mask, (Q, M); None for no mask."""
         if self.head.mask == "none":
             return None
         key_M = torch.arange(x_BMD.shape[1], device=x_BMD.device)
         query_Q1 = key_M[first:stop, None]
-        seen_QM = key_M <= query_Q1 if self.head.mask == "future" else key_M >= query_Q1
-        return seen_QM & (key_M != query_Q1) if self.head.strict else seen_QM
+        mask_QM = key_M <= query_Q1 if self.head.mask == "future" else key_M >= query_Q1
+        return mask_QM & (key_M != query_Q1) if self.head.strict else mask_QM
 
     def _scale(self, positions: int) -> float:
         scale = self.head.scale
         return scale(positions) if callable(scale) else scale
 
-    def _factor(self, x_BMD: Tensor, seen_QM: Tensor | None) -> float | Tensor:
+    def _factor(self, x_BMD: Tensor, mask_QM: Tensor | None) -> float | Tensor:
         """Return the factor of the logits: a number, or one for each query, (Q, 1)."""
         positions = x_BMD.shape[1]
         if not self.head.log_length:
             return self._scale(positions)
-        if seen_QM is None:
+        if mask_QM is None:
             return self._scale(positions) * math.log(positions)
-        count_Q1 = seen_QM.sum(-1, keepdim=True).clamp(min=1).to(wide_type(x_BMD.dtype))
+        count_Q1 = mask_QM.sum(-1, keepdim=True).clamp(min=1).to(wide_type(x_BMD.dtype))
         return self._scale(positions) * count_Q1.log()
 
 
@@ -318,10 +318,10 @@ class ConstructedLayer(nn.Module):
 
     def attend(self, x_BMD: Tensor, first: int, stop: int) -> Tensor:
         """Return the positions first … stop-1 after the heads, (B, Q, D)."""
-        kept_BQD = x_BMD[:, first:stop]
+        x_BQD = x_BMD[:, first:stop]
         for head in self.heads:
-            kept_BQD = kept_BQD + head(x_BMD, first, stop)
-        return self.normed(kept_BQD)
+            x_BQD = x_BQD + head(x_BMD, first, stop)
+        return self.normed(x_BQD)
 
     def normed(self, x_BQD: Tensor) -> Tensor:
         """Apply layer norm, if there is one."""

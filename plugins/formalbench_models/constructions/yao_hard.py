@@ -173,7 +173,7 @@ def neighbour(
 def token(suffix: str, k: int) -> dict[str, Form]:
     """Return values by which a head brings a token's t and o."""
     types = zip(type_names(f"t_{suffix}", k), type_names("t", k), strict=True)
-    return {**{there: {here: 1.0} for there, here in types}, f"o_{suffix}": {"o": 1}}
+    return {**{target: {source: 1.0} for target, source in types}, f"o_{suffix}": {"o": 1}}
 
 
 def compare(k: int) -> FeedForward:
@@ -262,8 +262,8 @@ def _last_layer(k: int, D: int) -> Layer:
     full = and_gate((_BRACKET, {"d": 1, ONE: 2 - D}), "full")
     own, left = type_names("t", k), type_names("t_j1", k)
     top = FeedForward(replaces=own)
-    for mine, there in zip(own, left, strict=True):
-        top += and_gate(("o", mine), mine) + and_gate((negation("o"), "m", "o_j1", there), mine)
+    for name, other in zip(own, left, strict=True):
+        top += and_gate(("o", name), name) + and_gate((negation("o"), "m", "o_j1", other), name)
     return Layer(
         (neighbour("left", "future", token("j1", k)), leftmost, unranked),
         (depth, full + top, and_gate((negation("full"),), "may open")),

@@ -160,7 +160,7 @@ def bounded(
     short = HiddenUnit(add({ONE: (D + 1) / tokens}, times(-1, left)), {"short": 1})
     allowed = {ONE: (D + 1) / tokens, "short": -1.0}
     rest = {ONE: 1.0 / tokens, "short": 1.0}
-    full = equal_gate("sin θ", {ONE: _sine(D + 1, D)}, "full", gap, gap / 4)
+    full = equal_gate("sin θ", {ONE: (D + 1) / math.hypot(D + 1, 1)}, "full", gap, gap / 4)
     late = equal_gate("sin θ", "sin θ(D̃)", "late", gap, gap / 4)
     head, found = _top_head(k, D, {"p": 1}, tokens, sharpness)
     return Construction(
@@ -265,19 +265,15 @@ def _top_head(
     """Return the second layer's head, and where it writes the type of the open bracket."""
     found = type_names("t_j", k)
     types = zip(found, type_names("t", k), strict=True)
-    values: dict[str, Form] = {there: {here: 1.0} for there, here in types}
+    values: dict[str, Form] = {target: {source: 1.0} for target, source in types}
     return match_head(values, height, near, match_scale(tokens, sharpness)), found
-
-
-def _sine(d: int, height: int) -> float:
-    return d / math.hypot(d, height + 2 - d)
 
 
 def recogniser(k: int, D: int, alphabet: Sequence[str], *, sharpness: float = 8.0) -> Construction:
     """Return the recogniser: 3 layers, 1 head, width 2⌈log (k+1)⌉ + 14."""
     found = type_names("t_j", k)
     types = zip(found, type_names("t", k), strict=True)
-    values: dict[str, Form] = {there: {here: 1.0} for there, here in types}
+    values: dict[str, Form] = {target: {source: 1.0} for target, source in types}
 
     def match_temperature(n: int) -> float:
         return match_scale(n, sharpness)
@@ -286,7 +282,7 @@ def recogniser(k: int, D: int, alphabet: Sequence[str], *, sharpness: float = 8.
         return 4 * (math.log(n) + sharpness)
 
     # (d + 1 - o)/i = d/i + max(0, 1/i - o)
-    asked = HiddenUnit({"1/i": 1, "o": -1}, {"[closes]/i": 1})
+    closes = HiddenUnit({"1/i": 1, "o": -1}, {"[closes]/i": 1})
     # cos θ(D+2) is 0, and cos θ(D+1) is more than 1/(D+2).
     deep = greater_than_gate({ONE: 1 / (D + 2)}, "cos θ", "deep", gap=0.5 / (D + 2))
     wrong = HiddenUnit({"same": 1, "deep": -1}, {"e": -1})  # NOT same OR deep
@@ -304,7 +300,7 @@ def recogniser(k: int, D: int, alphabet: Sequence[str], *, sharpness: float = 8.
             Layer(
                 (depth_head(),),
                 (
-                    FeedForward((asked,)),
+                    FeedForward((closes,)),
                     depth_angle({"d/i": 1}, {"1/i": D + 2}),
                     depth_angle(add("d/i", "[closes]/i"), {"1/i": D + 2}, " asked"),
                 ),

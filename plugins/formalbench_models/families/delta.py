@@ -117,11 +117,11 @@ def _begin_small(network: Backbone) -> None:
 
 def build_deltanet(task: Task, config: DeltaConfig) -> Backbone:
     """Build the network for a task."""
-    found = ["products-of-reflections", "delta-rule", "input-dependent-gates"]
+    mechanisms = ["products-of-reflections", "delta-rule", "input-dependent-gates"]
     if config.reflections <= 2:  # a product of two has real eigenvalues, of three perhaps not
-        found.append("two-reflections-at-most")
+        mechanisms.append("two-reflections-at-most")
     eigenvalues = in_theory(config.eigenvalues)
-    network = Backbone(task, config, lambda _: DeltaMixer(config), tuple(found), eigenvalues)
+    network = Backbone(task, config, lambda _: DeltaMixer(config), tuple(mechanisms), eigenvalues)
     notes = {"reflections": config.reflections, "state": config.width // config.heads}
     network.traits = replace(network.traits, notes=notes)
     if config.initial == "small":

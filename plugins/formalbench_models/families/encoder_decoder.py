@@ -78,16 +78,16 @@ class DecoderBlock(nn.Module):
             lengths_B: how many of its positions are real, if not all.
             first: the first position to compute.
         """
-        said, span, now_BQD = self.said, Span(first, x_BQD.shape[1]), x_BQD[:, first:]
-        drop = said.drop
+        block, span, now_BQD = self.said, Span(first, x_BQD.shape[1]), x_BQD[:, first:]
+        drop = block.drop
         if self.pre_norm:
-            now_BQD = now_BQD + drop(said.attention(said.norm_attention(x_BQD), span)[0])
+            now_BQD = now_BQD + drop(block.attention(block.norm_attention(x_BQD), span)[0])
             now_BQD = now_BQD + drop(self.cross.take(self.norm_cross(now_BQD), *memory, lengths_B))
-            change_BQD: Tensor = drop(said.feed_forward(said.norm_feed_forward(now_BQD)))
+            change_BQD: Tensor = drop(block.feed_forward(block.norm_feed_forward(now_BQD)))
             return torch.add(now_BQD, change_BQD)
-        now_BQD = said.norm_attention(now_BQD + drop(said.attention(x_BQD, span)[0]))
+        now_BQD = block.norm_attention(now_BQD + drop(block.attention(x_BQD, span)[0]))
         now_BQD = self.norm_cross(now_BQD + drop(self.cross.take(now_BQD, *memory, lengths_B)))
-        after_BQD: Tensor = said.norm_feed_forward(now_BQD + drop(said.feed_forward(now_BQD)))
+        after_BQD: Tensor = block.norm_feed_forward(now_BQD + drop(block.feed_forward(now_BQD)))
         return after_BQD
 
 
@@ -148,8 +148,8 @@ class EncoderDecoder(nn.Module):
         """Return logits of the next symbol after each prefix of the answer, (B, M+1, K)."""
         state_BSD, lengths_B = self._encoded(batch)
         assert batch.decoded is not None
-        said_BM = self.hide_said(batch.decoded)
-        x_BQD = self._vectors(self.said_alphabet.prepend(said_BM, "begin"))
+        decoded_BM = self.hide_said(batch.decoded)
+        x_BQD = self._vectors(self.said_alphabet.prepend(decoded_BM, "begin"))
         for block in self._blocks():
             x_BQD = block(x_BQD, block.cross.keys_and_values(state_BSD), lengths_B)
         return self._answer(x_BQD)
@@ -165,28 +165,28 @@ class EncoderDecoder(nn.Module):
         count, size, width = state_BSD.shape
         if lengths_B is None:
             lengths_B = batch.symbols.new_full((count,), size)
-        said_B1 = self.said_alphabet.prepend(batch.symbols[:, :0], "begin")
-        given = [state_BSD.new_zeros((count, 0, width)) for _ in self.decoder]
+        begin_B1 = self.said_alphabet.prepend(batch.symbols[:, :0], "begin")
+        inputs = [state_BSD.new_zeros((count, 0, width)) for _ in self.decoder]
         memory = [
             part for block in self._blocks() for part in block.cross.keys_and_values(state_BSD)
         ]
-        return (said_B1, lengths_B, *given, *memory)
+        return (begin_B1, lengths_B, *inputs, *memory)
 
     def next(
         self, kept: tuple[Tensor, ...], said_B: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Return the logits of the next symbol, (B, K), and the new state."""
-        said_BQ, lengths_B, *rest = kept
+        symbols_BQ, lengths_B, *rest = kept
         if said_B is not None:
-            said_BQ = torch.cat((said_BQ, said_B[:, None]), dim=1)
-        given, memory = rest[: len(self.decoder)], rest[len(self.decoder) :]
-        last = said_BQ.shape[1] - 1
-        x_B1D = self._vectors(said_BQ)[:, last:]
+            symbols_BQ = torch.cat((symbols_BQ, said_B[:, None]), dim=1)
+        inputs, memory = rest[: len(self.decoder)], rest[len(self.decoder) :]
+        last = symbols_BQ.shape[1] - 1
+        x_B1D = self._vectors(symbols_BQ)[:, last:]
         for index, block in enumerate(self._blocks()):
-            given[index] = torch.cat((given[index], x_B1D), dim=1)
+            inputs[index] = torch.cat((inputs[index], x_B1D), dim=1)
             pair = memory[2 * index], memory[2 * index + 1]
-            x_B1D = block(given[index], pair, lengths_B, last)
-        return self._answer(x_B1D)[:, 0], (said_BQ, lengths_B, *given, *memory)
+            x_B1D = block(inputs[index], pair, lengths_B, last)
+        return self._answer(x_B1D)[:, 0], (symbols_BQ, lengths_B, *inputs, *memory)
 
     def _encoded(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Return the encoder's states, (B, S, D), and how many are real, if not all."""
@@ -198,10 +198,10 @@ class EncoderDecoder(nn.Module):
             state_BSD, _ = block(state_BSD, every, lengths_B)
         return self.norm_encoder(state_BSD), lengths_B
 
-    def _vectors(self, said_BQ: Tensor) -> Tensor:
+    def _vectors(self, symbols_BQ: Tensor) -> Tensor:
         """Return the decoder's input, (B, Q, D)."""
         embedding = self.read if self.said is None else self.said
-        x_BQD: Tensor = self.drop(embedding(said_BQ, None))
+        x_BQD: Tensor = self.drop(embedding(symbols_BQ, None))
         return x_BQD
 
     def _answer(self, x_BQD: Tensor) -> Tensor:

@@ -193,18 +193,18 @@ def config_fields(
     Raises:
         RequestError: for a field that it does not have.
     """
-    known = kind().to_dict() | dict(kind.attribute_map)
-    fields = {name: size(config) for name, size in sizes.items() if name in known}
+    defaults = kind().to_dict() | dict(kind.attribute_map)
+    fields = {name: size(config) for name, size in sizes.items() if name in defaults}
     longest = max(task.splits.train[1], task.splits.test[1], 64)
     fields |= {"vocab_size": len(task.alphabet)}
-    fields |= {"max_position_embeddings": longest} if "max_position_embeddings" in known else {}
-    fields |= {"context_length": longest} if "context_length" in known else {}
-    fields |= {name: 0.0 for name, value in known.items() if "drop" in name and value == 0.1}
+    fields |= {"max_position_embeddings": longest} if "max_position_embeddings" in defaults else {}
+    fields |= {"context_length": longest} if "context_length" in defaults else {}
+    fields |= {name: 0.0 for name, value in defaults.items() if "drop" in name and value == 0.1}
     for pair in filter(None, config.config.split(";")):
         name, equals, text = (part.strip() for part in pair.partition("="))
-        if not equals or name not in known:
-            raise unknown(f"field of the config of {architecture}", name, known)
+        if not equals or name not in defaults:
+            raise unknown(f"field of the config of {architecture}", name, defaults)
         items = [yaml.safe_load(item) for item in text.split("+")]
-        listed = len(items) > 1 or isinstance(known[name], list)
+        listed = len(items) > 1 or isinstance(defaults[name], list)
         fields[name] = items if listed else items[0]
     return fields

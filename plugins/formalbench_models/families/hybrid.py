@@ -38,10 +38,10 @@ class AttentionMixer(Mixer):
 
     def forward(self, x_BNW: Tensor, state: State = None) -> tuple[Tensor, State]:
         """Return the change to x, (B, N, W), and the symbols so far, (B, P+N, W)."""
-        seen_BMW = torch.cat((*(state or ()), x_BNW), dim=1)
-        most = seen_BMW.shape[1]
-        change_BNW, _ = self.attention(seen_BMW, Span(most - x_BNW.shape[1], most))
-        return change_BNW, (seen_BMW,)
+        x_BMW = torch.cat((*(state or ()), x_BNW), dim=1)
+        most = x_BMW.shape[1]
+        change_BNW, _ = self.attention(x_BMW, Span(most - x_BNW.shape[1], most))
+        return change_BNW, (x_BMW,)
 
 
 def _block(part: str, task: Task, config: HybridConfig) -> Any:
@@ -67,5 +67,5 @@ def build_hybrid(task: Task, config: HybridConfig) -> Backbone:
         shell,
         lambda index: _block(parts[index], task, config),
         (),
-        block=lambda _, made: made,
+        block=lambda _, block: block,
     )

@@ -67,9 +67,9 @@ class LinearAttention(Mixer):
         query, key = functional.elu(query) + 1, functional.elu(key) + 1
         ones = torch.ones_like(value[..., :1])  # their sum under the keys is the normaliser
         steps = Steps(query, key, torch.cat((value, ones), dim=-1))
-        answers, held = remember(steps, state[0] if state else None, self.chunk)
+        answers, memory = remember(steps, state[0] if state else None, self.chunk)
         mixed_BTW = merge(answers[..., :-1] / (answers[..., -1:] + EPSILON))
-        return self.merge(mixed_BTW), (held,)
+        return self.merge(mixed_BTW), (memory,)
 
 
 class GatedAttention(LinearAttention):
@@ -87,9 +87,9 @@ class GatedAttention(LinearAttention):
         logs = functional.logsigmoid(wide(self.decay(x_BTW))) / TEMPERATURE
         decay = logs.clamp(min=FASTEST).exp()
         steps = Steps(query, key, value, split(decay, self.heads))
-        held = state[0] if state else None
-        answers, held = remember(steps, held, self.chunk, least=LEAST_DECAY)
-        return self._after(x_BTW, answers), (held,)
+        memory = state[0] if state else None
+        answers, memory = remember(steps, memory, self.chunk, least=LEAST_DECAY)
+        return self._after(x_BTW, answers), (memory,)
 
     def _after(self, x_BTW: Tensor, answers_BHTE: Tensor) -> Tensor:
         size = answers_BHTE.shape[-1]
@@ -106,7 +106,7 @@ class Retention(GatedAttention):
         del self.decay
 
     def forward(self, x_BTW: Tensor, state: State = None) -> tuple[Tensor, State]:
-        past_1, held = state or (torch.zeros(1, dtype=torch.long, device=x_BTW.device), None)
+        past_1, memory = state or (torch.zeros(1, dtype=torch.long, device=x_BTW.device), None)
         query, key, value = (wide(part) for part in self._heads(x_BTW))
         length, size = x_BTW.shape[1], query.shape[-1]
         place_T = past_1 + torch.arange(length, device=x_BTW.device)
@@ -119,8 +119,8 @@ class Retention(GatedAttention):
             value,
             decay_H11.expand(*value.shape[:-1], 1),
         )
-        answers, held = remember(steps, held, self.chunk)
-        return self._after(x_BTW, answers), (past_1 + length, held)
+        answers, memory = remember(steps, memory, self.chunk)
+        return self._after(x_BTW, answers), (past_1 + length, memory)
 
 
 def build_linear_attention(task: Task, config: LinearAttentionConfig) -> Backbone:

@@ -57,12 +57,12 @@ class LoopedTransformer(Transformer):
         self.rounds, self.times, self.inject = config.rounds, config.times, config.inject
         self.norm_rounds = config.norm_rounds
         # The number of rounds tells the length, as positions do.
-        gone = {"fixed-depth"} if config.rounds == "fixed" else {"fixed-depth", "no-positions"}
-        found = [name for name in self.traits.mechanisms if name not in gone]
-        found.append(_MECHANISMS[config.rounds])
+        removed = {"fixed-depth"} if config.rounds == "fixed" else {"fixed-depth", "no-positions"}
+        mechanisms = [name for name in self.traits.mechanisms if name not in removed]
+        mechanisms.append(_MECHANISMS[config.rounds])
         self.traits = replace(
             self.traits,
-            mechanisms=tuple(found),
+            mechanisms=tuple(mechanisms),
             depth=partial(depth, kind=self.rounds, times=self.times, layers=config.layers),
         )
 

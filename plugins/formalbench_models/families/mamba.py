@@ -126,13 +126,13 @@ class _Scan(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         inputs = (added_BTD, step_BTD, write_BTN, read_BTN)
         parts = [torch.split(x.transpose(0, 1), chunk) for x in inputs]
-        answers, kept = [], []
+        answers, starts = [], []
         for added, step, write, read in zip(*parts, strict=True):
-            kept.append(state_BDN)
+            starts.append(state_BDN)
             *_, states = _chunk_states(state_BDN, added, step, rate_BDN, write, signed)
             answers.append((states[1:] @ read[..., None]).squeeze(-1))
             state_BDN = states[-1].clone()
-        return torch.cat(answers).transpose(0, 1), state_BDN, torch.stack(kept, dim=1)
+        return torch.cat(answers).transpose(0, 1), state_BDN, torch.stack(starts, dim=1)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -145,30 +145,30 @@ class _Scan(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         answer_BTD, state_BDN, _ = gradients
-        *inputs, rate_BDN, kept = ctx.saved_tensors
+        *inputs, rate_BDN, starts = ctx.saved_tensors
         parts = [torch.split(x.transpose(0, 1), ctx.chunk) for x in (*inputs, answer_BTD)]
         rate_gradient = torch.zeros_like(state_BDN)
-        found: list[tuple[Tensor, ...]] = []
+        chunk_gradients: list[tuple[Tensor, ...]] = []
         for index, part in reversed(list(enumerate(zip(*parts, strict=True)))):
             added, step, write, read, answer = part
             power, factor, states = _chunk_states(
-                kept[:, index], added, step, rate_BDN, write, ctx.signed
+                starts[:, index], added, step, rate_BDN, write, ctx.signed
             )
-            wanted = answer[..., None] * read[..., None, :]  # dL/dh, to be summed backwards
+            d_states = answer[..., None] * read[..., None, :]  # dL/dh, to be summed backwards
             for time in range(len(added) - 1, -1, -1):
-                wanted[time] += state_BDN
-                state_BDN = wanted[time] * factor[time]
+                d_states[time] += state_BDN
+                state_BDN = d_states[time] * factor[time]
             d_read = (states[1:].mT @ answer[..., None]).squeeze(-1)
-            d_added = (wanted @ write[..., None]).squeeze(-1)
-            d_write = (wanted.mT @ added[..., None]).squeeze(-1)
-            exponent = wanted.mul_(states[:-1]).mul_(power)
+            d_added = (d_states @ write[..., None]).squeeze(-1)
+            d_write = (d_states.mT @ added[..., None]).squeeze(-1)
+            exponent = d_states.mul_(states[:-1]).mul_(power)
             if ctx.signed:
                 exponent.mul_(2)
             d_step = (exponent * rate_BDN).sum(-1)
             rate_gradient += (exponent * step[..., None]).sum(0)
-            found.append((d_added, d_step, d_write, d_read))
+            chunk_gradients.append((d_added, d_step, d_write, d_read))
         d_added, d_step, d_write, d_read = (
-            torch.cat(parts[::-1]).transpose(0, 1) for parts in zip(*found, strict=True)
+            torch.cat(parts[::-1]).transpose(0, 1) for parts in zip(*chunk_gradients, strict=True)
         )
         if len(rate_BDN) == 1:
             rate_gradient = rate_gradient.sum(0, keepdim=True)

@@ -82,10 +82,10 @@ class Operations(NamedTuple):
 
     def shares(self) -> Operations:
         """Return the weights themselves, divided by the greatest of each string."""
-        together = torch.cat(self, -1)
-        most = together.detach().amax((-2, -1), keepdim=True)
-        found = (together - most).clamp(min=-FLOOR).exp()
-        return Operations(*torch.split(found, [part.shape[-1] for part in self], -1))
+        joined = torch.cat(self, -1)
+        most = joined.detach().amax((-2, -1), keepdim=True)
+        shares = (joined - most).clamp(min=-FLOOR).exp()
+        return Operations(*torch.split(shares, [part.shape[-1] for part in self], -1))
 
 
 class PdaRuns(NamedTuple):
@@ -126,8 +126,8 @@ def go_on(runs: PdaRuns, weights: Operations) -> PdaRuns:
     kept = joint @ replace.unsqueeze(1)
     if joint.shape[1] > 1:
         kept = kept + _popped(joint, origin, pop)
-    found = torch.cat((kept, pushed), 1)
-    joint_next = found / found.sum((1, 2, 3), keepdim=True)
+    joint_next = torch.cat((kept, pushed), 1)
+    joint_next = joint_next / joint_next.sum((1, 2, 3), keepdim=True)
     return PdaRuns(joint_next.sum((1, 2)), joint_next, _origins(alpha_BP, joint, origin, states))
 
 
@@ -145,12 +145,12 @@ def _popped(joint: Tensor, origin: Tensor, pop: Tensor) -> Tensor:
 
 def _origins(alpha_BP: Tensor, joint: Tensor, origin: Tensor, states: int) -> Tensor:
     """Return where runs came from, with those at time t behind the earlier ones."""
-    there = alpha_BP > TINY
-    share = joint / torch.where(there, alpha_BP, 1)[:, None, None]
-    share = torch.where(there[:, None, None], share, 0)
+    possible = alpha_BP > TINY
+    share = joint / torch.where(possible, alpha_BP, 1)[:, None, None]
+    share = torch.where(possible[:, None, None], share, 0)
     times, size = joint.shape[1:3]
-    apart = torch.unflatten(share, -1, (states, size // states))
-    column = apart.permute(0, 4, 1, 2, 3).flatten(2, 3)
+    share = torch.unflatten(share, -1, (states, size // states))
+    column = share.permute(0, 4, 1, 2, 3).flatten(2, 3)
     rows = times * size - origin.shape[2]
     return torch.cat((functional.pad(origin, (0, 0, 0, rows)), column), -1)
 
@@ -205,7 +205,7 @@ class NondeterministicStack(nn.Module):
         fed_BNG = functional.linear(symbols_BNW, of_symbol, cell.bias_ih + cell.bias_hh)
         hidden = memory = torch.zeros_like(symbols_BNW[:, 0])
         runs: PdaRuns | None = None
-        found: list[tuple[Tensor, Tensor]] = []
+        outputs: list[tuple[Tensor, Tensor]] = []
         for fed_BG in fed_BNG.unbind(1):
             if runs is None:
                 runs = begin(wide(fed_BG), *self.sizes)
@@ -216,8 +216,8 @@ class NondeterministicStack(nn.Module):
             i, f, g, o = gates.chunk(4, -1)
             memory = f.sigmoid() * memory + i.sigmoid() * g.tanh()
             hidden = o.sigmoid() * memory.tanh()
-            found.append((hidden, reading))
-        states, readings = zip(*found, strict=True)
+            outputs.append((hidden, reading))
+        states, readings = zip(*outputs, strict=True)
         return torch.stack(states, 1), torch.stack(readings, 1)
 
 
@@ -228,21 +228,21 @@ WeightedStacks = dict[tuple[int, tuple[int, ...]], Tensor]
 def naive_go_on(stacks: WeightedStacks, weights: Operations, symbols: int) -> WeightedStacks:
     """Return the stacks of one string after one more step, push by push and pop by pop."""
     push, replace, pop = (part.exp() for part in weights)
-    found: WeightedStacks = {}
+    result: WeightedStacks = {}
 
     def add(state: int, stack: tuple[int, ...], weight: Tensor) -> None:
-        found[state, stack] = found.get((state, stack), 0) + weight
+        result[state, stack] = result.get((state, stack), 0) + weight
 
     for (state, stack), weight in stacks.items():
-        here = state * symbols + stack[-1]
-        for there in range(len(push)):
-            to, symbol = divmod(there, symbols)
-            add(to, (*stack, symbol), weight * push[here, there])
-            add(to, (*stack[:-1], symbol), weight * replace[here, there])
+        source = state * symbols + stack[-1]
+        for target in range(len(push)):
+            to, symbol = divmod(target, symbols)
+            add(to, (*stack, symbol), weight * push[source, target])
+            add(to, (*stack[:-1], symbol), weight * replace[source, target])
         if len(stack) > 1:  # the bottom stays
             for to in range(pop.shape[-1]):
-                add(to, stack[:-1], weight * pop[here, to])
-    return found
+                add(to, stack[:-1], weight * pop[source, to])
+    return result
 
 
 def reading(stacks: WeightedStacks, states: int, symbols: int) -> Tensor:
@@ -261,11 +261,11 @@ def naive_states(network: NondeterministicStack, symbols_N: Tensor) -> Tensor:
     one = network.embedding.weight.new_ones(())
     stacks: WeightedStacks = {(0, (0,)): one}
     state = None
-    found = []
+    states = []
     for symbol in symbols_N:
         if state is not None:
             stacks = naive_go_on(stacks, network.weights(state[0]), symbols)
         fed = torch.cat((network.embedding(symbol), reading(stacks, count, symbols)))
         state = network.cell(fed, state)
-        found.append(state[0])
-    return torch.stack(found)
+        states.append(state[0])
+    return torch.stack(states)

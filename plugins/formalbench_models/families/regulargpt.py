@@ -337,11 +337,11 @@ class RegularGPT(nn.Module):
 
         Level l sees (C - 1)·C^l symbols back. Each block of a level has keys and values of its own.
         """
-        seen, level = 0, 1
+        visible, level = 0, 1
         while level < max(length, 2):
-            seen += min(length, (self.chunk - 1) * level)
+            visible += min(length, (self.chunk - 1) * level)
             level *= self.chunk
-        return 2 * len(self.blocks) * self.embedding.embedding_dim * seen
+        return 2 * len(self.blocks) * self.embedding.embedding_dim * visible
 
     def answer(self, states_D: Tensor) -> Tensor:
         if self.readout is None:
@@ -481,8 +481,8 @@ class RegularGPT(nn.Module):
         """Put the padding back where a group of the tree had nothing else, but for the answer."""
         symbols_B = lengths_B.clamp(min=1)  # the empty string is answered from padding
         left_N = torch.arange(x_BND.shape[1], 0, -1, device=x_BND.device) - 1
-        there_BN = left_N * self.chunk ** (level + 1) < symbols_B[:, None]
-        return torch.where(there_BN[:, :, None], x_BND, pad_D)
+        real_BN = left_N * self.chunk ** (level + 1) < symbols_B[:, None]
+        return torch.where(real_BN[:, :, None], x_BND, pad_D)
 
     def _keep_finished(
         self, before_BND: Tensor, after_BND: Tensor, level: int, lengths_B: Tensor

@@ -91,8 +91,8 @@ class Rwkv7Mixer(Mixer):
         """
         last_B1W, state_BHEE = state or (None, None)
         change_BTW = _before(x_BTW, last_B1W) - x_BTW
-        seen = [x_BTW.addcmul(change_BTW, share) for share in self.shift]
-        parts = dict(zip(SHIFTED, seen, strict=True))
+        shifted = [x_BTW.addcmul(change_BTW, share) for share in self.shift]
+        parts = dict(zip(SHIFTED, shifted, strict=True))
         receptance, value = self.receptance(parts["receptance"]), self.value(parts["value"])
         first_BTW = value if first_BTW is None else first_BTW
         if self.first_share is not None:
@@ -140,8 +140,8 @@ class ChannelMixing(nn.Module):
 
     def forward(self, x_BTW: Tensor, last_B1W: Tensor | None) -> Tensor:
         """Return the change to x, (B, T, W)."""
-        seen_BTW = x_BTW.addcmul(_before(x_BTW, last_B1W) - x_BTW, self.shift)
-        change_BTW: Tensor = self.down(functional.relu(self.up(seen_BTW)).square())
+        shifted_BTW = x_BTW.addcmul(_before(x_BTW, last_B1W) - x_BTW, self.shift)
+        change_BTW: Tensor = self.down(functional.relu(self.up(shifted_BTW)).square())
         return change_BTW
 
 
@@ -189,8 +189,8 @@ class Rwkv7(Backbone):
         x_BNW, first_BNW = self.norm_symbols(self.embedding(symbols_BN)), None
         yield x_BNW, None
         for block, state in zip(self.blocks, states, strict=True):
-            x_BNW, kept, first_BNW = block(x_BNW, state, first_BNW)
-            yield x_BNW, kept
+            x_BNW, state, first_BNW = block(x_BNW, state, first_BNW)
+            yield x_BNW, state
 
 
 @torch.no_grad()

@@ -70,15 +70,15 @@ def tops(share_BN3: Tensor, value_BNC: Tensor) -> Tensor:
         share_BN3: how much to push, to leave as it is and to pop.
         value_BNC: what to push.
     """
-    stack_BSC, found = value_BNC[:, :0], []
+    stack_BSC, outputs = value_BNC[:, :0], []
     for place in range(value_BNC.shape[1]):
         push, noop, pop = share_BN3[:, place, :, None, None].unbind(1)
         pushed_BSC = torch.cat((value_BNC[:, place : place + 1], stack_BSC), dim=1)
         kept_BSC = functional.pad(stack_BSC, (0, 0, 0, 1))
         popped_BSC = functional.pad(stack_BSC[:, 1:], (0, 0, 0, 2 if place else 1))
         stack_BSC = push * pushed_BSC + noop * kept_BSC + pop * popped_BSC
-        found.append(stack_BSC[:, 0])
-    return torch.stack(found, dim=1)
+        outputs.append(stack_BSC[:, 0])
+    return torch.stack(outputs, dim=1)
 
 
 class StackTransformer(Transformer):

@@ -82,16 +82,16 @@ def naive_states(network: StackRnn, symbols_N: Tensor) -> Tensor:
     zero_C = network.embedding.weight.new_zeros(size)
     stacks: list[list[Tensor]] = [[] for _ in range(count)]
     state = None
-    found = []
+    states = []
     for symbol in symbols_N:
         tops = [stack[0] if stack else zero_C for stack in stacks]
         state = network.cell(torch.cat((network.embedding(symbol), *tops)), state)
         hidden_W = state[0] if isinstance(state, tuple) else state
-        found.append(hidden_W)
-        said = network.says[0](hidden_W)
+        states.append(hidden_W)
+        output = network.says[0](hidden_W)
         actions_3K, values_KC = (
-            said[: 3 * count].view(3, count),
-            said[3 * count :].view(count, size),
+            output[: 3 * count].view(3, count),
+            output[3 * count :].view(count, size),
         )
         for k, old in enumerate(stacks):
             push, noop, pop = actions_3K[:, k].softmax(0)
@@ -104,4 +104,4 @@ def naive_states(network: StackRnn, symbols_N: Tensor) -> Tensor:
             stacks[k] = [
                 push * at(i - 1) + noop * at(i) + pop * at(i + 1) for i in range(len(old) + 1)
             ]
-    return torch.stack(found)
+    return torch.stack(states)

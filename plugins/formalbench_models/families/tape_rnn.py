@@ -101,7 +101,7 @@ class SoftTapes(Superposition):
         cells_M = torch.arange(len(now.cells), device=length_B.device)
         cells_MB = cells_M.view(-1, *[1] * length_B.dim())
         one_B = torch.ones_like(length_B)
-        found = []
+        indices = []
         for action, shift_B in enumerate((one_B, -one_B, length_B, -length_B), start=1):
             if cls.gathered <= action < cls.actions:
                 # Behind its own ring a string has nothing: there cells stay where they are.
@@ -109,14 +109,14 @@ class SoftTapes(Superposition):
                     cells_MB < ring_B, (cells_MB + sign * shift_B) % ring_B, cells_MB
                 )
                 index = moved_MB.unsqueeze(-2).unsqueeze(-2)
-                found.append((action, index.expand_as(now.cells)))
-        return found
+                indices.append((action, index.expand_as(now.cells)))
+        return indices
 
 
 def _rolled(shift: int, cells: int) -> list[Pair]:
     """Return the moves that take every cell from `shift` cells to the right on a ring."""
-    there = [(slice(0, cells - shift), slice(shift, cells))]
-    return [*there, (slice(cells - shift, cells), slice(0, shift))] if shift else there
+    moves = [(slice(0, cells - shift), slice(shift, cells))]
+    return [*moves, (slice(cells - shift, cells), slice(0, shift))] if shift else moves
 
 
 class TapeRnn(MemoryNetwork):
@@ -177,15 +177,15 @@ def naive_states(network: TapeRnn, symbols_N: Tensor, jump: int) -> Tensor:
     memory = [[zero_C] * ring for _ in range(tapes)]
     shifts = (0, 1, -1, jump, -jump) if network.jumps else (0, 1, -1)
     state = None
-    found = []
+    states = []
     for symbol in symbols_N:
         under_heads = [tape[0] for tape in memory]
         state = network.cell(torch.cat((network.embedding(symbol), *under_heads)), state)
         hidden_W = state[0] if isinstance(state, tuple) else state
-        found.append(hidden_W)
-        said = network.says[0](hidden_W)
-        actions = said[: len(shifts) * tapes].view(len(shifts), tapes).softmax(0)
-        value = network.says[1](said[len(shifts) * tapes :].relu())
+        states.append(hidden_W)
+        output = network.says[0](hidden_W)
+        actions = output[: len(shifts) * tapes].view(len(shifts), tapes).softmax(0)
+        value = network.says[1](output[len(shifts) * tapes :].relu())
         values = network.says[2](value.relu()).view(tapes, size)
         for k, old in enumerate(memory):
             written = [values[k], *old[1:]]
@@ -196,4 +196,4 @@ def naive_states(network: TapeRnn, symbols_N: Tensor, jump: int) -> Tensor:
                 )
                 for i in range(ring)
             ]
-    return torch.stack(found)
+    return torch.stack(states)

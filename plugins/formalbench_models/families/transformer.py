@@ -53,20 +53,20 @@ def _mechanisms(config: TransformerConfig, causal: bool, ends: bool) -> tuple[st
     """
     weights = "softmax" if config.attention == "soft" else config.attention
     # Theorems that bound attention with a softmax do not hold of products of reflections.
-    found = [f"{'path' if config.positions == 'path' else weights}-attention", "fixed-depth"]
+    mechanisms = [f"{'path' if config.positions == 'path' else weights}-attention", "fixed-depth"]
     if causal:
-        found.append("future-masked")
+        mechanisms.append("future-masked")
     if config.forget:
-        found.append("forget-gates")
+        mechanisms.append("forget-gates")
     elif config.positions == "none" and not config.log_length:  # a scale that tells the length
-        found.append("no-positions")
+        mechanisms.append("no-positions")
     if config.attention == "hard":
-        found.append("ties-to-the-left")
+        mechanisms.append("ties-to-the-left")
     if ends:
-        found.append("end-marker")
+        mechanisms.append("end-marker")
     if config.marker == "end":
-        found.append("no-begin-symbol")
-    return tuple(found)
+        mechanisms.append("no-begin-symbol")
+    return tuple(mechanisms)
 
 
 def check_mask(config: TransformerConfig, causal: bool) -> None:
@@ -116,16 +116,16 @@ class TransformerBlock(nn.Module):
         self, x_BMD: Tensor, span: Span, lengths_B: Tensor | None, *, keep_weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
         """Update the positions in `span`: (B, Q, D), and the attention weights, if made."""
-        kept_BQD = x_BMD[:, span.first : span.stop]
-        seen_BMD = self.norm_attention(x_BMD) if self.pre_norm else x_BMD
-        change_BQD, weights = self.attention(seen_BMD, span, lengths_B, keep_weights=keep_weights)
-        kept_BQD = kept_BQD + self.drop(change_BQD)
+        x_BQD = x_BMD[:, span.first : span.stop]
+        input_BMD = self.norm_attention(x_BMD) if self.pre_norm else x_BMD
+        change_BQD, weights = self.attention(input_BMD, span, lengths_B, keep_weights=keep_weights)
+        x_BQD = x_BQD + self.drop(change_BQD)
         if self.pre_norm:
-            change_BQD = self.feed_forward(self.norm_feed_forward(kept_BQD))
-            return kept_BQD + self.drop(change_BQD), weights
-        kept_BQD = self.norm_attention(kept_BQD)
-        change_BQD = self.feed_forward(kept_BQD)
-        return self.norm_feed_forward(kept_BQD + self.drop(change_BQD)), weights
+            change_BQD = self.feed_forward(self.norm_feed_forward(x_BQD))
+            return x_BQD + self.drop(change_BQD), weights
+        x_BQD = self.norm_attention(x_BQD)
+        change_BQD = self.feed_forward(x_BQD)
+        return self.norm_feed_forward(x_BQD + self.drop(change_BQD)), weights
 
 
 class Transformer(nn.Module):
@@ -171,10 +171,10 @@ class Transformer(nn.Module):
         if config.init == "library":  # `nn.TransformerEncoder` stacks copies of a layer
             for block in self.blocks[1:]:
                 block.load_state_dict(self.blocks[0].state_dict())
-        kept = [block.attention for block in self.blocks if isinstance(block.attention, Attention)]
-        for attention in kept[1:] if config.shared_positions else ():
-            attention.share_positions(kept[0])
-        for attention in kept:
+        attentions = [a for b in self.blocks if isinstance(a := b.attention, Attention)]
+        for attention in attentions[1:] if config.shared_positions else ():
+            attention.share_positions(attentions[0])
+        for attention in attentions:
             if isinstance(attention, FireAttention):
                 quarter = max(1, task.splits.train[1] // 4)
                 attention.first_threshold = config.threshold or quarter
@@ -261,12 +261,12 @@ class Transformer(nn.Module):
     def _positions(self, batch: Batch) -> dict[str, Tensor]:
         """Return where the first symbol is, and the answer if there is one, for a trace."""
         place_B = batch.symbols.new_ones(len(batch.symbols))
-        found = {"first.position": place_B if self.begins else 0 * place_B}
+        positions = {"first.position": place_B if self.begins else 0 * place_B}
         if self.layout == "last":
             length_B = place_B * batch.symbols.shape[1] if batch.lengths is None else batch.lengths
             last_B = length_B + self.added - 1
-            found["answer.position"] = 0 * place_B if self._reads_the_front else last_B
-        return found
+            positions["answer.position"] = 0 * place_B if self._reads_the_front else last_B
+        return positions
 
     @property
     def _reads_the_front(self) -> bool:

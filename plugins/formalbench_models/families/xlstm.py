@@ -119,8 +119,8 @@ class MlstmMixer(Mixer):
             most = torch.zeros_like(input_BHT[..., :1])
         # m_t, all at once. Nothing depends on it, so it has no gradient.
         total_BHT = forget_BHT.detach().cumsum(-1)
-        found_BHT = torch.cat((most, input_BHT.detach() - total_BHT), dim=-1).cummax(-1).values
-        all_BHS = torch.cat((most, total_BHT + found_BHT[..., 1:]), dim=-1)
+        peak_BHT = torch.cat((most, input_BHT.detach() - total_BHT), dim=-1).cummax(-1).values
+        all_BHS = torch.cat((most, total_BHT + peak_BHT[..., 1:]), dim=-1)
         before_BHT, most_BHT = all_BHS[..., :-1], all_BHS[..., 1:]
         decay = (forget_BHT + (before_BHT - most_BHT)).exp()[..., None]
         written = (input_BHT - most_BHT).exp()[..., None]
@@ -219,20 +219,20 @@ class SlstmMixer(Mixer):
         self.gain = nn.Parameter(torch.ones(config.width))
 
     def forward(self, x_BTW: Tensor, state: State = None) -> tuple[Tensor, State]:
-        kept = list(state or ())
-        past, held = kept[:-4], kept[-4:]
+        parts = list(state or ())
+        past, memory = parts[:-4], parts[-4:]
         mixed_BTW = x_BTW
         if self.convolution is not None:
             mixed_BTW, *past = self.convolution(x_BTW, *(past or (None,)))
             mixed_BTW = functional.silu(mixed_BTW)
         gates_HTBG = wide(self._gates(mixed_BTW, x_BTW))
-        if not held:
+        if not memory:
             zero_HBE = gates_HTBG.new_zeros(self.heads, len(x_BTW), gates_HTBG.shape[-1] // 4)
-            held = [zero_HBE, zero_HBE, zero_HBE, zero_HBE - torch.inf]
-        answers, held = run_slstm(gates_HTBG, wide(self.recurrent), *held)
+            memory = [zero_HBE, zero_HBE, zero_HBE, zero_HBE - torch.inf]
+        answers, memory = run_slstm(gates_HTBG, wide(self.recurrent), *memory)
         answers_BTHE = torch.stack(answers, 2).permute(1, 2, 0, 3)
         normed = functional.layer_norm(answers_BTHE, answers_BTHE.shape[-1:], eps=NORM_EPSILON)
-        return (normed.flatten(-2) * self.gain).to(x_BTW.dtype), (*past, *held)
+        return (normed.flatten(-2) * self.gain).to(x_BTW.dtype), (*past, *memory)
 
     def _gates(self, mixed_BTW: Tensor, x_BTW: Tensor) -> Tensor:
         """Return what the gates get from symbols, (H, T, B, G)."""
@@ -264,10 +264,10 @@ def run_slstm(
     answers = []
     for fed_HBG in gates_HTBG.unbind(1):
         i, f, z, o = torch.baddbmm(fed_HBG, h_HBE, recurrent_HEG).chunk(4, -1)
-        kept = functional.logsigmoid(f)
+        log_forget = functional.logsigmoid(f)
         # Nothing depends on m, so it has no gradient.
-        next_m = torch.maximum(kept.detach() + m_HBE, i.detach())
-        forget, take = (kept + (m_HBE - next_m)).exp(), (i - next_m).exp()
+        next_m = torch.maximum(log_forget.detach() + m_HBE, i.detach())
+        forget, take = (log_forget + (m_HBE - next_m)).exp(), (i - next_m).exp()
         c_HBE = forget * c_HBE + take * z.tanh()
         n_HBE = forget * n_HBE + take
         m_HBE = next_m

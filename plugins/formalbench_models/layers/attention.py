@@ -111,12 +111,12 @@ def stick_breaking(logits_BHQN: Tensor, first: int) -> Tensor:
     key_N = torch.arange(keys, device=logits_BHQN.device)
     query_Q1 = torch.arange(first, first + queries, device=logits_BHQN.device)[:, None]
     before_QN = key_N < query_Q1
-    asked_BHQN = torch.where(before_QN, wide(logits_BHQN), 0.0)
-    left_BHQN = torch.where(before_QN, functional.logsigmoid(-asked_BHQN), 0.0)
+    masked_BHQN = torch.where(before_QN, wide(logits_BHQN), 0.0)
+    left_BHQN = torch.where(before_QN, functional.logsigmoid(-masked_BHQN), 0.0)
     # What the keys from each one on leave, and without that one itself.
     from_BHQN = left_BHQN.flip(-1).cumsum(-1).flip(-1)
     after_BHQN = functional.pad(from_BHQN[..., 1:], (0, 1))
-    taken_BHQN = (functional.logsigmoid(asked_BHQN) + after_BHQN).exp()
+    taken_BHQN = (functional.logsigmoid(masked_BHQN) + after_BHQN).exp()
     own_BHQN = (key_N == query_Q1) * from_BHQN[..., :1].exp()
     return torch.where(before_QN, taken_BHQN, own_BHQN).to(logits_BHQN.dtype)
 

@@ -433,9 +433,9 @@ class Gru(Recurrence):
         return du_GB, dx_GB
 
 
-def _gates(together: Tensor, width: int) -> tuple[Tensor, ...]:
+def _gates(gates: Tensor, width: int) -> tuple[Tensor, ...]:
     """Return views of the first two gates, squashed alike, as one, then of each."""
-    return together[..., : 2 * width, :], *torch.split(together, width, dim=-2)
+    return gates[..., : 2 * width, :], *torch.split(gates, width, dim=-2)
 
 
 def _room(multiple: int, like_WB: Tensor) -> Tensor:

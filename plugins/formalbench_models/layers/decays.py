@@ -58,7 +58,7 @@ def parts_of(
         earliers: y, O of (..., C, K), all after their symbol's decay.
     """
     if decay_CK is None:
-        return Parts(_together(laters), _together(earliers), None, None)
+        return Parts(_concat(laters), _concat(earliers), None, None)
     if decay_CK.shape[-1] == 1:
         return _alike(decay_CK, laters, earliers)
     return _of_rows(decay_CK, least, laters, earliers)
@@ -72,13 +72,13 @@ def _alike(decay_C1: Tensor, laters: Sequence[Tensor], earliers: Sequence[Tensor
     if len(laters) > 1:
         after.append(functional.pad(after_CC[..., :-1, :], (0, 0, 1, 0)))
         since.append(functional.pad(since_C1[..., :-1, :], (0, 0, 1, 0), value=1.0))
-    factors = _together(after)
+    factors = _concat(after)
     if len(earliers) > 1:
         factors = torch.cat([factors] * len(earliers), -1)
-    scores = (_together(laters) @ _together(earliers).mT) * factors
+    scores = (_concat(laters) @ _concat(earliers).mT) * factors
     asked = [part * by for part, by in zip(laters, since, strict=True)]
     left = [part * until_C1 for part in earliers]
-    return Parts(_together(asked), _together(left), scores, since_C1[..., -1:, :])
+    return Parts(_concat(asked), _concat(left), scores, since_C1[..., -1:, :])
 
 
 class _Level(NamedTuple):
@@ -108,11 +108,11 @@ def _of_rows(
             size *= 2
     levels = _levels(decay_CK, size)
     whole = _Level._make(part[..., :chunk, :] for part in levels[-1])
-    asked, keep = _together(_after(whole, laters)), whole.since[..., -1, :, None]
+    asked, keep = _concat(_after(whole, laters)), whole.since[..., -1, :, None]
     if size == chunk:  # one block, and nothing to join
         inverse = whole.since.reciprocal()
-        return Parts(asked, _together([part * inverse for part in earliers]), None, keep)
-    left = _together([part * whole.until for part in earliers])
+        return Parts(asked, _concat([part * inverse for part in earliers]), None, keep)
+    left = _concat([part * whole.until for part in earliers])
     return Parts(asked, left, _scores(levels, size, laters, earliers), keep)
 
 
@@ -123,15 +123,15 @@ def _scores(
     chunk, counts = laters[0].shape[-2], (len(laters), len(earliers))
     laters = [_filled(part, 0.0) for part in laters]
     earliers = [_filled(part, 0.0) for part in earliers]
-    blocks = _apart(_smallest(levels[0], size, laters, earliers), *counts)
+    blocks = _unflatten(_smallest(levels[0], size, laters, earliers), *counts)
     for level in levels[:-1]:
         size = blocks.shape[-1]
         until = _pairs(level.until, size, 0)
         since = [_pairs(part, size, 1) for part in level[: len(laters)]]
         late = [_pairs(part, size, 1) * by for part, by in zip(laters, since, strict=True)]
         early = [_pairs(part, size, 0) * until for part in earliers]
-        across = _together(late) @ _together(early).mT
-        blocks = _joined(blocks, _apart(across, *counts))
+        across = _concat(late) @ _concat(early).mT
+        blocks = _joined(blocks, _unflatten(across, *counts))
     scores = blocks[..., 0, :chunk, :chunk]  # (..., M, O, C, C)
     return scores.transpose(-3, -2).flatten(-2).flatten(-3, -2)
 
@@ -147,11 +147,11 @@ def _smallest(
         early = [part * inverse for part in early]
     else:
         late[0] = torch.unflatten(laters[0], -2, (-1, 1))
-    written = _together(early)
-    return (_together(late) @ written.mT) * sight(written, len(laters), len(earliers))
+    written = _concat(early)
+    return (_concat(late) @ written.mT) * sight(written, len(laters), len(earliers))
 
 
-def _together(parts: Sequence[Tensor]) -> Tensor:
+def _concat(parts: Sequence[Tensor]) -> Tensor:
     """Return (..., MC, K) of M parts, (..., C, K); of one no copy is made."""
     return parts[0] if len(parts) == 1 else torch.cat(tuple(parts), -2)
 
@@ -172,8 +172,8 @@ def sight(written: Tensor, many: int, kinds: int) -> Tensor:
 
 def products(decay_C: Tensor) -> Tensor:
     """Return the products of decays after j up to and with i, (..., C, C); 0 for i < j."""
-    found: Tensor = _Products.apply(decay_C)  # type: ignore[no-untyped-call]
-    return found
+    result: Tensor = _Products.apply(decay_C)  # type: ignore[no-untyped-call]
+    return result
 
 
 class _Products(torch.autograd.Function):
@@ -194,10 +194,10 @@ class _Products(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient_CC: Tensor) -> Tensor:
-        (found_CC,) = ctx.saved_tensors
+        (products_CC,) = ctx.saved_tensors
         # For b < i <= a the product at (a, b) is that at (a, i), d_i and that at (i - 1, b).
-        before_CC = gradient_CC @ found_CC.mT
-        each = found_CC[..., 1:] * before_CC[..., :-1]
+        before_CC = gradient_CC @ products_CC.mT
+        each = products_CC[..., 1:] * before_CC[..., :-1]
         return functional.pad(each.sum(-2), (1, 0))
 
 
@@ -242,10 +242,10 @@ def _pairs(part_CK: Tensor, size: int, which: int) -> Tensor:
     return torch.unflatten(part_CK, -2, (-1, 2, size))[..., which, :, :]
 
 
-def _apart(scores: Tensor, many: int, kinds: int) -> Tensor:
+def _unflatten(scores: Tensor, many: int, kinds: int) -> Tensor:
     """Return (..., M, O, blocks, s, s) of (..., blocks, Ms, Os)."""
-    apart = torch.unflatten(torch.unflatten(scores, -1, (kinds, -1)), -3, (many, -1))
-    return apart.movedim((-4, -2), (-5, -4))
+    blocks = torch.unflatten(torch.unflatten(scores, -1, (kinds, -1)), -3, (many, -1))
+    return blocks.movedim((-4, -2), (-5, -4))
 
 
 def _joined(blocks: Tensor, across: Tensor) -> Tensor:

@@ -90,8 +90,8 @@ def _band(relative_CH: Tensor, blocks: int, size: int) -> Tensor:
     near_SK = (distance_SK >= 0) & (distance_SK < chunk)
     band_HSK = relative_CH.T[:, distance_SK.clamp(0, chunk - 1)].where(near_SK, -math.inf)
     block_G = torch.arange(blocks, device=relative_CH.device)
-    there_GK = (block_G[:, None] > 0) | (key_K >= 0)
-    return band_HSK[:, None].where(there_GK[:, None], -math.inf)
+    real_GK = (block_G[:, None] > 0) | (key_K >= 0)
+    return band_HSK[:, None].where(real_GK[:, None], -math.inf)
 
 
 def _beyond(relative_CH: Tensor, blocks: int, size: int) -> Tensor:

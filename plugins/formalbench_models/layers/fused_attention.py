@@ -56,8 +56,8 @@ class _FlashAttention(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, bias, mixed, log_sum = ctx.saved_tensors
-        kept = (query, key, value, mixed, log_sum, 0.0, ctx.causal)
-        return (*_backward(gradients[0], *kept, attn_mask=bias, scale=1.0), None, None)
+        saved = (query, key, value, mixed, log_sum, 0.0, ctx.causal)
+        return (*_backward(gradients[0], *saved, attn_mask=bias, scale=1.0), None, None)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> Any:

@@ -43,11 +43,11 @@ class ShortConvolution(nn.Module):
         size, length = self.weight.shape[0], x_BTW.shape[1]
         if past_BFW is None:
             past_BFW = x_BTW.new_zeros(x_BTW.shape[0], size - 1, x_BTW.shape[2])
-        seen = torch.cat((past_BFW, x_BTW), dim=1)
-        mixed_BTW: Tensor = _CausalFilter.apply(seen, self.weight)  # type: ignore[no-untyped-call]
+        padded = torch.cat((past_BFW, x_BTW), dim=1)
+        mixed_BTW: Tensor = _CausalFilter.apply(padded, self.weight)  # type: ignore[no-untyped-call]
         if self.bias is not None:
             mixed_BTW = mixed_BTW + self.bias
-        return mixed_BTW, seen[:, length:]
+        return mixed_BTW, padded[:, length:]
 
 
 class _CausalFilter(torch.autograd.Function):
@@ -59,8 +59,8 @@ class _CausalFilter(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(seen_BSW: Tensor, weight_FW: Tensor) -> Tensor:
-        return _filtered(seen_BSW, weight_FW)
+    def forward(padded_BSW: Tensor, weight_FW: Tensor) -> Tensor:
+        return _filtered(padded_BSW, weight_FW)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
@@ -69,22 +69,22 @@ class _CausalFilter(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient_BTW: Tensor) -> tuple[Tensor, Tensor]:
-        seen_BSW, weight_FW = ctx.saved_tensors
+        padded_BSW, weight_FW = ctx.saved_tensors
         length, rest = gradient_BTW.shape[1], len(weight_FW) - 1
-        of_seen = _filtered(functional.pad(gradient_BTW, (0, 0, rest, rest)), weight_FW.flip(0))
-        of_weight = [
-            (gradient_BTW * seen_BSW[:, place : place + length]).sum((0, 1))
+        d_padded = _filtered(functional.pad(gradient_BTW, (0, 0, rest, rest)), weight_FW.flip(0))
+        d_weight = [
+            (gradient_BTW * padded_BSW[:, place : place + length]).sum((0, 1))
             for place in range(rest + 1)
         ]
-        return of_seen, torch.stack(of_weight)
+        return d_padded, torch.stack(d_weight)
 
 
-def _filtered(seen_BSW: Tensor, weight_FW: Tensor) -> Tensor:
+def _filtered(padded_BSW: Tensor, weight_FW: Tensor) -> Tensor:
     """Return the sums, (B, T, W). Nothing in place: `torch.func.vmap` has no rule for that."""
-    length = seen_BSW.shape[1] - len(weight_FW) + 1
-    mixed_BTW = seen_BSW[:, :length] * weight_FW[0]
+    length = padded_BSW.shape[1] - len(weight_FW) + 1
+    mixed_BTW = padded_BSW[:, :length] * weight_FW[0]
     for place in range(1, len(weight_FW)):
-        mixed_BTW = mixed_BTW.addcmul(seen_BSW[:, place : place + length], weight_FW[place])
+        mixed_BTW = mixed_BTW.addcmul(padded_BSW[:, place : place + length], weight_FW[place])
     return mixed_BTW
 
 

@@ -89,7 +89,7 @@ class _ChunkedState(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         strings, chunks, size, columns = value.shape
         many, found = written.shape[2], None
-        apart, mask = many > size, sight(written, 2, many // size)
+        separate, mask = many > size, sight(written, 2, many // size)
         # A chunk's place comes first: what a product writes is fast as one piece of memory only.
         if scores is None:
             found = scores = value.new_empty(chunks, strings, 2 * size, many).transpose(0, 1)
@@ -110,7 +110,7 @@ class _ChunkedState(torch.autograd.Function):
                 -score[:, size:, -size:], eye, upper=False, unitriangular=True
             )
             torch.bmm(asked_n, state, out=seen)
-            if apart:
+            if separate:
                 torch.baddbmm(seen[:, size:], score[:, size:, :size], given, out=own)
                 content[:, :size] = given
                 content[:, size:] = torch.bmm(inverses[n], own, out=read)
@@ -125,15 +125,15 @@ class _ChunkedState(torch.autograd.Function):
                 after *= keep[:, n]
         last_XKV = states[-1].clone()  # tensors for the backward pass have no gradient
         every = (answers, states, contents, inverses)
-        answers, *kept = (part.transpose(0, 1) for part in every)
-        return answers, last_XKV, *kept, found
+        answers, *saved = (part.transpose(0, 1) for part in every)
+        return answers, last_XKV, *saved, found
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
         """Save inputs, the states before and after each chunk, U, the inverses and A."""
-        kept = [part for part in output[2:] if part is not None]
-        ctx.save_for_backward(*inputs[1:], *kept)
-        ctx.mark_non_differentiable(*kept)
+        saved = [part for part in output[2:] if part is not None]
+        ctx.save_for_backward(*inputs[1:], *saved)
+        ctx.mark_non_differentiable(*saved)
         ctx.set_materialize_grads(False)  # zeros for tensors without gradient
 
     @staticmethod
@@ -143,13 +143,14 @@ class _ChunkedState(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         value, asked, written, scores, keep, states, contents, inverses, *found = ctx.saved_tensors
         size, many = value.shape[2], written.shape[2]
-        apart, mask = many > size, sight(written, 2, many // size)
+        separate, mask = many > size, sight(written, 2, many // size)
         if found:
             (scores,) = found
         answers = torch.zeros_like(value) if answers is None else answers
         d_state = torch.zeros_like(states[:, 0]) if last_XKV is None else last_XKV
         d_keep = None if keep is None else torch.empty_like(keep)
-        by_chunk = [_chunks_first(part) for part in (value, asked, written, scores)]
+        # Gradients of (X, N, …) are allocated as (N, X, …).
+        by_chunk = [x.new_empty(x.transpose(0, 1).shape) for x in (value, asked, written, scores)]
         d_value, d_asked, d_written, d_scores = by_chunk
         d_content, d_own = torch.empty_like(contents[:, 0]), torch.empty_like(d_value[0])
         d_seen = torch.cat((d_own, d_own), 1)
@@ -167,7 +168,7 @@ class _ChunkedState(torch.autograd.Function):
             torch.bmm(written_n, d_added, out=d_content)
             d_content.baddbmm_(score[:, :size].mT, answers[:, n])
             torch.bmm(inverse.mT, d_content[:, -size:], out=d_own)
-            if apart:
+            if separate:
                 of_values = score[:, size:, :size].mT
                 torch.baddbmm(d_content[:, :size], of_values, d_own, out=d_value[n])
             else:
@@ -194,12 +195,6 @@ class _ChunkedState(torch.autograd.Function):
         outputs = _ChunkedState.apply(*merged)  # type: ignore[no-untyped-call]
         parted = [None if part is None else part.unflatten(0, (runs, -1)) for part in outputs]
         return tuple(parted), tuple(None if part is None else 0 for part in parted)
-
-
-def _chunks_first(part: Tensor) -> Tensor:
-    """Allocate the gradient of (X, N, …) as (N, X, …)."""
-    strings, chunks, *rest = part.shape
-    return part.new_empty(chunks, strings, *rest)
 
 
 def _merged(part: Tensor, dim: int | None, runs: int) -> Tensor:
@@ -287,8 +282,8 @@ def by_symbol(steps: Steps, state_BHKV: Tensor) -> tuple[Tensor, Tensor]:
         if read is not None:
             write = key if write is None else write
             change_BHKV = change_BHKV + write @ (read.mT @ state_BHKV)
-        kept_BHKV = state_BHKV if decay is None else decay * state_BHKV
-        state_BHKV = kept_BHKV + change_BHKV
+        decayed_BHKV = state_BHKV if decay is None else decay * state_BHKV
+        state_BHKV = decayed_BHKV + change_BHKV
         answers.append((query.mT @ state_BHKV).squeeze(-2))
     return torch.stack(answers, dim=2), state_BHKV
 
@@ -329,10 +324,10 @@ def at_once(steps: Steps, least: float = 0.0, *, last: bool = True) -> tuple[Ten
     if read is not None:  # p solves a triangular system; U is p, or the values and p
         scores, of_read = torch.split(scores, length, -2)
         own = value if write is None else of_read[..., :length] @ value
-        found = torch.linalg.solve_triangular(
+        solution = torch.linalg.solve_triangular(
             -of_read[..., -length:], own, upper=False, unitriangular=True
         )
-        value = found if write is None else torch.cat((value, found), -2)
+        value = solution if write is None else torch.cat((value, solution), -2)
     answers_BHTV = torch.unflatten(scores @ value, 0, heads)
     if not last:
         return answers_BHTV, value.new_empty(0)
@@ -345,7 +340,7 @@ def at_once(steps: Steps, least: float = 0.0, *, last: bool = True) -> tuple[Ten
 def _add_up(state_XKV: Tensor, value: Tensor, parts: Parts) -> tuple[Tensor, Tensor]:
     """Return the answers and the last state, as `pass_state` does, where nothing is read."""
     asked, written, scores, keep = parts
-    given = scores is not None
+    has_scores = scores is not None
     if scores is None:
         scores = (asked @ written.mT) * sight(written, 1, 1)
     answers, added = scores @ value, written.mT @ value
@@ -356,7 +351,7 @@ def _add_up(state_XKV: Tensor, value: Tensor, parts: Parts) -> tuple[Tensor, Ten
         states.append(state_XKV)
         if keep_XK1 is None:
             state_XKV = state_XKV + add_XKV
-        elif given:
+        elif has_scores:
             state_XKV = torch.addcmul(add_XKV, keep_XK1, state_XKV)
         else:
             state_XKV = keep_XK1 * (state_XKV + add_XKV)

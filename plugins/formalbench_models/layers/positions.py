@@ -159,8 +159,8 @@ def random_places(symbols_BM: Tensor, lengths_B: Tensor | None, most: int) -> Te
     real_BM, hash_B1 = _hashed(symbols_BM, lengths_B)
     number_L = torch.arange(most, device=symbols_BM.device)
     order_BL = mixed(hash_B1 + number_L * _STEP).argsort(dim=1)
-    drawn_BM = torch.where(real_BM, order_BL[:, : symbols_BM.shape[1]], most - 1)
-    return drawn_BM.sort(dim=1).values
+    places_BM = torch.where(real_BM, order_BL[:, : symbols_BM.shape[1]], most - 1)
+    return places_BM.sort(dim=1).values
 
 
 def shifted_places(symbols_BM: Tensor, lengths_B: Tensor | None, most: int) -> Tensor:

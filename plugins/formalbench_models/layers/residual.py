@@ -152,8 +152,8 @@ class Backbone(nn.Module):
             symbols_1N = torch.zeros(
                 1, length, dtype=torch.long, device=self.embedding.weight.device
             )
-            _, kept = self.go_on(symbols_1N, [None] * len(self.blocks))
-        parts = [part for state in kept for part in state or ()]
+            _, states = self.go_on(symbols_1N, [None] * len(self.blocks))
+        parts = [part for state in states for part in state or ()]
         return sum(part.numel() * (2 if part.is_complex() else 1) for part in parts)
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
@@ -168,8 +168,8 @@ class Backbone(nn.Module):
         x_BNW = self.embedding(symbols_BN)
         yield x_BNW, None
         for block, state in zip(self.blocks, states, strict=True):
-            x_BNW, kept = block(x_BNW, state)
-            yield x_BNW, kept
+            x_BNW, state = block(x_BNW, state)
+            yield x_BNW, state
 
 
 GATED = ("diagonal-recurrence", "input-dependent-gates")

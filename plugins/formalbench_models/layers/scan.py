@@ -152,10 +152,10 @@ def _by_chunk(
     return advance(torch.stack(products, dim=2), begun, inner).flatten(1, 2)[:, :length]
 
 
-def _inners(advance: Advance, factors: Sequence[Tensor], addeds: Sequence[Tensor]) -> list[Tensor]:
+def _inners(advance: Advance, factors: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Tensor]:
     """Return the states inside chunks that begin with 0, a symbol of all chunks each."""
-    inners = [addeds[0]]
-    for factor, added in zip(factors[1:], addeds[1:], strict=True):
+    inners = [inputs[0]]
+    for factor, added in zip(factors[1:], inputs[1:], strict=True):
         inners.append(advance(factor, inners[-1], added))
     return inners
 

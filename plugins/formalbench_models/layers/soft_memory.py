@@ -130,50 +130,50 @@ class Superposition(Recurrence):
         sizes = cls.sizes(length)
         cells = rows(sum(sizes) if cls.kept else 2 * max(sizes), cls._reading())
         cells[: sizes[0]] = 0
-        said = [cls.actions * cls.memories + (*cls.hidden, cls._reading())[0]]
+        outputs = [cls.actions * cls.memories + (*cls.hidden, cls._reading())[0]]
         layers = [*cls.hidden[1:], cls._reading()] if cls.hidden else []
-        return fed, [*own, cells, *(rows(length, count) for count in (*said, *layers))]
+        return fed, [*own, cells, *(rows(length, count) for count in (*outputs, *layers))]
 
     @classmethod
     def _reading(cls) -> int:
         return cls.memories * cls.cell
 
     @classmethod
-    def _width(cls, together: int) -> int:
-        return together - cls._reading()
+    def _width(cls, size: int) -> int:
+        return size - cls._reading()
 
     @classmethod
     def views(cls, states: Tensor, kept: Sequence[Tensor]) -> list[Any]:
         width = cls._width(states.shape[-2])
         count = len(cls.controller.keeps)
         own = cls.controller.views(states[..., :width, :], kept[:count])
-        cells, said, *layers = kept[count:]
-        steps = zip(own, states[..., width:, :], said, *layers, strict=True)
+        cells, outputs, *layers = kept[count:]
+        steps = zip(own, states[..., width:, :], outputs, *layers, strict=True)
         length, memories = len(states), list(cls._memories(cells, len(states)))
-        found = []
-        for (one, reading, spoken, *rest), (before, after) in zip(
+        result = []
+        for (one, reading, output, *rest), (before, after) in zip(
             steps, pairwise(memories), strict=True
         ):
             shape = (cls.actions, cls.memories, 1)
-            shares = torch.unflatten(spoken[..., : cls.actions * cls.memories, :], -2, shape)
+            shares = torch.unflatten(output[..., : cls.actions * cls.memories, :], -2, shape)
             after = after[cls.first :]
             moves = cls.moves(len(before), len(after), length)
             own_views = one if isinstance(one, tuple) else (one,)
             parts = shares.unbind(-4)
-            found.append(
-                MemoryStep(own_views, reading, spoken, tuple(rest), parts, before, after, moves)
+            result.append(
+                MemoryStep(own_views, reading, output, tuple(rest), parts, before, after, moves)
             )
-        return found
+        return result
 
     @classmethod
     def _memories(cls, cells: Tensor, length: int) -> Iterator[Tensor]:
         """Yield the memory before each position and after the last, (M, …, K, C, B)."""
-        apart = torch.unflatten(cells, -2, (cls.memories, cls.cell))
+        memory = torch.unflatten(cells, -2, (cls.memories, cls.cell))
         start = 0
         for place, size in enumerate(cls.sizes(length)):
             if not cls.kept:
                 start = place % 2 * (len(cells) // 2)
-            yield apart[start : start + size]
+            yield memory[start : start + size]
             start += size
 
     @classmethod
@@ -183,8 +183,8 @@ class Superposition(Recurrence):
         write_linear(now.own[0], more[0], more[1], now.said)
         split = cls.actions * cls.memories
         actions, value = now.said[..., :split, :], now.said[..., split:, :]
-        apart = torch.unflatten(actions, -2, (cls.actions, cls.memories))
-        apart.copy_(torch.softmax(apart, -3))
+        shares = torch.unflatten(actions, -2, (cls.actions, cls.memories))
+        shares.copy_(torch.softmax(shares, -3))
         for layer, weight, bias in zip(now.layers, more[2::2], more[3::2], strict=False):
             write_linear(value.relu_(), weight, bias, layer)
             value = layer
@@ -219,10 +219,10 @@ class Superposition(Recurrence):
             reached = torch.zeros_like(now.after)
         reached[0] += torch.unflatten(reading, -2, (cls.memories, cls.cell))
         cells, shares = cls.mix_back(now, reached, *more)
-        dsaid_OB = cls._say_back(now, shares, cells[0], *more)
+        d_output_OB = cls._output_back(now, shares, cells[0], *more)
         (weight, d_weight), (_, d_bias) = more[:2]
-        add_linear(dsaid_OB, now.own[0], d_weight, d_bias)
-        add_product(weight.mT, dsaid_OB, own_dh_WB)
+        add_linear(d_output_OB, now.own[0], d_weight, d_bias)
+        add_product(weight.mT, d_output_OB, own_dh_WB)
         cells[0] = 0  # what the value was written over leads no further
         room[1] = cells[cls.first :]
         own = None if before is None else before.own
@@ -250,7 +250,7 @@ class Superposition(Recurrence):
         return cells, d_shares
 
     @classmethod
-    def _say_back(
+    def _output_back(
         cls, now: MemoryStep, d_shares: Tensor, d_value: Tensor, *more: tuple[Tensor, Tensor]
     ) -> Tensor:
         """Return the gradient of what was said, from those of actions and value, (…, O, B)."""
@@ -261,8 +261,8 @@ class Superposition(Recurrence):
         for (weight, d_weight), (_, d_bias), x in reversed(list(layers)):
             add_linear(d_out, x, d_weight, d_bias)
             d_out = torch.ops.aten.threshold_backward(weight.mT @ d_out, x, 0)
-        apart = torch.unflatten(now.said[..., :split, :], -2, (cls.actions, cls.memories))
-        d_actions = _softmax_backward(d_shares, apart, -3, apart.dtype)
+        shares = torch.unflatten(now.said[..., :split, :], -2, (cls.actions, cls.memories))
+        d_actions = _softmax_backward(d_shares, shares, -3, shares.dtype)
         return torch.cat((d_actions.flatten(-3, -2), d_out), -2)
 
 
@@ -371,13 +371,13 @@ class MemoryNetwork(nn.Module):
         right angles. Biases are 0, but 1 for an LSTM's forget gate.
         """
         cell = self.cell
-        seen = len(self.embedding.weight) + cell.input_size - self.width
+        fan_in = len(self.embedding.weight) + cell.input_size - self.width
         is_lstm = isinstance(cell, nn.LSTMCell)
         # An LSTM has one layer for all that it sees, an Elman network two, which are added.
-        together = seen + self.width
+        total = fan_in + self.width
         weights = [
-            (cell.weight_ih, together if is_lstm else seen),
-            (cell.weight_hh, together if is_lstm else self.width),
+            (cell.weight_ih, total if is_lstm else fan_in),
+            (cell.weight_hh, total if is_lstm else self.width),
             *((layer.weight, layer.in_features) for layer in (*self.says, self.readout)),
         ]
         for weight, inputs in weights:
@@ -425,8 +425,8 @@ class MemoryNetwork(nn.Module):
         bias = cell.bias_ih + cell.bias_hh
         table_GS = functional.linear(self.embedding.weight, of_symbol, bias).t()
         weight_GW = torch.cat((cell.weight_hh, of_reading), 1)
-        says: Iterable[Any] = self.says
-        said = [part for layer in says for part in (layer.weight, layer.bias)]
+        layers: Iterable[Any] = self.says
+        weights = [part for layer in layers for part in (layer.weight, layer.bias)]
         kind, more = self.kind(batch, torch.is_grad_enabled())
         inputs_NSB = one_hot(batch.symbols.t(), table_GS.shape[1], table_GS.dtype)
-        return states(kind, inputs_NSB, True, table_GS, weight_GW, *said, *more).permute(2, 0, 1)
+        return states(kind, inputs_NSB, True, table_GS, weight_GW, *weights, *more).permute(2, 0, 1)

@@ -106,14 +106,14 @@ def count_clusters(points_PD: Points, distances_PP: Points, labels_P: Labels) ->
     """Return the number of clusters, and whether they agree with the labels."""
     best = (-1.0, 0, np.zeros(len(points_PD), np.int64))
     for count in range(2, MOST_CLUSTERS + 1):
-        found_P = _k_means(points_PD, count)
-        if found_P is None:
+        ids_P = _k_means(points_PD, count)
+        if ids_P is None:
             continue
-        score = silhouette(distances_PP, found_P)
+        score = silhouette(distances_PP, ids_P)
         if score > best[0]:
-            best = (score, count, found_P)
-    score, count, found_P = best
-    most = [np.unique(labels_P[found_P == k], return_counts=True)[1].max() for k in set(found_P)]
+            best = (score, count, ids_P)
+    score, count, ids_P = best
+    most = [np.unique(labels_P[ids_P == k], return_counts=True)[1].max() for k in set(ids_P)]
     return Count(count, score, float(sum(most) / len(labels_P)))
 
 
@@ -123,8 +123,8 @@ def _k_means(points_PD: Points, count: int) -> Labels | None:
     None if every start leaves a cluster empty.
     """
 
-    def spread(centroids_KD: Points, found_P: Labels) -> float:
-        return float(((points_PD - centroids_KD[found_P]) ** 2).sum())
+    def spread(centroids_KD: Points, ids_P: Labels) -> float:
+        return float(((points_PD - centroids_KD[ids_P]) ** 2).sum())
 
     tries: list[tuple[Any, Any]] = []
     for seed in range(STARTS):
@@ -242,15 +242,15 @@ def clustered(vectors: Vectors) -> tuple[Clustered, Points]:
     points_PD, states_P = vectors.points, vectors.states
     plane_P2, variance = components(points_PD)
     distances_PP = cdist(points_PD, points_PD)
-    seen_P = vectors.strings < STRINGS // 2
-    found = Clustered(
+    half_P = vectors.strings < STRINGS // 2
+    result = Clustered(
         count=count_clusters(points_PD, distances_PP, states_P),
         silhouette=silhouette(distances_PP, states_P),
         silhouette_2d=silhouette(cdist(plane_P2, plane_P2), states_P),
-        purity=purity(points_PD[seen_P], states_P[seen_P], points_PD[~seen_P], states_P[~seen_P]),
+        purity=purity(points_PD[half_P], states_P[half_P], points_PD[~half_P], states_P[~half_P]),
         variance=float(variance.sum()),
     )
-    return found, plane_P2
+    return result, plane_P2
 
 
 @experiment(
@@ -270,27 +270,27 @@ def carry_out(bench: Bench) -> Findings:
     """Train RegularGPT on both languages, and look at every network of the chosen rate."""
     options = REGULARGPT.options(bench.scale)
     protocol = bench.choose("chi-table1-quick", "chi-table1")
-    wanted = [
+    plans = [
         CellPlan("RegularGPT", one.title, REGULARGPT.name, one.task, protocol, options)
         for one in LANGUAGES
     ]
     rows: list[Row] = []
     claims: list[Claim] = []
-    every = trained(bench, wanted)
+    every = trained(bench, plans)
     for language, networks in zip(LANGUAGES, every, strict=True):
         bench.report(f"{language.title}: vectors of {len(networks)} networks")
-        found = [_look(network, language, bench) for network in networks]
-        rows += [row for _, own in found[:1] for row in own]
-        claims += _claims(language, networks, [one for one, _ in found])
+        measured = [_measure(network, language, bench) for network in networks]
+        rows += [row for _, own in measured[:1] for row in own]
+        claims += _claims(language, networks, [one for one, _ in measured])
     return Findings(rows, claims, lambda: _draw(rows), _REMARKS, records=records_of_networks(every))
 
 
-def _look(
+def _measure(
     network: TrainedNetwork, language: PlottedLanguage, bench: Bench
 ) -> tuple[Clustered, list[Row]]:
     """Return how a network's vectors cluster, and the points that are drawn."""
 
-    def look_inside() -> dict[str, Any]:
+    def measure() -> dict[str, Any]:
         task = bench.task(language.task)
         strings_BN = random_strings(task, LENGTH, STRINGS)
         vectors = look(network.module, task, strings_BN, chunk=2, kind="state")
@@ -299,9 +299,9 @@ def _look(
         return {"clusters": asdict(measured), "points": points}
 
     step = {"task": language.task, "find": "clusters", "length": LENGTH, "strings": STRINGS}
-    found = network.find(step, look_inside)
-    clusters = found["clusters"]
-    return Clustered(**{**clusters, "count": Count(**clusters["count"])}), found["points"]
+    result = network.find(step, measure)
+    clusters = result["clusters"]
+    return Clustered(**{**clusters, "count": Count(**clusters["count"])}), result["points"]
 
 
 _REMARKS = (

@@ -69,12 +69,12 @@ def input_gradients(network: nn.Module, batch: Batch, answer: Callable[[Tensor],
 
 def _embedding(network: nn.Module) -> tuple[str, Tensor]:
     """Return the name and the values of the matrix with a row per symbol."""
-    told = traits_of(network).symbol_embedding
-    found = {name: m for name, m in network.named_modules() if isinstance(m, nn.Embedding)}
-    named = {name: m for name, m in found.items() if told in ("", name)}
+    symbol_embedding = traits_of(network).symbol_embedding
+    modules = {name: m for name, m in network.named_modules() if isinstance(m, nn.Embedding)}
+    named = {name: m for name, m in modules.items() if symbol_embedding in ("", name)}
     if len(named) != 1:
         raise RequestError(
-            f"{type(network).__name__} has {len(found)} torch.nn.Embedding: its traits must name "
+            f"{type(network).__name__} has {len(modules)} torch.nn.Embedding: its traits must name "
             "that of symbols (symbol_embedding)"
         )
     ((name, module),) = named.items()
@@ -263,19 +263,19 @@ PANELS = (
 )
 def carry_out(bench: Bench) -> Findings:
     """Train RegularGPT on both languages, a Transformer on the paper's, and measure all."""
-    wanted = [_wanted(bench, panel, REGULARGPT, None) for panel in PANELS]
-    every = trained(bench, [*wanted, _wanted(bench, PANELS[0], TRANSFORMER, 1)])
+    plans = [_plan(bench, panel, REGULARGPT, None) for panel in PANELS]
+    every = trained(bench, [*plans, _plan(bench, PANELS[0], TRANSFORMER, 1)])
     *networks, contrast = every
     fields: dict[str, list[Field]] = {}
     for panel, own in zip(PANELS, networks, strict=True):
         bench.report(f"{panel.title}: gradients of {STRINGS} strings")
-        fields[panel.title] = [_look(network, REGULARGPT.title, panel) for network in own]
+        fields[panel.title] = [_field(network, REGULARGPT.title, panel) for network in own]
     claims = [
         claim
         for panel, own in zip(PANELS, networks, strict=True)
         for claim in _claims(panel, fields[panel.title], all(one.learned for one in own))
     ]
-    others = [_look(network, TRANSFORMER.title, PANELS[0]) for network in contrast]
+    others = [_field(network, TRANSFORMER.title, PANELS[0]) for network in contrast]
     fields[PANELS[0].title] += others
     remarks = [*_REMARKS, *map(_on_contrast, others)]
     return Findings(
@@ -287,7 +287,7 @@ def carry_out(bench: Bench) -> Findings:
     )
 
 
-def _look(network: TrainedNetwork, model: str, panel: FieldLanguage) -> Field:
+def _field(network: TrainedNetwork, model: str, panel: FieldLanguage) -> Field:
     """Return the receptive field of a network; of RegularGPT, also whether answers follow."""
     change = model == REGULARGPT.title
     return field_of(
@@ -300,7 +300,7 @@ def _look(network: TrainedNetwork, model: str, panel: FieldLanguage) -> Field:
     )
 
 
-def _wanted(bench: Bench, panel: FieldLanguage, model: PaperModel, seeds: int | None) -> CellPlan:
+def _plan(bench: Bench, panel: FieldLanguage, model: PaperModel, seeds: int | None) -> CellPlan:
     return CellPlan(
         model.title,
         panel.title,
@@ -336,7 +336,7 @@ def _on_contrast(field: Field) -> str:
 
 
 def _claims(panel: FieldLanguage, fields: Sequence[Field], learned: bool) -> list[Claim]:
-    said = "§7.4" if panel is PANELS[0] else panel.paper
+    paper = "§7.4" if panel is PANELS[0] else panel.paper
     answers = [field.answers for field in fields if field.answers is not None]
     least = min((field.least for field in fields), default=0.0)
     halves = [100 * field.cumulative[LENGTH // 2] for field in fields]
@@ -349,7 +349,7 @@ def _claims(panel: FieldLanguage, fields: Sequence[Field], learned: bool) -> lis
         Claim(
             f"{panel.title}: the receptive field covers all {LENGTH} positions: with any one "
             "symbol changed, 99 % of the answers are right",
-            said,
+            paper,
             f"{value_range([100 * share for share in answers], 2)} %; the least gradient of a "
             f"symbol is {least:.1g} of an equal share; 99 % of the gradient is in the last "
             f"{value_range([field.reach for field in fields], 0)} symbols "

@@ -79,9 +79,9 @@ def on_parameters(records: Sequence[Record], titles: Mapping[str, str]) -> str:
     sizes: dict[str, list[int]] = {}
     for record in records:
         sizes.setdefault(titles[record.model.name], []).append(record.model.parameters)
-    here = ", ".join(f"{title} {count(min(n), max(n))}" for title, n in sizes.items())
+    counts = ", ".join(f"{title} {count(min(n), max(n))}" for title, n in sizes.items())
     return (
         "Table 4 prints 4.3 M parameters in its only row, whose number of layers is log_C T. One "
         "shared block of width 256 has 0.79 M, a five-layer Transformer 4.28 M, so the number "
-        f"seems to be the Transformer's. Here: {here or 'nothing was run'}."
+        f"seems to be the Transformer's. Here: {counts or 'nothing was run'}."
     )

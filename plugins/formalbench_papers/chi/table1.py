@@ -85,15 +85,15 @@ TABLE = AccuracyTable(
 )
 def carry_out(bench: Bench) -> Findings:
     """Train the models of the scale; make the table of all that is there."""
-    got = TABLE.train(bench)
+    trained = TABLE.train(bench)
     learned = {
         key: Score.of_test(runs)
-        for key, found in got.items()
-        if (runs := found.learned) is not None
+        for key, cell in trained.items()
+        if (runs := cell.learned) is not None
     }
     titles = {model.name: model.title for model in TABLE.models}
-    remarks = (on_parameters(records_of(got.values()), titles), *_REMARKS, *REMARKS)
-    return TABLE.findings(got, claims(TABLE.scores(got), learned), remarks)
+    remarks = (on_parameters(records_of(trained.values()), titles), *_REMARKS, *REMARKS)
+    return TABLE.findings(trained, claims(TABLE.scores(trained), learned), remarks)
 
 
 _REMARKS = (
@@ -181,8 +181,8 @@ def _are_similar(one: Score, other: Score) -> Answer:
         return "cannot tell"
     if abs(one.best - other.best) <= SIMILAR:
         return True
-    apart = True in (rises(one, other, SIMILAR), rises(other, one, SIMILAR))
-    return of_learned(False, one, other) if apart else "cannot tell"
+    differ = True in (rises(one, other, SIMILAR), rises(other, one, SIMILAR))
+    return of_learned(False, one, other) if differ else "cannot tell"
 
 
 def _is_ahead(scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> Claim:
@@ -200,17 +200,17 @@ def _is_ahead(scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> Clai
         - (PAPER.result(TRANSFORMER.title, task).mean or 0.0)
         for task in both or run or TASKS
     ]
-    told = ""
+    ours = ""
     holds: Answer = "cannot tell" if run else None
     if run and not both:
-        told = f"on {plural(len(run), 'task')} no seed of one of them learned the training lengths"
+        ours = f"on {plural(len(run), 'task')} no seed of one of them learned the training lengths"
     elif both:
         first, second = (
             averaged([learned[task, model.title] for task in both])
             for model in (REGULARGPT, TRANSFORMER)
         )
         holds = rises(second, first, SUBSTANTIAL)
-        told = (
+        ours = (
             f"{percent(first.mean)} ({percent(first.low)}–{percent(first.high)}) and "
             f"{percent(second.mean)} ({percent(second.low)}–{percent(second.high)}) on "
             f"{plural(len(both), 'task')} ({', '.join(both)})"
@@ -221,7 +221,7 @@ def _is_ahead(scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> Clai
         f"{MASKED}, where the Transformer's mask decides",
         f"“substantially outperforms” (§5.1); {sum(paper) / len(paper):.1f} points on these tasks "
         "(all seeds)",
-        told,
+        ours,
         holds,
     )
 
@@ -229,12 +229,12 @@ def _is_ahead(scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> Clai
 def _larger_chunks_fail(scores: Mapping[Key, Score]) -> Claim:
     task = "modular-arithmetic"
     small, large = (scores.get((task, model.title)) for model in (REGULARGPT, REGULARGPT_3))
-    said = "a larger chunk makes modular arithmetic harder: C = 3 is 20 points below C = 2"
+    text = "a larger chunk makes modular arithmetic harder: C = 3 is 20 points below C = 2"
     printed = "21.2 and 96.4 (maximum; §5.2)"
     if small is None or large is None:
-        return Claim(said, printed, "", None)
+        return Claim(text, printed, "", None)
     ours = f"{percent(large.best)} and {percent(small.best)} (maximum)"
-    return Claim(said, printed, ours, of_learned(rises(large, small, SUBSTANTIAL), small))
+    return Claim(text, printed, ours, of_learned(rises(large, small, SUBSTANTIAL), small))
 
 
 def _of(scores: Mapping[Key, Score], title: str) -> dict[str, Score]:

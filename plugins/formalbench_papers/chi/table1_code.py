@@ -62,12 +62,12 @@ PAPER_ONLY = "modular-arithmetic"
 )
 def carry_out(bench: Bench) -> Findings:
     """Train RegularGPT on the languages of the scale; make the table of all that is there."""
-    wanted = {task: _plan(task, settings) for task, settings in SETTINGS.items()}
-    found = bench.train_each(wanted, lambda task: bench.scale == "paper" or task != PAPER_ONLY)
-    scores = {task: Score.of_test(got) for task, got in found.items()}
+    plans = {task: _plan(task, settings) for task, settings in SETTINGS.items()}
+    trained = bench.train_each(plans, lambda task: bench.scale == "paper" or task != PAPER_ONLY)
+    scores = {task: Score.of_test(records) for task, records in trained.items()}
     title = REGULARGPT.title
     cells, rows = judged(
-        (task, title, PAPER.result(title, task), scores.get(task), found.get(task))
+        (task, title, PAPER.result(title, task), scores.get(task), trained.get(task))
         for task in PAPER.tasks
     )
     claims = [
@@ -80,7 +80,7 @@ def carry_out(bench: Bench) -> Findings:
         for task in PAPER.tasks
         for least in (NEARLY if task == PAPER_ONLY else PERFECT,)
     ]
-    return Findings(rows, claims, None, _REMARKS, cells, records_of(found.values()))
+    return Findings(rows, claims, None, _REMARKS, cells, records_of(trained.values()))
 
 
 def _plan(task: str, settings: TaskSettings) -> CellPlan:

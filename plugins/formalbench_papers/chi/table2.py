@@ -88,7 +88,7 @@ Key = tuple[str, str, float]
 )
 def carry_out(bench: Bench) -> Findings:
     """Train every model at every probability, and test those trained at 0.5 at the others."""
-    wanted = {
+    plans = {
         (model, p): CellPlan(
             model,
             _column(p),
@@ -103,9 +103,9 @@ def carry_out(bench: Bench) -> Findings:
         for p in PROBABILITIES
         for model, used in MODELS.items()
     }
-    got = bench.train_each(wanted)
-    learned = {key: runs for key, one in got.items() if (runs := one.learned) is not None}
-    return findings(got, _scores(bench, got), _scores(bench, learned))
+    records = bench.train_each(plans)
+    learned = {key: runs for key, one in records.items() if (runs := one.learned) is not None}
+    return findings(records, _scores(bench, records), _scores(bench, learned))
 
 
 def _cells(model: str, p: float) -> tuple[tuple[str, str], ...]:
@@ -116,12 +116,12 @@ def _cells(model: str, p: float) -> tuple[tuple[str, str], ...]:
     return ((model, _column(p)), *own, *crossed)
 
 
-def _scores(bench: Bench, got: Mapping[tuple[str, float], CellRecords]) -> dict[Key, Score]:
+def _scores(bench: Bench, records: Mapping[tuple[str, float], CellRecords]) -> dict[Key, Score]:
     """Test what was trained at `LENGTH` and, of what was trained at 0.5, at every probability."""
     protocol = bench.host.protocol(PROTOCOLS[bench.scale])
     scores: dict[Key, Score] = {}
-    for (model, trained), found in got.items():
-        scores[FURTHER, model, trained] = Score.of_test(found)
+    for (model, trained), runs in records.items():
+        scores[FURTHER, model, trained] = Score.of_test(runs)
         for p in PROBABILITIES if trained == TRAINED else (trained,):
             task: Task = bench.host.task("parity", {} if p == TRAINED else {"p": p})
             same = draw_strings(task, [LENGTH], SAME_STRINGS)
@@ -131,7 +131,7 @@ def _scores(bench: Bench, got: Mapping[tuple[str, float], CellRecords]) -> dict[
                 kinds |= {f"{SAME}{AT_HALF}": same, f"{FURTHER}{AT_HALF}": further}
             bench.report(f"{model}, trained at {trained:g}, tested at {p:g}")
             for setting, cells in kinds.items():
-                score = retest(bench, found, task, cells)
+                score = retest(bench, runs, task, cells)
                 if score is not None:
                     scores[setting, model, p] = score
     return scores
@@ -153,10 +153,10 @@ def findings(
     for setting, model, p in product(SETTINGS, MODELS, sorted(PROBABILITIES)):
         trained = 0.5 if setting.endswith(AT_HALF) else p
         paper = TABLE.result(model, f"{setting.removesuffix(AT_HALF)}, p={p:g}")
-        score, found = scores.get((setting, model, p)), got.get((model, trained))
+        score, cell_records = scores.get((setting, model, p)), got.get((model, trained))
         if score is not None:
             score = replace(score, learned=(setting, model, p) in learned)
-        places.append((f"{setting}, {model}", _column(p), paper, score, found))
+        places.append((f"{setting}, {model}", _column(p), paper, score, cell_records))
     cells, rows = judged(places)
     decisive = [
         cell.verdict
@@ -165,7 +165,7 @@ def findings(
     ]
     records = records_of(got.values())
     titles = {used.name: model for model, used in MODELS.items()}
-    remarks = (_apart(decisive), *_REMARKS, on_parameters(records, titles), *REMARKS)
+    remarks = (_on_decisive(decisive), *_REMARKS, on_parameters(records, titles), *REMARKS)
     return Findings(rows, claims(scores, learned), None, remarks, cells, records)
 
 
@@ -178,7 +178,7 @@ def _can_tell(paper: float | None) -> bool:
     return paper is not None and CHANCE + NEAR < paper < 100.0
 
 
-def _apart(verdicts: Sequence[AnswerOrVerdict]) -> str:
+def _on_decisive(verdicts: Sequence[AnswerOrVerdict]) -> str:
     return (
         "In most cells the paper's number is 100.0 or chance, which any model has that solves "
         f"PARITY or guesses. Of the {len(verdicts)} cells with another number, which can tell "
@@ -227,17 +227,17 @@ def _of(scores: Mapping[Key, Score], setting: str, model: str) -> dict[float, Sc
 def _is_robust(
     setting: str, model: str, scores: Mapping[Key, Score], learned: Mapping[Key, Score]
 ) -> Claim:
-    found, judged = _of(scores, setting, model), _of(learned, setting, model)
+    ours, learners = _of(scores, setting, model), _of(learned, setting, model)
     return Claim(
         f"{model}, {setting}: 99 % on average at every P(1)",
         "100.0 everywhere",
-        f"{_least(found)}{_unlearned(found, judged) if setting.startswith(FURTHER) else ''}",
+        f"{_least(ours)}{_unlearned(ours, learners) if setting.startswith(FURTHER) else ''}",
         every(
             (
                 at_least(score, PERFECT)
                 if setting.startswith(SAME)
-                else learned_reach(score, judged.get(p), PERFECT)
-                for p, score in found.items()
+                else learned_reach(score, learners.get(p), PERFECT)
+                for p, score in ours.items()
             ),
             of=len(PROBABILITIES),
         ),
@@ -245,16 +245,16 @@ def _is_robust(
 
 
 def _struggles(setting: str, scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> Claim:
-    found, judged = _of(scores, setting, "Transformer"), _of(learned, setting, "Transformer")
-    usual, rare = judged.get(TRAINED), judged.get(MOSTLY_ONES)
-    holds: Answer = "cannot tell" if found else None
+    ours, learners = _of(scores, setting, "Transformer"), _of(learned, setting, "Transformer")
+    usual, rare = learners.get(TRAINED), learners.get(MOSTLY_ONES)
+    holds: Answer = "cannot tell" if ours else None
     if usual is not None and rare is not None:
         holds = every([at_least(usual, FITTED), rises(rare, usual)])
     return Claim(
         f"the Transformer, {setting}: {percent(FITTED, 0)} % at P(1) = {TRAINED:g}, and less at "
         f"{MOSTLY_ONES:g}",
         "99.6 and 77.2; “struggles … even for the same length”",
-        f"{_shown(found)}{_unlearned(found, judged)}",
+        f"{_shown(ours)}{_unlearned(ours, learners)}",
         holds,
     )
 
@@ -262,37 +262,37 @@ def _struggles(setting: str, scores: Mapping[Key, Score], learned: Mapping[Key, 
 def _does_not_extrapolate(
     setting: str, scores: Mapping[Key, Score], learned: Mapping[Key, Score]
 ) -> Claim:
-    found, judged = _of(scores, setting, "Transformer"), _of(learned, setting, "Transformer")
-    away = [f"{p:g}" for p, score in judged.items() if score.at_chance in (False, None)]
+    ours, learners = _of(scores, setting, "Transformer"), _of(learned, setting, "Transformer")
+    away = [f"{p:g}" for p, score in learners.items() if score.at_chance in (False, None)]
     elsewhere = f"; not at chance at {', '.join(away)}" if away else ""
     return Claim(
         f"the Transformer, {setting}: at chance at every P(1) (within 2 points of it, and 0 "
         "within the interval of its scaled accuracy)",
         "49.7 to 50.3",
-        f"{_shown(found)}{elsewhere}{_unlearned(found, judged)}",
+        f"{_shown(ours)}{elsewhere}{_unlearned(ours, learners)}",
         every(
-            (judged[p].at_chance or False if p in judged else "cannot tell" for p in found),
+            (learners[p].at_chance or False if p in learners else "cannot tell" for p in ours),
             of=len(PROBABILITIES),
         ),
     )
 
 
-def _shown(found: Mapping[float, Score]) -> str:
+def _shown(scores: Mapping[float, Score]) -> str:
     return ", ".join(
         f"{percent(score.mean)} ({percent(score.low)}–{percent(score.high)}) at {p:g}"
-        for p, score in found.items()
+        for p, score in scores.items()
     )
 
 
-def _unlearned(found: Mapping[float, Score], judged: Mapping[float, Score]) -> str:
-    missing = ", ".join(f"{p:g}" for p in found if p not in judged)
+def _unlearned(scores: Mapping[float, Score], learned: Mapping[float, Score]) -> str:
+    missing = ", ".join(f"{p:g}" for p in scores if p not in learned)
     return f"; no seed learned the training lengths at {missing}" if missing else ""
 
 
-def _least(found: Mapping[float, Score]) -> str:
-    if not found:
+def _least(scores: Mapping[float, Score]) -> str:
+    if not scores:
         return ""
-    worst = min(found, key=lambda p: found[p].mean or 0.0)
-    score = found[worst]
+    worst = min(scores, key=lambda p: scores[p].mean or 0.0)
+    score = scores[worst]
     interval = f"{percent(score.low)}–{percent(score.high)}; {score.outcome}"
     return f"{percent(score.mean or 0.0)} at least (P(1) = {worst:g}; {interval})"

@@ -116,19 +116,19 @@ def findings(got: Mapping[str, CellRecords]) -> Findings:
     Args:
         got: what was trained, by model.
     """
-    found = {
-        model: [here for run in one.chosen if (here := perplexities(run))]
+    runs = {
+        model: [seed for run in one.chosen if (seed := perplexities(run))]
         for model, one in got.items()
     }
     cells, rows = [], []
     for (model, numbers), (place, length) in product(PAPER.items(), enumerate(LENGTHS)):
-        seeds = [seed[length] for seed in found.get(model, ())]
-        told = seeds_text(seeds, 2)
+        seeds = [seed[length] for seed in runs.get(model, ())]
+        text = seeds_text(seeds, 2)
         holds: Answer = "approx" if seeds else None
-        cells.append(TableCell(model, f"L = {length}", f"{numbers[place]:.2f}", told, holds))
+        cells.append(TableCell(model, f"L = {length}", f"{numbers[place]:.2f}", text, holds))
         rows.append(seeds_row({"model": model, "length": length}, numbers[place], seeds))
     missing = {model: one.unfinished for model, one in got.items()}
-    return Findings(rows, claims(found, missing), None, REMARKS, cells, records_of(got.values()))
+    return Findings(rows, claims(runs, missing), None, REMARKS, cells, records_of(got.values()))
 
 
 def claims(found: Perplexities, missing: Mapping[str, int]) -> list[Claim]:
@@ -181,9 +181,9 @@ def claims(found: Perplexities, missing: Mapping[str, int]) -> list[Claim]:
     ]
 
 
-def _thicker_is_better(found: Perplexities, missing: Mapping[str, int]) -> Claim:
-    lacking = sum(missing.get(f"RegularGPT 128/{blocks}", 0) for blocks in (6, 12))
-    thin, thick = (found.get(f"RegularGPT 128/{blocks}", ()) for blocks in (6, 12))
+def _thicker_is_better(runs: Perplexities, missing: Mapping[str, int]) -> Claim:
+    absent = sum(missing.get(f"RegularGPT 128/{blocks}", 0) for blocks in (6, 12))
+    thin, thick = (runs.get(f"RegularGPT 128/{blocks}", ()) for blocks in (6, 12))
     gaps = {
         length: fmean([seed[length] for seed in thick]) - fmean([seed[length] for seed in thin])
         for length in (LENGTHS if thin and thick else ())
@@ -194,30 +194,30 @@ def _thicker_is_better(found: Perplexities, missing: Mapping[str, int]) -> Claim
         ", ".join(f"{gap:+.3f} at {length}" for length, gap in gaps.items()),
         every(
             higher(
-                [seed[length] for seed in thin], [seed[length] for seed in thick], missing=lacking
+                [seed[length] for seed in thin], [seed[length] for seed in thick], missing=absent
             )
             for length in gaps
         ),
     )
 
 
-def _close_to_others(found: Perplexities, missing: Mapping[str, int]) -> Claim:
-    said = (
+def _close_to_others(runs: Perplexities, missing: Mapping[str, int]) -> Claim:
+    text = (
         "RegularGPT 128/12 is close to KERPLE, T5 and ALiBi: at every length at most "
         f"{CLOSE:g} times the best of them"
     )
     paper = "“close to previous methods” (§6); 1.12 times at most"
-    model, others = found.get("RegularGPT 128/12", ()), [found.get(one, ()) for one in POSITIONS]
+    model, others = runs.get("RegularGPT 128/12", ()), [runs.get(one, ()) for one in POSITIONS]
     if not model or not all(others):
-        return Claim(said, paper, "", None)
+        return Claim(text, paper, "", None)
     best = {
         length: min(fmean([seed[length] for seed in seeds]) for seeds in others)
         for length in LENGTHS
     }
     times = [max(seed[length] / best[length] for length in LENGTHS) for seed in model]
     ours = f"{', '.join(f'{one:.3g} times' for one in times)} at most"
-    lacking = sum(missing.get(one, 0) for one in ("RegularGPT 128/12", *POSITIONS))
-    return Claim(said, paper, ours, across((one <= CLOSE for one in times), lacking))
+    absent = sum(missing.get(one, 0) for one in ("RegularGPT 128/12", *POSITIONS))
+    return Claim(text, paper, ours, across((one <= CLOSE for one in times), absent))
 
 
 REMARKS = (

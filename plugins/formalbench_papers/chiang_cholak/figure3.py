@@ -199,17 +199,17 @@ def _course(bench: Bench, task: Task, training: TrainingSetting, seed: int) -> C
         **{"tested": list(training.tested), "strings": strings, "seed": seed},
         **{"steps": steps, "every": every, "rate": RATE},
     }
-    found = bench.measured(
+    tests = bench.measured(
         step,
         lambda: [
-            [done, asdict(test)]
-            for done, test in _train(
+            [mark, asdict(test)]
+            for mark, test in _train(
                 bench.network(MODEL, task, **options), task, training, seed, steps, every, strings
             )
         ],
     )
-    marks = tuple(done for done, _ in found)
-    return Course(training, seed, marks, tuple(MeasuredAt(**test) for _, test in found))
+    marks = tuple(mark for mark, _ in tests)
+    return Course(training, seed, marks, tuple(MeasuredAt(**test) for _, test in tests))
 
 
 def _train(

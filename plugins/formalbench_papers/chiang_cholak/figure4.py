@@ -162,27 +162,27 @@ def claims(got: Mapping[Key, CellRecords]) -> list[Claim]:
     ]
 
 
-def _learned(got: CellRecords) -> CellRecords | None:
+def _learned(cell: CellRecords) -> CellRecords | None:
     """Return the runs that learned their training length; None if these are not enough."""
-    runs = got.learned
+    runs = cell.learned
     return runs if runs is not None and len(runs.chosen) >= ENOUGH else None
 
 
-def _if_learned(got: CellRecords, answer: Answer) -> Answer:
+def _if_learned(cell: CellRecords, answer: Answer) -> Answer:
     """Return an answer on all runs; where too few learned, they do not say no."""
-    return "cannot tell" if answer is False and not _learned(got) else answer
+    return "cannot tell" if answer is False and not _learned(cell) else answer
 
 
-def _counted(got: CellRecords) -> str:
-    learned = len(got.learned.chosen) if got.learned else 0
-    return f"{learned} of {plural(len(got.chosen), 'run')} learned"
+def _counted(cell: CellRecords) -> str:
+    learned = len(cell.learned.chosen) if cell.learned else 0
+    return f"{learned} of {plural(len(cell.chosen), 'run')} learned"
 
 
-def _of_learned(got: ByLength, text: Callable[[CellRecords], str]) -> str:
+def _of_learned(cells: ByLength, text: Callable[[CellRecords], str]) -> str:
     """Return a text on the runs that learned each length, and how many these are."""
-    learned = {n: _learned(one) for n, one in got.items()}
+    learned = {n: _learned(one) for n, one in cells.items()}
     texts = {n: f"{text(runs)}, " if runs else "" for n, runs in learned.items()}
-    return "; ".join(f"{n}: {texts[n]}{_counted(one)}" for n, one in got.items())
+    return "; ".join(f"{n}: {texts[n]}{_counted(one)}" for n, one in cells.items())
 
 
 def _easier(first: ByLength, parity: ByLength) -> Claim:
@@ -203,14 +203,14 @@ def _easier(first: ByLength, parity: ByLength) -> Claim:
     )
 
 
-def _near(got: CellRecords) -> list[float]:
+def _near(cell: CellRecords) -> list[float]:
     """Return how the last weights of each run do at the training length."""
-    return [run.selected.accuracy for run in got.chosen if run.selected is not None]
+    return [run.selected.accuracy for run in cell.chosen if run.selected is not None]
 
 
-def _bits(got: CellRecords) -> list[float]:
+def _bits(cell: CellRecords) -> list[float]:
     """Return the cross-entropy of each run on longer strings."""
-    return [run.test.cells.bits for run in got.chosen if run.test is not None]
+    return [run.test.cells.bits for run in cell.chosen if run.test is not None]
 
 
 def _generalize(standard: ByLength) -> list[Claim]:
@@ -218,10 +218,10 @@ def _generalize(standard: ByLength) -> list[Claim]:
         n: Score.of_test(runs) for n, one in standard.items() if (runs := _learned(one)) is not None
     }
 
-    def shown(got: ByLength) -> str:
-        return _of_learned(got, lambda runs: _span(Score.of_test(runs)))
+    def shown(cells: ByLength) -> str:
+        return _of_learned(cells, lambda runs: _span(Score.of_test(runs)))
 
-    def asked(lengths: Iterable[int], question: Callable[[Score], Answer]) -> Answer:
+    def judge(lengths: Iterable[int], question: Callable[[Score], Answer]) -> Answer:
         return every(question(tests[n]) if n in tests else "cannot tell" for n in lengths)
 
     shortest = {n: one for n, one in standard.items() if n == LENGTHS[0]}
@@ -232,7 +232,7 @@ def _generalize(standard: ByLength) -> list[Claim]:
             "“for training n = 10, the accuracy is hardly better than random guessing” (§4.1); "
             f"{percent(GUESSING, 0)} % is ours",
             shown(shortest),
-            asked(shortest, lambda score: at_most(score, GUESSING)),
+            judge(shortest, lambda score: at_most(score, GUESSING)),
         ),
         Claim(
             f"Standard attention that learned its training length is not perfect at {TEST}, from "
@@ -240,7 +240,7 @@ def _generalize(standard: ByLength) -> list[Claim]:
             "“the learned transformers do not generalize well […], the accuracy is not perfect” "
             f"(§4.1); {percent(PERFECT, 0)} % is ours",
             shown(standard),
-            asked(standard, lambda score: below(score, PERFECT)),
+            judge(standard, lambda score: below(score, PERFECT)),
         ),
         Claim(
             "Standard attention that learned its training length: the longer the strings trained "
@@ -292,15 +292,15 @@ def _scaled_is_perfect(scaled: ByLength) -> list[Claim]:
     ]
 
 
-def _perfect(got: CellRecords, learned: CellRecords | None) -> Answer:
+def _perfect(cell: CellRecords, learned: CellRecords | None) -> Answer:
     """Return whether mean bits are perfect; runs that did not learn do not say no."""
-    perfect = _few_bits(got)
+    perfect = _few_bits(cell)
     refuted = learned is not None and _few_bits(learned) is False
     return perfect if refuted or perfect is not False else "cannot tell"
 
 
-def _few_bits(got: CellRecords) -> Answer:
-    return opposite(_positive([bits - BITS for bits in _bits(got)], got.missing))
+def _few_bits(cell: CellRecords) -> Answer:
+    return opposite(_positive([bits - BITS for bits in _bits(cell)], cell.missing))
 
 
 def _positive(runs: Sequence[float], missing: int) -> Answer:
@@ -310,22 +310,22 @@ def _positive(runs: Sequence[float], missing: int) -> Answer:
 
 def _less_bits(standard: ByLength, scaled: ByLength) -> Claim:
     pairs = {n: (standard[n], scaled[n]) for n in standard if n in scaled}
-    bits = {n: (_bits(theirs), _bits(ours)) for n, (theirs, ours) in pairs.items()}
+    bits = {n: (_bits(first), _bits(second)) for n, (first, second) in pairs.items()}
     bits = {n: both for n, both in bits.items() if all(both)}
     return Claim(
         "Attention scaled by log n has the lower cross-entropy from every training length, on "
         "average over the runs",
         "drawn in Figure 4, top; the text does not say it",
         "; ".join(
-            f"{n}: {fmean(ours):.3f} bits ({plural(len(ours), 'run')}), standard "
-            f"{fmean(theirs):.3f} ({plural(len(theirs), 'run')})"
-            for n, (theirs, ours) in bits.items()
+            f"{n}: {fmean(second):.3f} bits ({plural(len(second), 'run')}), standard "
+            f"{fmean(first):.3f} ({plural(len(first), 'run')})"
+            for n, (first, second) in bits.items()
         ),
         every(
-            _if_learned(ours, higher(*bits[n], missing=theirs.missing + ours.missing))
+            _if_learned(second, higher(*bits[n], missing=first.missing + second.missing))
             if n in bits
             else "cannot tell"
-            for n, (theirs, ours) in pairs.items()
+            for n, (first, second) in pairs.items()
         ),
     )
 
@@ -334,8 +334,8 @@ def _attention_grows(standard: ByLength) -> Claim:
     """Check the first part of the mean curves, until cross-entropy is at its lowest."""
     texts: list[str] = []
     answers: list[Answer] = []
-    for n, got in standard.items():
-        mean, runs = mean_of(got), curves_of(got)
+    for n, cell in standard.items():
+        mean, runs = mean_of(cell), curves_of(cell)
         if mean is None:
             continue
         low = mean.bits.index(min(mean.bits))
@@ -355,7 +355,7 @@ def _attention_grows(standard: ByLength) -> Claim:
             [one.bits[0] - one.bits[low] for one in runs],
             [one.accuracy[low] - one.accuracy[0] for one in runs],
         )
-        answers.append(_if_learned(got, every(_positive(one, got.missing) for one in changes)))
+        answers.append(_if_learned(cell, every(_positive(one, cell.missing) for one in changes)))
     return Claim(
         f"With standard attention, until the mean cross-entropy at {TEST} is at its lowest, "
         "attention on position 1 grows, cross-entropy falls and accuracy rises, from every "
@@ -374,7 +374,7 @@ PLATEAUS = (
 
 
 def _attention_lower(standard: ByLength) -> Claim:
-    last = {n: [one.total[-1] for one in curves_of(got)] for n, got in standard.items()}
+    last = {n: [one.total[-1] for one in curves_of(cell)] for n, cell in standard.items()}
     return Claim(
         "With standard attention, the shorter the strings trained on, the less attention there is "
         "on position 1 in the end, on average over the runs",
@@ -387,41 +387,41 @@ def _attention_lower(standard: ByLength) -> Claim:
 
 
 def _attention_earlier(standard: ByLength) -> Claim:
-    def settled(runs: CellRecords) -> list[float]:
-        return [_settled(one) for one in curves_of(runs)]
+    def plateaus(runs: CellRecords) -> list[float]:
+        return [_plateau(one) for one in curves_of(runs)]
 
-    epochs = {n: settled(runs) for n, got in standard.items() if (runs := _learned(got))}
+    epochs = {n: plateaus(runs) for n, cell in standard.items() if (runs := _learned(cell))}
     return Claim(
         "With standard attention that learned its training length, the shorter the strings trained "
         "on, the earlier the attention on position 1 plateaus: from that epoch on it stays within "
         f"{percent(SETTLED, 0)} % of its last value",
         f"{PLATEAUS}; {percent(SETTLED, 0)} % is ours",
-        _of_learned(standard, lambda runs: f"epoch {fmean(settled(runs)):.1f}"),
+        _of_learned(standard, lambda runs: f"epoch {fmean(plateaus(runs)):.1f}"),
         _rising(standard, epochs),
     )
 
 
-def _rising(got: ByLength, runs: Mapping[int, Sequence[float]]) -> Answer:
+def _rising(cells: ByLength, runs: Mapping[int, Sequence[float]]) -> Answer:
     """Return whether a number of each run is the higher the longer the strings trained on.
 
     A length that too few runs learned cannot tell.
     """
     return every(
-        higher(runs[b], runs[a], missing=got[a].missing + got[b].missing)
-        if _learned(got[a]) and _learned(got[b])
+        higher(runs[b], runs[a], missing=cells[a].missing + cells[b].missing)
+        if _learned(cells[a]) and _learned(cells[b])
         else "cannot tell"
-        for a, b in pairwise(got)
+        for a, b in pairwise(cells)
     )
 
 
-def _settled(curve: Mean) -> float:
+def _plateau(curve: Mean) -> float:
     """Return the epoch from which on attention stays near its last value."""
     last = curve.total[-1]
     far = [i for i, one in enumerate(curve.total) if abs(one - last) > SETTLED * last]
     return float(curve.epoch[max(far) + 1] if far else curve.epoch[0])
 
 
-def _parity(got: Mapping[Key, CellRecords]) -> list[Claim]:
+def _parity(cells: Mapping[Key, CellRecords]) -> list[Claim]:
     paper = (
         "“unable to get a transformer to learn to recognize PARITY” (§4.1), with standard "
         "attention; {} % is ours"
@@ -430,7 +430,7 @@ def _parity(got: Mapping[Key, CellRecords]) -> list[Claim]:
         "The same transformer, with the heads and position code of PARITY's exact solution, does "
         "not learn PARITY"
     )
-    runs = {(kind, n): one for (task, kind, n), one in got.items() if task == PARITY}
+    runs = {(kind, n): one for (task, kind, n), one in cells.items() if task == PARITY}
     further = {key: Score.of_test(one) for key, one in runs.items()}
     near = {key: Score.of_validation(one) for key, one in runs.items()}
     return [
@@ -484,7 +484,7 @@ def carry_out(bench: Bench) -> Findings:
     """Train every model at every length, and read their curves."""
     keys: list[Key] = [(FIRST, kind, n) for n in LENGTHS for kind in (SCALED, STANDARD)]
     keys += [(PARITY, kind, n) for n in LENGTHS for kind in OPTIONS]
-    wanted = {
+    plans = {
         (task, kind, length): CellPlan(
             f"{task.upper()}, trained at {length}",
             kind,
@@ -496,7 +496,7 @@ def carry_out(bench: Bench) -> Findings:
         )
         for task, kind, length in keys
     }
-    return findings(bench.train_each(wanted, lambda key: bench.choose(_quick(key), True)))
+    return findings(bench.train_each(plans, lambda key: bench.choose(_quick(key), True)))
 
 
 def _quick(key: Key) -> bool:

@@ -165,16 +165,16 @@ def claims(
     short, every = _differences(scores, LONG), _differences(scores, ALL)
     plain, scaled = (list(near.get(model, {}).values()) for model in MODELS)
     level = higher(plain, scaled)
-    told = ""
+    note = ""
     if plain and scaled:
         gap = fmean(scaled) - fmean(plain)
-        told = f" (on texts of the training lengths {gap:+.1f} BLEU)"
+        note = f" (on texts of the training lengths {gap:+.1f} BLEU)"
     return [
         Claim(
             f"trained on texts of at most {SHORT} words, scaling by log n translates longer ones "
             "better",
             "1.0 BLEU better (p < 0.01)",
-            f"{_by(short)}{told}",
+            f"{_by(short)}{note}",
             # Of models that differ on texts like those trained on, length is not the reason.
             across((difference > 0 for difference in short), missing[LONG])
             if level == "cannot tell" or not short
@@ -205,8 +205,8 @@ def _by(differences: Sequence[float]) -> str:
 
 def _signatures(records: Sequence[Record]) -> list[str]:
     """Return how BLEU was computed."""
-    found = {((one.test and one.test.signatures) or {}).get("bleu") for one in records}
-    return [f"BLEU by sacrebleu: {one}." for one in sorted(filter(None, found))]
+    signatures = {((one.test and one.test.signatures) or {}).get("bleu") for one in records}
+    return [f"BLEU by sacrebleu: {one}." for one in sorted(filter(None, signatures))]
 
 
 REMARKS = (

@@ -88,13 +88,13 @@ class Bench:
         chosen = select(wanted, self.only) if self.only else [one for one in wanted if now(one)]
         if self.training and chosen:
             train(self.host, chosen, self.folder, self.device, self.jobs)
-        found = held(self.host, wanted, self.folder)
+        cells = held(self.host, wanted, self.folder)
         self.planned.extend(
-            got is None or got.missing > 0
-            for one, got in zip(wanted, found, strict=True)
+            cell is None or cell.missing > 0
+            for one, cell in zip(wanted, cells, strict=True)
             if now(one)
         )
-        return found
+        return cells
 
     def train_each(
         self, wanted: Mapping[K, CellPlan], now: Callable[[K], bool] = lambda key: True
@@ -106,8 +106,8 @@ class Bench:
             now: whether a cell belongs to the scale.
         """
         own = {one.shown for key, one in wanted.items() if now(key)}
-        found = self.train(list(wanted.values()), lambda one: one.shown in own)
-        return {key: got for key, got in zip(wanted, found, strict=True) if got is not None}
+        cells = self.train(list(wanted.values()), lambda one: one.shown in own)
+        return {key: cell for key, cell in zip(wanted, cells, strict=True) if cell is not None}
 
     def measured(self, step: Step, measure: Callable[[], Any]) -> Any:
         """Return the result of a measurement; measure it if it is not stored.
@@ -159,13 +159,13 @@ def carry_out(bench: Bench, spec: ReproductionSpec) -> Findings:
         RequestError: for a bad request.
         TypeError: if what it announces finds something else than findings.
     """
-    found = load(spec.factory)(bench)
-    if not isinstance(found, Findings):
-        raise TypeError(f"the factory of {spec.name} gave a {type(found).__name__}")
-    if lacking := sum(bench.planned):
-        remark = f"{lacking} of {len(bench.planned)} {UNFINISHED}: the same command trains them."
-        found = replace(found, remarks=(*found.remarks, remark))
-    return found
+    findings = load(spec.factory)(bench)
+    if not isinstance(findings, Findings):
+        raise TypeError(f"the factory of {spec.name} gave a {type(findings).__name__}")
+    if unfinished := sum(bench.planned):
+        remark = f"{unfinished} of {len(bench.planned)} {UNFINISHED}: the same command trains them."
+        findings = replace(findings, remarks=(*findings.remarks, remark))
+    return findings
 
 
 class NoWeightsError(RequestError):
@@ -229,12 +229,12 @@ def trained(bench: Bench, wanted: Sequence[CellPlan]) -> list[list[TrainedNetwor
         RequestError: one line, if no run of something finished.
     """
     every = []
-    for got in bench.train(wanted):
-        finished = [one for one in got.chosen if one.status == "finished"] if got else []
-        if got and not finished:
-            first = got.records[0]
+    for cell in bench.train(wanted):
+        finished = [one for one in cell.chosen if one.status == "finished"] if cell else []
+        if cell and not finished:
+            first = cell.records[0]
             raise RequestError(
-                f"no run of {got.plan.model} on {got.plan.task} finished: "
+                f"no run of {cell.plan.model} on {cell.plan.task} finished: "
                 f"{first.status}, {first.message}"
             )
         every.append([TrainedNetwork(bench, record) for record in finished])
@@ -248,11 +248,11 @@ def records_of_networks(every: Iterable[Iterable[TrainedNetwork]]) -> list[Recor
 
 def draw_strings(task: Task, lengths: Sequence[int], count: int) -> TestSet:
     """Return `count` strings at each length, from the stream that tests are drawn from."""
-    drawn = (
+    samples = (
         (length, task.sample(task.stream("test", length, count), length, count))
         for length in lengths
     )
-    return TestSet(tuple(Cell(length, length, (example,)) for length, example in drawn))
+    return TestSet(tuple(Cell(length, length, (example,)) for length, example in samples))
 
 
 def retest(
@@ -283,14 +283,14 @@ def retest(
         bench.report(str(error))
         return None
     outcome = f"{len(finished)} of {len(got.chosen)} finished"
-    found = score_of(
+    score = score_of(
         runs,
         str(len(runs)) if len(finished) == len(got.chosen) else outcome,
         metric[1],
         ("retest", got.plan.row, got.plan.column, cells.fingerprint),
         missing=got.missing,
     )
-    return replace(found, cut_off=got.cut_off)
+    return replace(score, cut_off=got.cut_off)
 
 
 def score_again(bench: Bench, record: Record, task: Task, cells: TestSet) -> list[CellScore]:
@@ -309,8 +309,8 @@ def _retested(bench: Bench, record: Record, task: Task, cells: TestSet, metric: 
     def test() -> dict[str, float]:
         scores = score_again(bench, record, task, cells)
         mean = sum(score.measures[metric].mean for score in scores) / len(scores)
-        found = measured([score.strings for score in scores], mean)
-        return {"accuracy": found.accuracy, "strings": found.strings}
+        run = measured([score.strings for score in scores], mean)
+        return {"accuracy": run.accuracy, "strings": run.strings}
 
     step = {
         "test_id": record.test_id,

@@ -83,8 +83,8 @@ class PageRecords:
 
     def not_stale(self, host: PluginHost) -> list[Record]:
         """Return the records whose task, model and protocol have no other version here."""
-        here = current_of(host)
-        return [record for record in self.records if here.standing(record) != "stale"]
+        current = current_of(host)
+        return [record for record in self.records if current.standing(record) != "stale"]
 
 
 def take_records(kept: PageRecords, spec: ReproductionSpec, store: Store, host: PluginHost) -> int:
@@ -147,8 +147,8 @@ def in_use(spec: ReproductionSpec, kept: PageRecords, host: PluginHost) -> list[
     for scale in get_args(Scale):
         try:
             found_again(spec, scale, PageRecords((), kept.measurements), host, stop)
-        except _WantedError as asked:
-            keys.update(key for one in asked.args[0] for key in keys_of(host, one))
+        except _WantedError as error:
+            keys.update(key for one in error.args[0] for key in keys_of(host, one))
         except RequestError:
             return list(kept.records)
     return [one for one in kept.records if run_key(one) in keys]
@@ -183,13 +183,13 @@ def judge(
         plugin provides here (a corpus), None and the notes that it has.
     """
     again = f"`{told.command}` measures it again."
-    if unkept := on_nothing_kept(told, len(kept.records), kept.measurements.exists()):
-        return None, unkept
-    here = current_of(host)
+    if notes := on_nothing_kept(told, len(kept.records), kept.measurements.exists()):
+        return None, notes
+    current = current_of(host)
 
     def refuse(records: Iterable[Record]) -> None:
         own = list(records)
-        standings = [here.standing(record) for record in own]
+        standings = [current.standing(record) for record in own]
         if "stale" in standings:
             old = own[standings.index("stale")]
             raise _CannotJudgeError(
@@ -202,14 +202,14 @@ def judge(
         if "unknown" in standings:
             raise _CannotJudgeError(*told.notes)
 
-    def asked(wanted: Sequence[CellPlan]) -> None:
+    def check(wanted: Sequence[CellPlan]) -> None:
         # Records of the other scale make no page of this one stale.
         protocols = {one.protocol for one in wanted}
         refuse(one for one in kept.records if one.protocol.name in protocols)
 
     try:
         try:
-            found = found_again(spec, told.scale, kept, host, asked)
+            findings = found_again(spec, told.scale, kept, host, check)
         except UnmeasuredError:
             raise
         except RequestError:
@@ -222,12 +222,12 @@ def judge(
             "The measurements without training were not kept, or belong to earlier models, tasks "
             f"or settings. {again}",
         )
-    if kept.records and not found.records:
+    if kept.records and not findings.records:
         return None, (
             f"The experiment has changed: none of these {plural(len(kept.records), 'run')} "
             f"belongs to it now. {again}",
         )
-    return found, ()
+    return findings, ()
 
 
 MAX_BYTES = 64 << 20
@@ -280,56 +280,56 @@ def reproductions_problems(repository: Path, host: PluginHost) -> list[str]:
 def _problems(folder: Path, spec: ReproductionSpec, host: PluginHost) -> Iterator[str]:
     name = spec.name
     facts = folder / f"{name}.json"
-    told = read_document(facts)
-    if not _agrees(told, spec):
+    page = read_document(facts)
+    if not _agrees(page, spec):
         yield f"{facts}: not what `formalbench reproduce {name}` writes"
         return
-    if read_plain(folder / f"{name}.md", MAX_BYTES) != as_markdown(told).encode():
+    if read_plain(folder / f"{name}.md", MAX_BYTES) != as_markdown(page).encode():
         yield f"{folder / name}.md: not what {name}.json gives"
-    if not _same_table(read_plain(folder / f"{name}.csv", MAX_BYTES), told.data):
+    if not _same_table(read_plain(folder / f"{name}.csv", MAX_BYTES), page.data):
         yield f"{folder / name}.csv: not what {name}.json gives"
     figure = folder / f"{name}.svg"
     if figure.exists() and _ACTIVE.search(read_plain(figure, MAX_BYTES)):
         yield f"{figure}: does more than a drawing"
-    yield from _by_records(folder, told, spec, host)
+    yield from _by_records(folder, page, spec, host)
 
 
-def _agrees(told: Document, spec: ReproductionSpec) -> bool:
+def _agrees(page: Document, spec: ReproductionSpec) -> bool:
     """Return whether a document is consistent."""
     try:
-        day = datetime.date.fromisoformat(told.date).isoformat()
+        day = datetime.date.fromisoformat(page.date).isoformat()
     except ValueError:
         return False
     return (
-        told.reproduction == spec.name
-        and told.command == command(spec, told.scale)
-        and told.holds is all_hold(claim.verdict for claim in told.claims)
-        and told.date == day
-        and 0 <= told.seconds < 10**8
+        page.reproduction == spec.name
+        and page.command == command(spec, page.scale)
+        and page.holds is all_hold(claim.verdict for claim in page.claims)
+        and page.date == day
+        and 0 <= page.seconds < 10**8
     )
 
 
 def _by_records(
-    folder: Path, told: Document, spec: ReproductionSpec, host: PluginHost
+    folder: Path, page: Document, spec: ReproductionSpec, host: PluginHost
 ) -> Iterator[str]:
     name = spec.name
     kept = PageRecords.beside(folder, name)
-    if len(kept.records) != (told.records or 0):
+    if len(kept.records) != (page.records or 0):
         yield (
             f"{folder / name}{RECORDS}: {plural(len(kept.records), 'record')}, and the page says "
-            f"{told.records}"
+            f"{page.records}"
         )
         return
     steps = len(Measurements(kept.measurements))
-    if steps < (told.measurements or 0):  # more: a run that has not come to its page yet
-        yield f"{kept.measurements}: {plural(steps, 'step')}, and the page says {told.measurements}"
+    if steps < (page.measurements or 0):  # more: a run that has not come to its page yet
+        yield f"{kept.measurements}: {plural(steps, 'step')}, and the page says {page.measurements}"
         return
-    found, notes = judge(spec, told, kept, host)
-    if notes != told.notes:
+    findings, notes = judge(spec, page, kept, host)
+    if notes != page.notes:
         why = "it is stale but not marked as stale" if notes else "it is not stale any more"
-    elif found is None or (
-        (tuple(found.cells), tuple(found.claims)) == (told.cells, told.claims)
-        and _same_rows(plain_rows(found.rows), told.data)
+    elif findings is None or (
+        (tuple(findings.cells), tuple(findings.claims)) == (page.cells, page.claims)
+        and _same_rows(plain_rows(findings.rows), page.data)
     ):
         return
     else:
@@ -337,11 +337,11 @@ def _by_records(
     yield (f"{folder / name}.json: {why}; `formalbench reproduce {name} --from-records` renders it")
 
 
-def _same_rows(ours: Sequence[dict[str, Plain]], told: Sequence[dict[str, Plain]]) -> bool:
+def _same_rows(ours: Sequence[dict[str, Plain]], stored: Sequence[dict[str, Plain]]) -> bool:
     """Compare rows; the last digits of a number are of the processor that worked it out."""
-    return len(ours) == len(told) and all(
+    return len(ours) == len(stored) and all(
         one.keys() == other.keys() and all(_near(one[key], other[key]) for key in one)
-        for one, other in zip(ours, told, strict=True)
+        for one, other in zip(ours, stored, strict=True)
     )
 
 
@@ -354,16 +354,16 @@ def _near(one: Plain, other: Plain) -> bool:
 def _same_table(text: bytes, rows: Sequence[dict[str, Plain]]) -> bool:
     """Compare a table with its rows; non-finite values are null in the JSON."""
     reader = csv.DictReader(io.StringIO(text.decode(errors="replace"), newline=""))
-    told = list(reader)
-    if len(told) != len(rows) or (rows and reader.fieldnames != list(rows[0])):
+    table = list(reader)
+    if len(table) != len(rows) or (rows and reader.fieldnames != list(rows[0])):
         return False
     return all(
         one.keys() == row.keys() and all(_same_value(one[key], row[key]) for key in row)
-        for one, row in zip(told, rows, strict=True)
+        for one, row in zip(table, rows, strict=True)
     )
 
 
-def _same_value(told: str, value: Plain) -> bool:
+def _same_value(text: str, value: Plain) -> bool:
     if value is None:
-        return told in ("inf", "-inf", "nan", "")
-    return told == (spreadsheet(value) if isinstance(value, str) else str(value))
+        return text in ("inf", "-inf", "nan", "")
+    return text == (spreadsheet(value) if isinstance(value, str) else str(value))

@@ -195,10 +195,10 @@ def every(answers: Iterable[Answer], of: int = 0) -> Answer:
         None if nothing was run; False if a setting refutes the claim; True only if all confirm it.
     """
     each = list(answers)
-    given = {*each, *[None] * (of - len(each))}
-    if given <= {None}:
+    values = {*each, *[None] * (of - len(each))}
+    if values <= {None}:
         return None
-    return False if False in given else given == {True} or "cannot tell"
+    return False if False in values else values == {True} or "cannot tell"
 
 
 def across(seeds: Iterable[bool], missing: int = 0) -> Answer:
@@ -209,11 +209,11 @@ def across(seeds: Iterable[bool], missing: int = 0) -> Answer:
         missing: the number of seeds that have not been run, or did not finish: any of them might
             have said otherwise.
     """
-    said = list(seeds)
-    if not said and not missing:
+    answers = list(seeds)
+    if not answers and not missing:
         return None
-    agreed = len(said) >= LEAST_SEEDS and len(set(said)) == 1
-    return said[0] if agreed and not missing else "cannot tell"
+    agreed = len(answers) >= LEAST_SEEDS and len(set(answers)) == 1
+    return answers[0] if agreed and not missing else "cannot tell"
 
 
 def opposite(answer: Answer) -> Answer:

@@ -105,7 +105,7 @@ def add_command(app: typer.Typer) -> None:
         sweep(folder, below=False)
         with host.blaming(entry.plugin):
             if from_records:
-                told, paths = find_again(chosen, folder, host)
+                page, paths = find_again(chosen, folder, host)
             else:
                 bench = Bench(
                     host,
@@ -118,10 +118,10 @@ def add_command(app: typer.Typer) -> None:
                     only=tuple(only or ()),
                     measurements=Measurements(folder / f"{name}{MEASURED}"),
                 )
-                told, paths = measure(bench, chosen, folder)
+                page, paths = measure(bench, chosen, folder)
         write_overview(folder)
-        _show(told, paths, as_json)
-        if any(claim.verdict == "differs" for claim in told.claims):
+        _show(page, paths, as_json)
+        if any(claim.verdict == "differs" for claim in page.claims):
             raise typer.Exit(1)
 
 
@@ -198,9 +198,9 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
     from formalbench_papers.framework.runs import run_key
 
     draws = _can_draw(chosen)
-    kept = PageRecords.beside(folder, chosen.name)
-    if taken := take_records(kept, chosen, Store(bench.folder), bench.host):
-        bench.report(f"{taken} records were copied from the page's folder to {bench.folder}")
+    stored = PageRecords.beside(folder, chosen.name)
+    if copied := take_records(stored, chosen, Store(bench.folder), bench.host):
+        bench.report(f"{copied} records were copied from the page's folder to {bench.folder}")
     start = time.monotonic()
     with plugins_print_to_stderr():
         findings = carry_out(bench, chosen)
@@ -208,15 +208,15 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
         findings = replace(findings, draw=None)
     how = Circumstances.now(bench.scale, time.monotonic() - start)
     # Keep records of the other scale, so that they need not be trained again.
-    known = {run_key(one) for one in findings.records}
-    kept = replace(kept, records=kept.not_stale(bench.host))
-    others = [one for one in in_use(chosen, kept, bench.host) if run_key(one) not in known]
+    keys = {run_key(one) for one in findings.records}
+    stored = replace(stored, records=stored.not_stale(bench.host))
+    others = [one for one in in_use(chosen, stored, bench.host) if run_key(one) not in keys]
     records = [*findings.records, *others]
     bench.measurements.keep_used({one.test_id for one in others})
     steps = len(bench.measurements)
-    told = document(chosen, findings, how, len(records), steps)
-    told = told.model_copy(update={"notes": on_nothing_kept(told, len(records), steps > 0)})
-    return told, write_all(folder, told, findings, records)
+    page = document(chosen, findings, how, len(records), steps)
+    page = page.model_copy(update={"notes": on_nothing_kept(page, len(records), steps > 0)})
+    return page, write_all(folder, page, findings, records)
 
 
 def find_again(chosen: ReproductionSpec, folder: Path, host: PluginHost) -> Outcome:
@@ -233,23 +233,23 @@ def find_again(chosen: ReproductionSpec, folder: Path, host: PluginHost) -> Outc
 
     before = read_document(folder / f"{chosen.name}.json")
     draws = _can_draw(chosen)
-    kept = PageRecords.beside(folder, chosen.name)
-    findings, notes = judge(chosen, before, kept, host)
+    stored = PageRecords.beside(folder, chosen.name)
+    findings, notes = judge(chosen, before, stored, host)
     if findings is None:
         update = {
             "notes": notes,
             "holds": all_hold(claim.verdict for claim in before.claims),
             "core_hours": chosen.core_hours,
         }
-        told = before.model_copy(update=update)
-        return told, write_page(folder, told)
+        page = before.model_copy(update=update)
+        return page, write_page(folder, page)
     if not draws:
         findings = replace(findings, draw=None)
     how = Circumstances(before.scale, before.seconds, before.date, *before.environments[:1])
-    steps = len(Measurements(kept.measurements))
-    records = in_use(chosen, kept, host)
-    told = document(chosen, findings, how, len(records), steps)
-    return told, write_all(folder, told, findings, records)
+    steps = len(Measurements(stored.measurements))
+    records = in_use(chosen, stored, host)
+    page = document(chosen, findings, how, len(records), steps)
+    return page, write_all(folder, page, findings, records)
 
 
 def _can_draw(chosen: ReproductionSpec) -> bool:
@@ -269,7 +269,7 @@ LINE = 160
 """Greatest width of a printed page: its headings are centred, also in a pipe."""
 
 
-def _show(told: Document, paths: Sequence[Path], as_json: bool) -> None:
+def _show(page: Document, paths: Sequence[Path], as_json: bool) -> None:
     """Print the verdicts, and which files were written."""
     from formalbench.documents.text import harmless
     from formalbench.ui.terminal import console
@@ -278,9 +278,9 @@ def _show(told: Document, paths: Sequence[Path], as_json: bool) -> None:
     from formalbench_papers.framework.report import as_markdown, document_text
 
     if as_json:
-        typer.echo(document_text(told), nl=False)
+        typer.echo(document_text(page), nl=False)
     else:
-        lines = (line for line in as_markdown(told).splitlines() if not line.startswith("!["))
+        lines = (line for line in as_markdown(page).splitlines() if not line.startswith("!["))
         text = "\n".join(map(harmless, lines))
         screen = console()
         screen.print(Markdown(text, hyperlinks=False), width=min(screen.width, LINE))

@@ -49,8 +49,8 @@ def measure(network: nn.Module, task: Task, strings_BN: Symbols) -> MeasuredAt:
 
 def random_strings(task: Task, length: int, count: int) -> Symbols:
     """Return strings of one length, as many members as others; the same ones every time."""
-    drawn: Symbols = task.sample(task.stream("reproduce", length), length, count).inputs
-    return drawn
+    strings_BN: Symbols = task.sample(task.stream("reproduce", length), length, count).inputs
+    return strings_BN
 
 
 def mean_of(tests: Sequence[MeasuredAt]) -> MeasuredAt:
@@ -109,9 +109,9 @@ def spread_lengths(first: int, last: int, count: int, *, even: bool = False) -> 
         count: how many, at most.
         even: whether to take even ones only.
     """
-    wanted = np.geomspace(first, last, count)
+    lengths = np.geomspace(first, last, count)
     step = 2 if even else 1
-    return sorted({max(step, round(float(length) / step) * step) for length in wanted})
+    return sorted({max(step, round(float(length) / step) * step) for length in lengths})
 
 
 ETA = 0.001
@@ -188,11 +188,11 @@ def measure_at(
         **{"length": length, "strings": count},
     }
 
-    def look() -> dict[str, float]:
+    def test() -> dict[str, float]:
         network = bench.network(model, task, **options)
         return asdict(measure(network, task, random_strings(task, length, count)))
 
-    return MeasuredAt(**bench.measured(step, look))
+    return MeasuredAt(**bench.measured(step, test))
 
 
 def curve_rows(curves: Curves, **constants: float) -> list[Row]:

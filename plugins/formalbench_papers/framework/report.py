@@ -154,7 +154,7 @@ _TEMPLATES = Templates(Path(__file__).parent / "templates")
 
 def as_markdown(one: Document) -> str:
     """Return the page of a document."""
-    told = {cell.verdict for cell in one.cells} | {claim.verdict for claim in one.claims}
+    verdicts = {cell.verdict for cell in one.cells} | {claim.verdict for claim in one.claims}
     return _TEMPLATES.render(
         "reproduction.md.j2",
         one=one,
@@ -165,7 +165,7 @@ def as_markdown(one: Document) -> str:
         RULE=RULE,
         hours=hours_note(one.core_hours),
         scale=scale_note(one.scale, one.reduced),
-        nothing_run=told == {NOT_RUN},
+        nothing_run=verdicts == {NOT_RUN},
         counted=count_verdicts(cell.verdict for cell in one.cells),
         held=_held(one),
         cells=Sheet([_column(name) for name in ("row", "column", *_BESIDE)], one.cells),
@@ -199,8 +199,8 @@ def _column(name: str) -> Column[T]:
 def _held(one: Document) -> str:
     if all(claim.verdict == NOT_RUN for claim in one.claims):
         return "none was run"
-    held = sum(claim.verdict == "holds" for claim in one.claims)
-    return f"{held} of {len(one.claims)} hold"
+    count = sum(claim.verdict == "holds" for claim in one.claims)
+    return f"{count} of {len(one.claims)} hold"
 
 
 def _emphasised(part: TableCell | Claim) -> str:
@@ -256,14 +256,14 @@ def _state(folder: Path, one: Result) -> str:
     file = folder / f"{page}.json"
     if not file.exists():
         return "not run"
-    told = read_document(file)
-    if told.notes:  # its verdicts may be by older rules
-        return f"scale {told.scale}; stale"
+    stored = read_document(file)
+    if stored.notes:  # its verdicts may be by older rules
+        return f"scale {stored.scale}; stale"
     named = one.get("claim", "")
     begins = (named,) if isinstance(named, str) else tuple(named)
-    claims = count_verdicts(one.verdict for one in told.claims if one.claim.startswith(begins))
-    cells = "" if named else count_verdicts(cell.verdict for cell in told.cells)
-    parts = [f"scale {told.scale}", f"claims: {claims}" if claims else ""]
+    claims = count_verdicts(one.verdict for one in stored.claims if one.claim.startswith(begins))
+    cells = "" if named else count_verdicts(cell.verdict for cell in stored.cells)
+    parts = [f"scale {stored.scale}", f"claims: {claims}" if claims else ""]
     parts += [f"cells: {cells}" if cells else ""]
     return "; ".join(filter(None, parts))
 
@@ -280,12 +280,12 @@ def write_all(
         RequestError: if a file cannot be written.
     """
     name = told.reproduction
-    data, kept, png, svg = (folder / f"{name}{kind}" for kind in (".csv", RECORDS, ".png", ".svg"))
+    data, jsonl, png, svg = (folder / f"{name}{kind}" for kind in (".csv", RECORDS, ".png", ".svg"))
     write_atomically(data, as_csv(findings.rows))
     paths = [data]
     if records:
-        write_atomically(kept, written(records))
-        paths.append(kept)
+        write_atomically(jsonl, written(records))
+        paths.append(jsonl)
     if told.figure and findings.draw is not None:
         figure = findings.draw()
         write_atomically(png, picture(figure, "png"))

@@ -69,8 +69,8 @@ class CellPlan:
         }
         settings = [
             f"{scope}.{key}={show_value(value)}"
-            for scope, given in options.items()
-            for key, value in given.items()
+            for scope, values in options.items()
+            for key, value in values.items()
         ]
         return RunRequest(
             models=(self.model,),
@@ -157,7 +157,7 @@ def ran_out(record: Record) -> bool:
 
 def records_of(every: Iterable[CellRecords]) -> list[Record]:
     """Return the records of all that was trained, those of the rates that were not chosen, too."""
-    return [record for got in every for record in got.records]
+    return [record for cell in every for record in cell.records]
 
 
 def select(wanted: Sequence[CellPlan], only: Sequence[str]) -> list[CellPlan]:
@@ -174,17 +174,17 @@ def select(wanted: Sequence[CellPlan], only: Sequence[str]) -> list[CellPlan]:
     """
     every = [cell for one in wanted for cell in one.shown]
     rows, columns = (list(dict.fromkeys(names)) for names in zip(*every, strict=True))
-    asked: tuple[set[str], set[str]] = (set(), set())
+    selected: tuple[set[str], set[str]] = (set(), set())
     for point in only:
-        for side, names in zip(asked, (rows, columns), strict=True):
+        for side, names in zip(selected, (rows, columns), strict=True):
             side.update(name for name in names if _squeezed(name) == _squeezed(point))
         if not any(_squeezed(name) == _squeezed(point) for name in (*rows, *columns)):
-            known = f"rows: {'; '.join(rows)}. Columns: {'; '.join(columns)}"
-            raise RequestError(f"--only {point}: unknown point. {known}")
+            points = f"rows: {'; '.join(rows)}. Columns: {'; '.join(columns)}"
+            raise RequestError(f"--only {point}: unknown point. {points}")
     chosen = [
         one
         for one in wanted
-        if any((not asked[0] or r in asked[0]) and (not asked[1] or c in asked[1])
+        if any((not selected[0] or r in selected[0]) and (not selected[1] or c in selected[1])
                for r, c in one.shown)
     ]  # fmt: skip
     if not chosen:

@@ -119,8 +119,8 @@ class Score:
         chance = None if facts is None else facts.chance_length
         window = f"lengths {lengths.start} to {lengths.stop - 1}"
         key = window, got.plan.row, got.plan.column
-        found = score_of(runs, got.result.outcome, chance, key, missing=got.missing)
-        return replace(found, learned=got.learned is not None, cut_off=got.cut_off)
+        score = score_of(runs, got.result.outcome, chance, key, missing=got.missing)
+        return replace(score, learned=got.learned is not None, cut_off=got.cut_off)
 
     @classmethod
     def of_validation(cls, got: CellRecords) -> Score:
@@ -131,8 +131,8 @@ class Score:
         key = ("validation", got.plan.row, got.plan.column)
         facts = facts_of(got.records)
         failing = None if facts is None else facts.chance_length
-        found = score_of(runs, outcome, None, key, failing, got.missing)
-        return replace(found, cut_off=got.cut_off)
+        score = score_of(runs, outcome, None, key, failing, got.missing)
+        return replace(score, cut_off=got.cut_off)
 
     @property
     def text(self) -> str:
@@ -207,8 +207,8 @@ def averaged(scores: Sequence[Score]) -> Score:
     """
 
     def mean(values: Iterable[float | None]) -> float | None:
-        known = [value for value in values if value is not None]
-        return math.fsum(known) / len(known) if len(known) == len(scores) else None
+        numbers = [value for value in values if value is not None]
+        return math.fsum(numbers) / len(numbers) if len(numbers) == len(scores) else None
 
     return Score(
         best=mean(one.best for one in scores),
@@ -265,11 +265,11 @@ def agrees(paper: PublishedResult, ours: Score) -> Answer:
         return False if far else "cannot tell"
     average = (paper.mean or 0.0) / 100
     within = ours.low - _ROUNDING <= average <= ours.high + _ROUNDING
-    apart = enough and (
+    differs = enough and (
         _over(average, ours.best) or _over(ours.worst, max(average, (paper.max or 0.0) / 100))
     )
     higher_later = ours.cut_off and _below(ours.mean, paper.mean)
-    return "cannot tell" if higher_later or (within and not apart) else False
+    return "cannot tell" if higher_later or (within and not differs) else False
 
 
 def _below(ours: float | None, paper: float | None) -> bool:

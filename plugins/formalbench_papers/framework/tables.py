@@ -107,7 +107,7 @@ class AccuracyTable:
         by = bench.choose(self.quick_models, {})
         seeds: Mapping[Key, int] = bench.choose(self.quick_seeds, {})
         order = dict.fromkeys((*self.quick, *every))
-        wanted = {
+        plans = {
             (task, model.title): CellPlan(
                 row=task,
                 column=model.title,
@@ -122,12 +122,12 @@ class AccuracyTable:
             for model in self.models
         }
         return bench.train_each(
-            wanted, lambda key: key[0] in now and key[1] in by.get(key[0], titles)
+            plans, lambda key: key[0] in now and key[1] in by.get(key[0], titles)
         )
 
     def scores(self, got: TrainingResult) -> dict[Key, Score]:
         """Return the scores of every trained cell."""
-        return {key: Score.of_test(found) for key, found in got.items()}
+        return {key: Score.of_test(cell) for key, cell in got.items()}
 
     def findings(
         self, got: TrainingResult, claims: Sequence[Claim], remarks: Sequence[str] = ()
@@ -156,10 +156,10 @@ def judged(
         places: of each cell the row, the column, the paper's numbers, ours, and what was trained.
     """
     cells, rows = [], []
-    for row, column, paper, score, got in places:
+    for row, column, paper, score, records in places:
         one = framework_scores.cell(row, column, paper, score)
         cells.append(one)
-        rows.append(framework_scores.data(one, paper, score, got))
+        rows.append(framework_scores.data(one, paper, score, records))
     return cells, rows
 
 

@@ -112,18 +112,18 @@ def findings(got: TrainingResult) -> Findings:
 
 def slstm_remark(score: Score | None) -> str:
     """Return which of three papers that contradict each other ours is nearest to."""
-    told = "; ".join(f"{percent(share)} ({source})" for source, share in SLSTM_REPORTS.items())
-    said = f"Papers contradict each other on sLSTM and modular arithmetic: {told}."
+    reports = "; ".join(f"{percent(share)} ({source})" for source, share in SLSTM_REPORTS.items())
+    text = f"Papers contradict each other on sLSTM and modular arithmetic: {reports}."
     if score is None or score.best is None or score.mean is None:
-        return f"{said} Ours was not run."
+        return f"{text} Ours was not run."
     # Only the last of them is an average.
-    apart = {
+    distances = {
         source: abs(share - (score.mean if "average" in source else score.best))
         for source, share in SLSTM_REPORTS.items()
     }
-    nearest = min(apart, key=lambda source: apart[source])
+    nearest = min(distances, key=lambda source: distances[source])
     return (
-        f"{said} Ours: {percent(score.best)} at best, {percent(score.mean)} on average "
+        f"{text} Ours: {percent(score.best)} at best, {percent(score.mean)} on average "
         f"({score.outcome}), which is nearest to {nearest}."
     )
 
@@ -158,10 +158,10 @@ def claims(scores: Mapping[Key, Score]) -> list[Claim]:
 
     best = scores.get((ARITHMETIC, DELTANET_NEGATIVE))
     others = [scores.get((ARITHMETIC, title)) for title in LINEAR if title != DELTANET_NEGATIVE]
-    known = [other for other in others if other is not None]
+    scored = [other for other in others if other is not None]
     is_best: Answer = None
-    if best is not None and len(known) == len(others):
-        reached = every([best_reaches(best, 0.9), *(rises(other, best) for other in known)])
+    if best is not None and len(scored) == len(others):
+        reached = every([best_reaches(best, 0.9), *(rises(other, best) for other in scored)])
         is_best = of_learned(reached, best)
     maxima = [PAPER.result(title, ARITHMETIC).max for title in (DELTANET_NEGATIVE, DELTANET)]
     return [

@@ -69,23 +69,23 @@ def carry_out(bench: Bench) -> Findings:
     """Train a model with and without positions on every language."""
     shape = bench.choose(_SHAPE, _LARGE)
     protocol = PROTOCOLS[bench.scale]
-    wanted = {
+    plans = {
         (task, kind): CellPlan(
             *(task, kind, "transformer", task, protocol, shape | POSITIONS[kind]),
             reduced=bench.scale == "quick",
         )
         for task, kind in product(TASKS, POSITIONS)
     }
-    return findings(bench.train_each(wanted))
+    return findings(bench.train_each(plans))
 
 
 def findings(got: Mapping[Key, CellRecords]) -> Findings:
     """Make the table and check the claims."""
     places = []
     for task, window, kind in product(PRINTED, WINDOWS, POSITIONS):
-        found, row = got.get((task, kind)), f"{task}, {window}"
-        score = None if found is None else Score.of_window(found, WINDOWS[window])
-        places.append((row, kind, TABLE.result(kind, row), score, found))
+        cell, row = got.get((task, kind)), f"{task}, {window}"
+        score = None if cell is None else Score.of_window(cell, WINDOWS[window])
+        places.append((row, kind, TABLE.result(kind, row), score, cell))
     cells, rows = judged(places)
     return Findings(rows, claims(got), None, _REMARKS, cells, records_of(got.values()))
 
@@ -106,17 +106,17 @@ _REMARKS = (
 def claims(got: Mapping[Key, CellRecords]) -> list[Claim]:
     """Check the paper's conjecture and its numbers."""
 
-    def claim(task: str, said: str, judge: Callable[[Score, float], Answer]) -> Claim:
+    def claim(task: str, statement: str, judge: Callable[[Score, float], Answer]) -> Claim:
         printed = task in PRINTED
         paper = (
             f"{TABLE.result('NoPE', f'{task}, 101-150').mean:.1f}"
             if printed
             else "the conjecture (no number)"
         )
-        text = f"{task} is {said} {GENERALIZED:.0%} on 101-150 on average"
-        if (found := got.get((task, "NoPE"))) is None:
+        text = f"{task} is {statement} {GENERALIZED:.0%} on 101-150 on average"
+        if (cell := got.get((task, "NoPE"))) is None:
             return Claim(text, paper, "", None)
-        score, learned = Score.of_window(found, WINDOWS["101-150"]), Score.of_validation(found)
+        score, learned = Score.of_window(cell, WINDOWS["101-150"]), Score.of_validation(cell)
         ours = (
             f"{percent(score.mean)} ({percent(learned.mean)} on the training's lengths; "
             f"{score.outcome})"

@@ -75,7 +75,7 @@ Key = tuple[str, str]
 def carry_out(bench: Bench) -> Findings:
     """Train every model on one kind of strings, and test it on all of them."""
     protocol = PROTOCOLS[bench.scale]
-    got = bench.train_each(
+    trained = bench.train_each(
         {
             model: CellPlan(
                 *(model, TASK, "transformer", TASK, protocol, options),
@@ -84,19 +84,19 @@ def carry_out(bench: Bench) -> Findings:
             for model, options in reversed(MODELS.items())
         }
     )
-    return findings(got, _tested(bench, got))
+    return findings(trained, _tested(bench, trained))
 
 
-def _tested(bench: Bench, got: Mapping[str, CellRecords]) -> dict[Key, Score]:
+def _tested(bench: Bench, records: Mapping[str, CellRecords]) -> dict[Key, Score]:
     """Test what was trained on strings of every kind."""
     length, strings = LENGTHS[bench.scale], STRINGS[bench.scale]
     scores: dict[Key, Score] = {}
     for kind, ignored in KINDS.items():
         task: Task = bench.host.task(TASK, {} if ignored == KINDS[TASK] else {"ignored": ignored})
         cells = draw_strings(task, [length], strings)
-        for model, found in got.items():
+        for model, runs in records.items():
             bench.report(f"{model} on {kind}")
-            score = retest(bench, found, task, cells, (ANSWERS, GUESSING))
+            score = retest(bench, runs, task, cells, (ANSWERS, GUESSING))
             if score is not None:
                 scores[model, kind] = score
     return scores
@@ -133,10 +133,10 @@ def claims(scores: Mapping[Key, Score]) -> list[Claim]:
     ours = {kind: scores["PaTH", kind] for kind in KINDS if ("PaTH", kind) in scores}
     all_dense = {model: scores[model, dense] for model in MODELS if (model, dense) in scores}
     rest = {model: scores[model, sparse] for model in others if (model, sparse) in scores}
-    told, is_ahead = "", None
+    margin, is_ahead = "", None
     if sparse in ours and len(rest) == len(others):
         gap = (ours[sparse].mean or 0.0) - max(score.mean or 0.0 for score in rest.values())
-        told = f"{percent(gap)} points at least, on average"
+        margin = f"{percent(gap)} points at least, on average"
         is_ahead = every(rises(score, ours[sparse], SUBSTANTIAL) for score in rest.values())
     return [
         Claim(
@@ -164,7 +164,7 @@ def claims(scores: Mapping[Key, Score]) -> list[Claim]:
         Claim(
             "PaTH is ahead of every other kind of attention in sparse strings, by 20 points",
             "36.3 points at least",
-            told,
+            margin,
             is_ahead,
         ),
     ]

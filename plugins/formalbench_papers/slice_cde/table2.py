@@ -144,9 +144,9 @@ def claims(scores: Mapping[Key, Score]) -> list[Claim]:
             sum(PAPER.result(title, task).mean or 0.0 for task in tasks) / len(tasks)
             for title in (one, other)
         ]
-        said = f"{one} is ahead of {other} on {' and '.join(tasks)}: by 20 points on average"
+        text = f"{one} is ahead of {other} on {' and '.join(tasks)}: by 20 points on average"
         printed = f"{paper[0]:.1f} and {paper[1]:.1f}"
-        return is_ahead(said, printed, first, second, SUBSTANTIAL, "mean")
+        return is_ahead(text, printed, first, second, SUBSTANTIAL, "mean")
 
     lstm = {task: scores[task, "LSTM"] for task in PAPER.tasks if (task, "LSTM") in scores}
     slstm = scores.get((NAVIGATION, "sLSTM"))

@@ -161,34 +161,34 @@ def cells(
     for (task, kind), length in product(published, LENGTHS):
         if members(task, length) < FEWEST:
             continue
-        theirs, bits = published[task, kind][LENGTHS.index(length)]
+        accuracy, bits = published[task, kind][LENGTHS.index(length)]
         point = _by_length(curves, task, kind).get(length)
         table.append(
             TableCell(
                 f"{titles[task]}, {kind}",
                 f"n = {length}",
-                f"{100 * theirs:.1f} %, {bits:.2f} bits",
-                f"{point.text}; {_alike(point, theirs)} agree" if point else "",
-                _agrees(point, theirs) if point else None,
+                f"{100 * accuracy:.1f} %, {bits:.2f} bits",
+                f"{point.text}; {_matching(point, accuracy)} agree" if point else "",
+                _agrees(point, accuracy) if point else None,
             )
         )
     return table
 
 
-def _alike(point: DyckPoint, theirs: float) -> int:
+def _matching(point: DyckPoint, accuracy: float) -> int:
     """Return how many seeds agree with the authors' run."""
-    low, high = wilson(round(theirs * PAPER_STRINGS), PAPER_STRINGS)
-    low, high = min(low, theirs - TOLERANCE), max(high, theirs + TOLERANCE)
+    low, high = wilson(round(accuracy * PAPER_STRINGS), PAPER_STRINGS)
+    low, high = min(low, accuracy - TOLERANCE), max(high, accuracy + TOLERANCE)
     return sum(low <= one <= high for one in point.accuracies)
 
 
-def _agrees(point: DyckPoint, theirs: float) -> Answer:
-    seeds, alike = len(point.accuracies), _alike(point, theirs)
+def _agrees(point: DyckPoint, accuracy: float) -> Answer:
+    seeds, matching = len(point.accuracies), _matching(point, accuracy)
     if seeds < FEWEST_SEEDS:
         return "cannot tell"
-    if (alike + 1) / (seeds + 1) <= RARE:
+    if (matching + 1) / (seeds + 1) <= RARE:
         return False
-    return True if 2 * alike >= seeds else "cannot tell"
+    return True if 2 * matching >= seeds else "cannot tell"
 
 
 def claims(curves: Curves) -> list[Claim]:
@@ -338,11 +338,11 @@ MODEL: Mapping[str, Value] = {
 def carry_out(bench: Bench) -> Findings:
     """Train and test at every length."""
     lengths = bench.choose(QUICK_LENGTHS, LENGTHS)
-    every = [got for got in bench.train(wanted(lengths, bench.choose("-quick", ""))) if got]
+    every = [cell for cell in bench.train(wanted(lengths, bench.choose("-quick", ""))) if cell]
     curves: Curves = {}
-    for got in sorted(every, key=_length):
-        key = (got.plan.task, str(got.plan.model_options["attention"]))
-        curves.setdefault(key, []).append(_point(got))
+    for cell in sorted(every, key=_length):
+        key = (cell.plan.task, str(cell.plan.model_options["attention"]))
+        curves.setdefault(key, []).append(_point(cell))
     rows = [row for key, curve in curves.items() for point in curve for row in _rows(key, point)]
     records = records_of(every)
 
@@ -352,8 +352,8 @@ def carry_out(bench: Bench) -> Findings:
     return Findings(rows, claims(curves), draw, _REMARKS, cells(curves), records)
 
 
-def _length(got: CellRecords) -> int:
-    return int(got.plan.column.removeprefix("n = "))
+def _length(cell: CellRecords) -> int:
+    return int(cell.plan.column.removeprefix("n = "))
 
 
 def wanted(lengths: Sequence[int], suffix: str) -> list[CellPlan]:
@@ -376,11 +376,11 @@ def wanted(lengths: Sequence[int], suffix: str) -> list[CellPlan]:
     ]
 
 
-def _point(got: CellRecords) -> DyckPoint:
-    tests = [record.test for record in got.chosen if record.test is not None]
+def _point(cell: CellRecords) -> DyckPoint:
+    tests = [record.test for record in cell.chosen if record.test is not None]
     return DyckPoint(
-        length=_length(got),
-        score=Score.of_test(got),
+        length=_length(cell),
+        score=Score.of_test(cell),
         accuracies=tuple(test.accuracy for test in tests),
         bits=tuple(test.cells.bits for test in tests),
         chance=tests[0].chance_length if tests else 0.5,
@@ -475,9 +475,9 @@ def draw_points(
                     Series([point.length] * len(each), each, color, style=".", alpha=0.6, size=9)
                 )
             if (task, kind) in published:
-                theirs = [published[task, kind][LENGTHS.index(n)][index] for n in x]
+                values = [published[task, kind][LENGTHS.index(n)][index] for n in x]
                 label = f"{title}, the authors' run"
-                lines.append(Series(x, theirs, color, label, "o", hollow=True, size=8))
+                lines.append(Series(x, values, color, label, "o", hollow=True, size=8))
         return Panel(
             lines,
             title=titles[task] * index,

@@ -125,17 +125,17 @@ def _draw(curves: Curves) -> Figure:
 
 def _panel(language: str, normed: bool, curves: Curves) -> Panel:
     shown = [variant for variant in VARIANTS if bool(variant.options) == normed]
-    found = [curves[language, variant.name] for variant in shown]
-    lengths = [one.length for one in found[0]]
+    selected = [curves[language, variant.name] for variant in shown]
+    lengths = [one.length for one in selected[0]]
     lines = [
         Series(lengths, [one.mean_bits for one in curve], variant.color, variant.name, width=2.4)
-        for variant, curve in zip(shown, found, strict=True)
+        for variant, curve in zip(shown, selected, strict=True)
     ]
     lines += [
         Series(lengths, [one.max_bits for one in curve], variant.color, style="--", width=1.1)
-        for variant, curve in zip(shown, found, strict=True)
+        for variant, curve in zip(shown, selected, strict=True)
     ]
-    worst = [min(one.accuracy for one in tests) for tests in zip(*found, strict=True)]
+    worst = [min(one.accuracy for one in tests) for tests in zip(*selected, strict=True)]
     lines += [
         Series((), (), GREY, "worst string", "--", width=1.1),
         Series(lengths, worst, GREEN, "accuracy", "o", size=3.5),

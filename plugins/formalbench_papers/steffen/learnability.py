@@ -154,16 +154,16 @@ def _train(network: nn.Module, task: Task, length: int, seed: int) -> MeasuredAt
     """Train a network on one string per update; return the mean of the tests of its last epochs."""
     source = task.of("train")
     tests_BN = random_strings(task.of("test"), length, LAST * EPOCH)
-    drawn: dict[int, Example] = {}
+    by_epoch: dict[int, Example] = {}
 
     def example_of(step: int) -> Example:
         epoch, place = divmod(step, EPOCH)
-        if epoch not in drawn:  # a hundred strings take little longer than one
+        if epoch not in by_epoch:  # a hundred strings take little longer than one
             stream = task.stream("reproduce", "learnability", length, seed, epoch)
             order_B = np.argsort(stream.child("order").integers(1 << 32, EPOCH))
-            drawn.clear()
-            drawn[epoch] = source.sample(stream, length, EPOCH).rows(order_B)
-        return drawn[epoch].rows(slice(place, place + 1))
+            by_epoch.clear()
+            by_epoch[epoch] = source.sample(stream, length, EPOCH).rows(order_B)
+        return by_epoch[epoch].rows(slice(place, place + 1))
 
     def test_of(step: int) -> MeasuredAt:
         first = (STEPS - step) // EPOCH * EPOCH
@@ -252,7 +252,7 @@ def _lowers(curves: Curves, task: str) -> Claim:
 
 
 def _beats(curves: Curves, task: str) -> Claim:
-    found = {
+    points = {
         point.length: point
         for point in curves.get((task, PLAIN), ())
         if point.length in STANDARD_FAILS
@@ -261,8 +261,8 @@ def _beats(curves: Curves, task: str) -> Claim:
         f"{LANGUAGES[task]}: without layer norm, too, the construction learns strings that a "
         f"standard transformer does not: {LEARNED:.0%} at n = 50 and 76",
         "report, §5; a standard transformer: 52.5 and 51.7 % (Dyck-1)",
-        "; ".join(f"n = {length}: {point.text}" for length, point in found.items()),
-        every(at_least(point.score, LEARNED) for point in found.values()),
+        "; ".join(f"n = {length}: {point.text}" for length, point in points.items()),
+        every(at_least(point.score, LEARNED) for point in points.values()),
     )
 
 

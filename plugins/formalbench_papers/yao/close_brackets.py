@@ -103,8 +103,8 @@ class Trials(CellRecords):
     def shares(self, split: str, metric: str = MICRO) -> list[float]:
         """Return an accuracy of each trial on validation or test; 0 for one that failed."""
         read = _validated if split == "validation" else _tested
-        found = [read(record, metric) for record in self.chosen]
-        return [measure.mean if measure else 0.0 for measure in found]
+        measures = [read(record, metric) for record in self.chosen]
+        return [measure.mean if measure else 0.0 for measure in measures]
 
     @cached_property
     def mastered(self) -> bool:
@@ -175,8 +175,8 @@ def _validated(record: Record, metric: str) -> Measure | None:
     """Return a metric on validation; None of a trial that did not finish."""
     if record.test is None or record.selected is None:
         return None
-    found = record.selected.metrics.get(metric)
-    return None if found is None else Measure(found.total, found.count)
+    value = record.selected.metrics.get(metric)
+    return None if value is None else Measure(value.total, value.count)
 
 
 def _tested(record: Record, metric: str) -> Measure | None:
@@ -210,7 +210,7 @@ def train(
         now: whether a setting belongs to the scale.
     """
     return {
-        key: Trials(got.plan, got.records) for key, got in bench.train_each(wanted, now).items()
+        key: Trials(cell.plan, cell.records) for key, cell in bench.train_each(wanted, now).items()
     }
 
 
@@ -245,10 +245,10 @@ class Lead:
     @property
     def alike(self) -> Answer:
         """Whether both metrics agree."""
-        said = {
+        answers = {
             self.ahead.higher(self.behind, self.split, metric=metric) for metric in (MICRO, MACRO)
         }
-        return "cannot tell" if "cannot tell" in said else len(said) == 1
+        return "cannot tell" if "cannot tell" in answers else len(answers) == 1
 
 
 def similar_by_distance(comparisons: Sequence[Lead], of: int) -> Claim:

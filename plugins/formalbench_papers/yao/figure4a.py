@@ -98,15 +98,15 @@ def by_position(bench: Bench, records: Sequence[Record]) -> list[Positions | Non
     task = protocol.apply(bench.host.task(records[0].task.name, dict(records[0].task.options)))
     assert isinstance(task.source, HasBrackets)
     task = replace(task, extra_metrics=(CloseBrackets(task.source.closes, by="position"),))
-    drawn = test_set(task, protocol)
+    cells = test_set(task, protocol)
 
     def find(record: Record) -> Positions | None:
-        step = {"test_id": record.test_id, "metric": _AT, "strings": drawn.fingerprint}
+        step = {"test_id": record.test_id, "metric": _AT, "strings": cells.fingerprint}
         try:
-            found = bench.measured(step, lambda: _counted(score_again(bench, record, task, drawn)))
+            sums = bench.measured(step, lambda: _counted(score_again(bench, record, task, cells)))
         except NoWeightsError:
             return None
-        return {int(place): Measure(*measure) for place, measure in found.items()}
+        return {int(place): Measure(*measure) for place, measure in sums.items()}
 
     return [find(record) for record in records]
 
@@ -159,7 +159,7 @@ ORDER = (2, 10, 1, 3, 4, 5)
 def carry_out(bench: Bench) -> Findings:
     """Train Transformers with each positional encoding and number of layers."""
     protocol = bench.choose(QUICK, PAPER)
-    wanted = {
+    plans = {
         (name, layers): CellPlan(
             name,
             f"L = {layers}",
@@ -172,11 +172,12 @@ def carry_out(bench: Bench) -> Findings:
         for name, positions in reversed(POSITIONS.items())
     }
     quick = {*product(POSITIONS, QUICK_LAYERS), ("POS/N", LAYERS[-1])}
-    found = train(bench, wanted, lambda key: bench.scale == "paper" or key in quick)
-    placed = _placed(bench, found)
+    runs = train(bench, plans, lambda key: bench.scale == "paper" or key in quick)
+    placed = _placed(bench, runs)
+    less = f"Reduced: layers ({sizes_text(runs)}) of 1, 2, 3, 4, 5, 10; {BUDGET}"
     rows = [
         {**row, **_stretches(trial)}
-        for (name, layers), one in found.items()
+        for (name, layers), one in runs.items()
         for row, trial in zip(
             one.rows(positions=name, layers=layers, width=WIDTH),
             placed[name] if layers == TWO else [None] * len(one.chosen),
@@ -185,10 +186,10 @@ def carry_out(bench: Bench) -> Findings:
     ]
     return Findings(
         rows,
-        claims(found, placed),
-        lambda: _draw(found, placed),
-        [*REMARKS, _ON_POSITIONS, *failed(found.values()), *bench.choose(_less(found), ())],
-        records=records_of(found.values()),
+        claims(runs, placed),
+        lambda: _draw(runs, placed),
+        [*REMARKS, _ON_POSITIONS, *failed(runs.values()), *bench.choose([less], [])],
+        records=records_of(runs.values()),
     )
 
 
@@ -199,15 +200,11 @@ _ON_POSITIONS = (
 )
 
 
-def _less(found: ByPositions) -> tuple[str, ...]:
-    return (f"Reduced: layers ({sizes_text(found)}) of 1, 2, 3, 4, 5, 10; {BUDGET}",)
-
-
-def _placed(bench: Bench, found: ByPositions) -> Placed:
+def _placed(bench: Bench, runs: ByPositions) -> Placed:
     """Test the two-layer networks again, to tell the positions from each other."""
     bench.report("two layers, position by position")
     chosen = {
-        name: list(found[name, TWO].chosen) if (name, TWO) in found else [] for name in POSITIONS
+        name: list(runs[name, TWO].chosen) if (name, TWO) in runs else [] for name in POSITIONS
     }
     trials = iter(by_position(bench, [record for ones in chosen.values() for record in ones]))
     return {name: [next(trials) for _ in ones] for name, ones in chosen.items()}
@@ -231,8 +228,8 @@ def claims(found: ByPositions, placed: Placed) -> list[Claim]:
 
     def of_all(layers: Iterable[int], answer: Callable[[Score, float], Answer]) -> Answer:
         """Ask for validation with every encoding and some numbers of layers."""
-        asked = (found.get(key) for key in product(POSITIONS, layers))
-        return every(answer(one.validation, NEAR_PERFECT) if one else None for one in asked)
+        trials = (found.get(key) for key in product(POSITIONS, layers))
+        return every(answer(one.validation, NEAR_PERFECT) if one else None for one in trials)
 
     return [
         *(_fails(name, two.get(name)) for name in ("COS", "LEARN")),
@@ -292,12 +289,12 @@ def _near_perfect(text: str, paper: str, one: Trials | None) -> Claim:
     )
 
 
-def _worst(found: ByPositions) -> str:
-    if not found:
+def _worst(runs: ByPositions) -> str:
+    if not runs:
         return ""
-    (name, layers), one = min(found.items(), key=lambda pair: pair[1].validation.mean or 0.0)
+    (name, layers), one = min(runs.items(), key=lambda pair: pair[1].validation.mean or 0.0)
     worst = one.score_text("validation")
-    return f"{worst} at worst ({name}, L = {layers}), of {plural(len(found), 'setting')}"
+    return f"{worst} at worst ({name}, L = {layers}), of {plural(len(runs), 'setting')}"
 
 
 def _on_positions(placed: Placed, two: Mapping[str, Trials]) -> Claim:
@@ -332,13 +329,13 @@ def _on_positions(placed: Placed, two: Mapping[str, Trials]) -> Claim:
     )
 
 
-def _draw(found: ByPositions, placed: Placed) -> Figure:
-    layers = sorted({number for _, number in found})
+def _draw(runs: ByPositions, placed: Placed) -> Figure:
+    layers = sorted({number for _, number in runs})
     left: list[Series] = []
     right: list[Series] = []
     along = [Series([SEEN, SEEN], [0, 103], GREY, "longest training length", "--", width=0.8)]
     for name, color in COLORS.items():
-        ones = {i: found[name, n] for i, n in enumerate(layers) if (name, n) in found}
+        ones = {i: runs[name, n] for i, n in enumerate(layers) if (name, n) in runs}
         left += lines_of(list(ones), [one.shares("test") for one in ones.values()], name, color)
         right += lines_of(
             list(ones), [one.shares("validation") for one in ones.values()], name, color

@@ -60,7 +60,7 @@ ByModel = Mapping[tuple[str, int], Trials]
 )
 def carry_out(bench: Bench) -> Findings:
     """Train two-layer Transformers and LSTMs of each width."""
-    wanted = {
+    plans = {
         (model, width): CellPlan(
             model, f"d = {width}", name, FIGURE_4, bench.choose(quick, PAPER), options
         )
@@ -70,25 +70,20 @@ def carry_out(bench: Bench) -> Findings:
             ("LSTM", "lstm", {"width": width}, QUICK_LSTM),
         )
     }
-    found = train(
-        bench, wanted, lambda key: bench.scale == "paper" or key[1] in QUICK_WIDTHS[key[0]]
-    )
+    runs = train(bench, plans, lambda key: bench.scale == "paper" or key[1] in QUICK_WIDTHS[key[0]])
     rows = [
-        row for (model, width), one in found.items() for row in one.rows(model=model, width=width)
+        row for (model, width), one in runs.items() for row in one.rows(model=model, width=width)
     ]
-    remarks = [*REMARKS, *failed(found.values()), *bench.choose(_less(found), ())]
+    less = f"Reduced: memory dimensions ({sizes_text(runs)}) of 10, 20, … 100; {BUDGET}"
+    remarks = [*REMARKS, *failed(runs.values()), *bench.choose([less], [])]
     return Findings(
         rows,
-        claims(found),
-        lambda: _draw(found),
+        claims(runs),
+        lambda: _draw(runs),
         remarks,
-        _cells(found),
-        records_of(found.values()),
+        _cells(runs),
+        records_of(runs.values()),
     )
-
-
-def _less(found: ByModel) -> tuple[str, ...]:
-    return (f"Reduced: memory dimensions ({sizes_text(found)}) of 10, 20, … 100; {BUDGET}",)
 
 
 _FIRST = {
@@ -100,10 +95,10 @@ _FIRST = {
 """Where each is first above 90 % and above 95 % on the longer test strings (§6.1)."""
 
 
-def _cells(found: ByModel) -> list[TableCell]:
+def _cells(runs: ByModel) -> list[TableCell]:
     cells = []
     for (model, width), least in _FIRST.items():
-        one = found.get((model, width))
+        one = runs.get((model, width))
         ours = one.score_text("test") if one else ""
         holds = one.reaches(least) if one else None
         cells.append(TableCell(model, f"d = {width}", f"> {100 * least:.0f} %", ours, holds))
@@ -129,10 +124,10 @@ def claims(found: ByModel) -> list[Claim]:
     ]
 
 
-def _is_first(found: ByModel, model: str, first: int, least: float) -> Claim:
+def _is_first(runs: ByModel, model: str, first: int, least: float) -> Claim:
     """Claim that a model is above a share with some memory, and with no less."""
-    smaller = {width: found.get((model, width)) for width in WIDTHS if width < first}
-    one = found.get((model, first))
+    smaller = {width: runs.get((model, width)) for width in WIDTHS if width < first}
+    one = runs.get((model, first))
     shown = [(width, some) for width, some in [*smaller.items(), (first, one)] if some]
     return Claim(
         f"On the longer test strings the {model} is above {percent(least, 0)} % at d = {first}, "
@@ -150,12 +145,12 @@ def _is_first(found: ByModel, model: str, first: int, least: float) -> Claim:
     )
 
 
-def _draw(found: ByModel) -> Figure:
-    widths = sorted({width for _, width in found})
+def _draw(runs: ByModel) -> Figure:
+    widths = sorted({width for _, width in runs})
     left: list[Series] = []
     right: list[Series] = []
     for model, color in (("Transformer", BLUES[2]), ("LSTM", RED)):
-        ones = {width: found[model, width] for width in widths if (model, width) in found}
+        ones = {width: runs[model, width] for width in widths if (model, width) in runs}
         left += lines_of(
             list(ones), [one.shares("validation") for one in ones.values()], model, color
         )

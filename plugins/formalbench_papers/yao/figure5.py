@@ -121,7 +121,7 @@ def wanted(setting: DyckSetting, protocol: str) -> CellPlan:
 )
 def carry_out(bench: Bench) -> Findings:
     """Train every model on every language at every width."""
-    found = train(
+    runs = train(
         bench,
         {
             one: wanted(one, bench.choose(QUICK, DEEP if one.depth == max(DEPTHS) else PAPER))
@@ -129,11 +129,11 @@ def carry_out(bench: Bench) -> Findings:
         },
         lambda one: bench.scale == "paper" or _is_quick(one),
     )
-    best = best_settings(found)
-    rows = [row for one, outcome in found.items() for row in outcome.rows(**one._asdict())]
-    remarks = [*REMARKS, _TRIALS, *failed(found.values()), *bench.choose(_less(found), ())]
+    best = best_settings(runs)
+    rows = [row for one, outcome in runs.items() for row in outcome.rows(**one._asdict())]
+    remarks = [*REMARKS, _TRIALS, *failed(runs.values()), *bench.choose(_less(runs), ())]
     return Findings(
-        rows, claims(found), lambda: _draw(best), remarks, cells(best), records_of(found.values())
+        rows, claims(runs), lambda: _draw(best), remarks, cells(best), records_of(runs.values())
     )
 
 
@@ -150,9 +150,9 @@ _TRIALS = (
 )
 
 
-def _less(found: Found) -> tuple[str, ...]:
+def _less(runs: Found) -> tuple[str, ...]:
     widths: dict[tuple[int, int], set[int]] = {}
-    for one in found:
+    for one in runs:
         if one.model != FIVE:
             widths.setdefault((one.types, one.depth), set()).add(one.width)
     named = "; ".join(
@@ -264,11 +264,11 @@ def claims(found: Found) -> list[Claim]:
     ]
 
 
-def _least(found: Mapping[tuple[int, int], Trials], split: str) -> str:
-    if not found:
+def _least(runs: Mapping[tuple[int, int], Trials], split: str) -> str:
+    if not runs:
         return ""
-    key, one = min(found.items(), key=lambda pair: pair[1].score(split).mean or 0.0)
-    return f"{_of(one, split)} at worst ({point(*key)}), of {plural(len(found), 'language')}"
+    key, one = min(runs.items(), key=lambda pair: pair[1].score(split).mean or 0.0)
+    return f"{_of(one, split)} at worst ({point(*key)}), of {plural(len(runs), 'language')}"
 
 
 def _draw(best: Best) -> Figure:
@@ -278,10 +278,10 @@ def _draw(best: Best) -> Figure:
     def panel(split: str, k: int) -> Panel:
         lines = []
         for model, color in MODELS.items():
-            there = [depth for depth in depths if (model, k, depth) in best]
-            means = [100 * (best[model, k, d].score(split).mean or 0.0) for d in there]
+            trained = [depth for depth in depths if (model, k, depth) in best]
+            means = [100 * (best[model, k, d].score(split).mean or 0.0) for d in trained]
             style = "s--" if model == FIVE else "o-"
-            lines.append(Series([depths.index(d) for d in there], means, color, model, style))
+            lines.append(Series([depths.index(d) for d in trained], means, color, model, style))
         return Panel(
             lines,
             title=f"k = {k}",

@@ -122,11 +122,11 @@ def carry_out(bench: Bench) -> Findings:
     size = bench.choose((128, 4, 4), (768, 12, 12))
     protocol = PROTOCOLS[bench.scale]
     return findings(
-        bench.train_each({name: _wanted(name, task, protocol, size) for name in POSITIONS})
+        bench.train_each({name: _plan(name, task, protocol, size) for name in POSITIONS})
     )
 
 
-def _wanted(name: str, task: str, protocol: str, size: tuple[int, int, int]) -> CellPlan:
+def _plan(name: str, task: str, protocol: str, size: tuple[int, int, int]) -> CellPlan:
     """Return the runs of a RoBERTa-shaped model: post-norm, and GPT-2's initial values."""
     width, heads, layers = size
     options: dict[str, Value] = {
@@ -143,19 +143,19 @@ def findings(got: Mapping[str, CellRecords]) -> Findings:
     Args:
         got: what was trained, by the kind of positions.
     """
-    found, rows = curves_of(got)
+    curves, rows = curves_of(got)
     rows += [
         {"positions": name, "seed": "", "step": "", "loss": ""}
         for name in POSITIONS
-        if not found.get(name)
+        if not curves.get(name)
     ]
     records = records_of(got.values())
-    cells = [_cell(name, found.get(name, ())) for name in POSITIONS]
+    cells = [_cell(name, curves.get(name, ())) for name in POSITIONS]
     missing = sum(one.unfinished for one in got.values())
     return Findings(
         rows,
-        claims(found, missing),
-        lambda: draw_losses(found, {LEARN: RED, SCALAR: BLUES[2]}),
+        claims(curves, missing),
+        lambda: draw_losses(curves, {LEARN: RED, SCALAR: BLUES[2]}),
         REMARKS,
         cells,
         records,
@@ -164,10 +164,10 @@ def findings(got: Mapping[str, CellRecords]) -> Findings:
 
 def curves_of(got: Mapping[str, CellRecords]) -> tuple[Curves, list[Row]]:
     """Return the curves of what was trained, by the kind of positions, and the data of a figure."""
-    found = {name: [c for run in one.chosen if (c := curve_of(run))] for name, one in got.items()}
-    return found, [
+    by_name = {name: [c for run in one.chosen if (c := curve_of(run))] for name, one in got.items()}
+    return by_name, [
         {"positions": name, "seed": seed, "step": step, "loss": round(nats, 6)}
-        for name, curves in found.items()
+        for name, curves in by_name.items()
         for seed, curve in enumerate(curves)
         for step, nats in zip(curve.steps, curve.nats, strict=True)
     ]
@@ -196,9 +196,9 @@ def claims(found: Curves, missing: int = 0) -> list[Claim]:
         missing: the number of seeds without a result.
     """
 
-    def once_left(left: Sequence[bool], said: Sequence[bool]) -> Answer:
+    def once_left(left: Sequence[bool], answers: Sequence[bool]) -> Answer:
         """Join what seeds say; while one is where frequencies bring it, they cannot tell."""
-        return across(said, missing) if all(left) else "cannot tell"
+        return across(answers, missing) if all(left) else "cannot tell"
 
     learned, scalar = found.get(LEARN, ()), found.get(SCALAR, ())
     pairs = list(zip(learned, scalar, strict=False))

@@ -53,7 +53,7 @@ def carry_out(bench: Bench) -> Findings:
     task = text_task(bench, CORPORA[bench.scale], "causal-lm")
     width, heads, layers = bench.choose((64, 2, 2), (768, 12, 12))
     size: dict[str, Value] = {"width": width, "heads": heads, "layers": layers}
-    wanted = {
+    plans = {
         name: CellPlan(
             name,
             task,
@@ -64,12 +64,12 @@ def carry_out(bench: Bench) -> Findings:
         )
         for name, positions in POSITIONS.items()
     }
-    got = bench.train_each(wanted)
-    found, rows = curves_of(got)
-    records = records_of(got.values())
-    missing = {name: one.missing for name, one in got.items()}
+    trained = bench.train_each(plans)
+    curves, rows = curves_of(trained)
+    records = records_of(trained.values())
+    missing = {name: one.missing for name, one in trained.items()}
     return Findings(
-        rows, claims(found, missing), lambda: draw_losses(found, COLORS), REMARKS, records=records
+        rows, claims(curves, missing), lambda: draw_losses(curves, COLORS), REMARKS, records=records
     )
 
 
@@ -125,9 +125,9 @@ def claims(found: Curves, missing: Mapping[str, int]) -> list[Claim]:
     ]
 
 
-def _pairs(found: Curves, one: str, other: str) -> list[tuple[list[float], float]]:
+def _pairs(curves: Curves, one: str, other: str) -> list[tuple[list[float], float]]:
     """Return for each seed by how much one curve is above another, and the mean of the other."""
-    pairs = zip(found.get(one, ()), found.get(other, ()), strict=False)
+    pairs = zip(curves.get(one, ()), curves.get(other, ()), strict=False)
     after = [(_after(first), _after(second)) for first, second in pairs]
     return [
         ([a - b for a, b in zip(first, second, strict=True)], fmean(second))
@@ -141,20 +141,20 @@ def _after(curve: LossCurve) -> Sequence[float]:
 
 
 def _answer(
-    found: Curves, missing: Mapping[str, int], names: Sequence[str], said: Sequence[bool]
+    curves: Curves, missing: Mapping[str, int], names: Sequence[str], answers: Sequence[bool]
 ) -> Answer:
     """Join what seeds say.
 
     They cannot tell while some were not run, or while a loss is where frequencies bring it.
     """
-    known = all(missing[name] == 0 for name in names) if said else True
-    left = all(curve.left for name in names for curve in found.get(name, ()))
-    return across(said) if known and left else "cannot tell"
+    complete = all(missing[name] == 0 for name in names) if answers else True
+    left = all(curve.left for name in names for curve in curves.get(name, ()))
+    return across(answers) if complete and left else "cannot tell"
 
 
-def _shown(found: Curves, one: str, other: str) -> str:
+def _shown(curves: Curves, one: str, other: str) -> str:
     return "; ".join(
         f"seed {seed}: {min(gaps):+.3f} to {max(gaps):+.3f} nats, {fmean(gaps):+.3f} on average "
-        f"(at the end {found[one][seed].final:.3f} and {found[other][seed].final:.3f})"
-        for seed, (gaps, _) in enumerate(_pairs(found, one, other))
+        f"(at the end {curves[one][seed].final:.3f} and {curves[other][seed].final:.3f})"
+        for seed, (gaps, _) in enumerate(_pairs(curves, one, other))
     )

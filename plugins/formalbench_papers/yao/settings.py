@@ -74,24 +74,24 @@ Found = Mapping[str, Trials]
 )
 def carry_out(bench: Bench) -> Findings:
     """Train the paper's two models, and the settings that it left out."""
-    wanted = {
+    plans = {
         name: CellPlan(
             name, COLUMN, one.model, FIGURE_4, bench.choose(one.quick, PAPER), one.options
         )
         for name, one in SETTINGS.items()
     }
-    found = train(bench, wanted)
+    runs = train(bench, plans)
     return Findings(
-        [row for name, one in found.items() for row in one.rows(setting=name, width=WIDTH)],
-        claims(found),
-        lambda: _draw(found),
+        [row for name, one in runs.items() for row in one.rows(setting=name, width=WIDTH)],
+        claims(runs),
+        lambda: _draw(runs),
         [
             *REMARKS,
             *_REMARKS,
-            *failed(found.values()),
+            *failed(runs.values()),
             *bench.choose((f"Reduced: {BUDGET}",), ()),
         ],
-        records=records_of(found.values()),
+        records=records_of(runs.values()),
     )
 
 
@@ -108,14 +108,14 @@ _REMARKS = (
 def claims(found: Found) -> list[Claim]:
     """Check the paper's claims about the settings that it left out."""
 
-    def claim(said: str, paper: str, plain: str, changed: str, holds: Answer) -> Claim:
+    def claim(text: str, paper: str, plain: str, changed: str, holds: Answer) -> Claim:
         names = (plain, changed)
         ours = "; ".join(
             f"{name}: {found[name].score_text('validation')}"
             for name in names
             if set(names) <= set(found)
         )
-        return Claim(said, paper, ours, holds)
+        return Claim(text, paper, ours, holds)
 
     return [
         claim(
@@ -145,19 +145,19 @@ def claims(found: Found) -> list[Claim]:
     ]
 
 
-def _hurts(found: Found, changed: str, by: float = 0.0) -> Answer:
+def _hurts(runs: Found, changed: str, by: float = 0.0) -> Answer:
     """Return whether a change hurts the Transformer; one that learns nothing anyway cannot tell."""
-    if not {TRANSFORMER, changed} <= set(found):
+    if not {TRANSFORMER, changed} <= set(runs):
         return None
-    plain = found[TRANSFORMER]
-    return plain.higher(found[changed], "validation", by) if plain.mastered else "cannot tell"
+    plain = runs[TRANSFORMER]
+    return plain.higher(runs[changed], "validation", by) if plain.mastered else "cannot tell"
 
 
-def _draw(found: Found) -> Figure:
-    names = [name for name in reversed(SETTINGS) if name in found]
+def _draw(runs: Found) -> Figure:
+    names = [name for name in reversed(SETTINGS) if name in runs]
 
     def dots(split: str, color: str, style: str) -> list[Series]:
-        each = [found[name].shares(split) for name in names]
+        each = [runs[name].shares(split) for name in names]
         return [
             Series([100 * one for one in shares], [place] * len(shares), color, split, style)
             for place, shares in enumerate(each)

@@ -71,18 +71,18 @@ def carry_out(bench: Bench) -> Findings:
     """Measure, for each number of bits, the first length at which something is answered wrong."""
     task = bench.task(TASK)
     least, most = bench.choose((4, 11), (4, 16))
-    found = []
+    breaks = []
     for bits in range(least, most + 1):
         bench.report(f"{MODEL}, positions of {bits} bits")
-        found.append(_until_it_breaks(bench, task, bits, lengths_for(bits)))
+        breaks.append(_until_it_breaks(bench, task, bits, lengths_for(bits)))
     bench.report(f"{MODEL}, positions in double precision")
     exact = _until_it_breaks(bench, task, 0, [2**bits for bits in range(1, most + 1)])
     rows = [
         {"position_bits": one.bits or "", **asdict(test)}
-        for one in (*found, exact)
+        for one in (*breaks, exact)
         for test in one.tests
     ]
-    return Findings(rows, claims(found, exact), lambda: _draw(found), _REMARKS)
+    return Findings(rows, claims(breaks, exact), lambda: _draw(breaks), _REMARKS)
 
 
 _REMARKS = (

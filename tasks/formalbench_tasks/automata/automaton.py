@@ -196,10 +196,10 @@ def _sources(table_QS: Ints) -> list[list[list[int]]]:
 
 
 def _reachable(table_QS: Ints, start: int) -> list[int]:
-    order, known = [start], {start}
+    order, seen = [start], {start}
     for state in order:  # grows during the loop: breadth first
         for target in table_QS[state].tolist():
-            if target not in known:
-                known.add(target)
+            if target not in seen:
+                seen.add(target)
                 order.append(target)
     return order

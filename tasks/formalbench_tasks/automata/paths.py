@@ -142,7 +142,7 @@ class Paths:
         rows_B = self._start_C[classes_B]
         if starts_B is not None:
             rows_B = classes_B * self._states + starts_B
-        if len(classes_B) <= FEW and self._keeps(length):
+        if len(classes_B) <= FEW and self._cacheable(length):
             return self._sample_few(stream, length, rows_B)
         strings_NB = np.empty((length, len(classes_B)), dtype=np.int64)
         uniforms_NB = _uniforms(stream, length, len(classes_B))
@@ -185,12 +185,12 @@ class Paths:
             strings.append(symbols)
         return np.array(strings, dtype=np.int64).reshape(len(rows_B), length)
 
-    def _keeps(self, length: int) -> bool:
+    def _cacheable(self, length: int) -> bool:
         return length * self._next_SR.size <= _KEPT
 
     def _table(self, shortest: int, longest: int) -> Floats:
         """Return the same as `thresholds`; a small table is kept for the next strings."""
-        if not self._keeps(longest):
+        if not self._cacheable(longest):
             return self.thresholds(shortest, longest)
         if len(self._thresholds) < longest:
             self._thresholds = self.thresholds(1, longest)

@@ -278,12 +278,12 @@ def determinise(nfa: NFA, letters: Sequence[str]) -> tuple[list[list[int]], list
 
 def _closure(nfa: NFA, states: frozenset[int]) -> frozenset[int]:
     """Return the states that are reached by moves that read nothing."""
-    known, pending = set(states), list(states)
+    closure, pending = set(states), list(states)
     while pending:
-        fresh = nfa.transitions.get(pending.pop(), {}).get("", set()) - known
-        known |= fresh
+        fresh = nfa.transitions.get(pending.pop(), {}).get("", set()) - closure
+        closure |= fresh
         pending.extend(fresh)
-    return frozenset(known)
+    return frozenset(closure)
 
 
 def matches(node: Node, string: Sequence[int]) -> bool:
@@ -318,8 +318,8 @@ class _Matcher:
             return begins | self.ends(node.part, begins)
         if id(node.part) not in self._repeated:
             self._repeated[id(node.part)] = self._repeat(node.part)
-        found = _union(self._repeated[id(node.part)], begins)
-        return begins | found if node.operator == "*" else found
+        ends = _union(self._repeated[id(node.part)], begins)
+        return begins | ends if node.operator == "*" else ends
 
     def _repeat(self, part: Node) -> list[int]:
         """Return, for each position, where one match or several in a row may end."""
@@ -333,14 +333,14 @@ class _Matcher:
 
 def _union(several: list[int], begins: int) -> int:
     """Return the union of `several` over all positions in `begins`."""
-    found = 0
+    union = 0
     while begins:
         first = begins & -begins
         more = several[first.bit_length() - 1]
-        found |= more
+        union |= more
         # Everything reachable from this end has been added already.
         begins &= ~(first | more)
-    return found
+    return union
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +358,9 @@ class RegexDefinition:
     @property
     def summary(self) -> str:
         """One line for listings."""
-        return f"the regular language {_shortened(self.regex)}"
+        line = " ".join(self.regex.split())
+        short = line if len(line) <= LONGEST_SHOWN else f"{line[: LONGEST_SHOWN - 1]}…"
+        return f"the regular language {short}"
 
     def build(self) -> Automaton:
         """Return the minimal automaton."""
@@ -408,12 +410,6 @@ class TableDefinition:
 @lru_cache(maxsize=8)
 def _parsed(regex: str, alphabet: tuple[str, ...]) -> Node:
     return parse(regex, alphabet)
-
-
-def _shortened(text: str) -> str:
-    """Return text on one line, cut off where it gets too long."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST_SHOWN else f"{line[: LONGEST_SHOWN - 1]}…"
 
 
 Definition = RegexDefinition | TableDefinition

@@ -112,7 +112,7 @@ class LongRuns:
         """Draw strings of these classes, which the length must have; (B, N)."""
         means = mean_runs(length)
         kind_B = stream.integers(len(means), len(classes_B))
-        return self._drawn(stream, length, classes_B, np.array(means)[kind_B])
+        return self._draw(stream, length, classes_B, np.array(means)[kind_B])
 
     def draw_near(self, stream: Stream, length: int, count: int) -> Symbols:
         """Draw non-members, where both classes have strings of the length; (count, N).
@@ -123,16 +123,16 @@ class LongRuns:
         """
         means = np.array(mean_runs(length))
         mean_B = means[stream.integers(len(means), count)]
-        members_BN = self._drawn(stream, length, np.ones(count, dtype=np.int64), mean_B)
+        members_BN = self._draw(stream, length, np.ones(count, dtype=np.int64), mean_B)
         strings_BN, inside_B = change_until_outside(
             stream, members_BN, self._is_member, move_border
         )
         if inside_B.any():
             outside_A = np.zeros(int(inside_B.sum()), dtype=np.int64)
-            strings_BN[inside_B] = self._drawn(stream, length, outside_A, mean_B[inside_B])
+            strings_BN[inside_B] = self._draw(stream, length, outside_A, mean_B[inside_B])
         return strings_BN
 
-    def _drawn(self, stream: Stream, length: int, classes_B: Labels, mean_B: Ints) -> Symbols:
+    def _draw(self, stream: Stream, length: int, classes_B: Labels, mean_B: Ints) -> Symbols:
         strings_BN = np.empty((len(classes_B), length), dtype=np.int64)
         for mean in np.unique(mean_B).tolist():
             of = np.flatnonzero(mean_B == mean)
@@ -144,10 +144,10 @@ def move_border(stream: Stream, strings_BN: Symbols) -> Symbols:
     """Move a border between two runs by a symbol, to either side, if there is one; (B, N)."""
     left_B = one_of(stream, strings_BN[:, :-1] != strings_BN[:, 1:])
     side_B = stream.integers(2, len(strings_BN))
-    found = np.flatnonzero(left_B >= 0)
-    from_B, to_B = (left_B[found] + side for side in (side_B[found], 1 - side_B[found]))
+    rows = np.flatnonzero(left_B >= 0)
+    from_B, to_B = (left_B[rows] + side for side in (side_B[rows], 1 - side_B[rows]))
     moved_BN = strings_BN.copy()
-    moved_BN[found, to_B] = strings_BN[found, from_B]
+    moved_BN[rows, to_B] = strings_BN[rows, from_B]
     return moved_BN
 
 

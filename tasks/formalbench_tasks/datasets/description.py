@@ -55,10 +55,10 @@ def _existing(name: object, info: ValidationInfo) -> Path:
         raise ValueError(f"must be the name of a file, not {show(name)}")
     path = info.context / name
     try:
-        found = name.isprintable() and path.is_file()
+        exists = name.isprintable() and path.is_file()
     except OSError:  # the name is too long for the file system
-        found = False
-    if not found:
+        exists = False
+    if not exists:
         raise ValueError(f"no file {path if name.isprintable() else show(name)}")
     return path
 
@@ -129,7 +129,7 @@ class DataParts(Part):
         return (train, validation, *(files.part("test", name) for name, files in self.test.items()))
 
     @model_validator(mode="after")
-    def _apart(self) -> DataParts:
+    def _disjoint(self) -> DataParts:
         splits: dict[Path, str] = {}
         for part in self.parts:
             before = splits.setdefault(part.strings.resolve(), part.split)

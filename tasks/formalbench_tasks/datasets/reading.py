@@ -85,7 +85,8 @@ class StringTable:
         block = self.block(strings_BN.shape[1])
         if not len(block.symbols):
             return np.zeros(len(strings_BN), np.int64), np.zeros(len(strings_BN), np.bool_)
-        rows_B = np.searchsorted(as_keys(block.symbols), self._keys(strings_BN))
+        keys_B = as_keys(strings_BN.astype(self.symbols.dtype))
+        rows_B = np.searchsorted(as_keys(block.symbols), keys_B)
         rows_B = np.minimum(rows_B, len(block.symbols) - 1)
         found_B: Mask = (block.symbols[rows_B] == strings_BN).all(axis=1)
         return rows_B, found_B
@@ -108,9 +109,6 @@ class StringTable:
         except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None
         return StringTable(tuple(alphabet), tuple(classes), tuple(groups), shared, **arrays)
-
-    def _keys(self, strings_BN: Symbols) -> npt.NDArray[np.void]:
-        return as_keys(strings_BN.astype(self.symbols.dtype))
 
     @cached_property
     def _places(self) -> dict[int, tuple[int, int, int]]:
@@ -166,14 +164,14 @@ class _StringsRead:
 
     def take(self, place: tuple[Path, int], words: Sequence[str], symbols: dict[str, int]) -> None:
         """Take a string, whose symbols must be known, or are numbered as they come."""
-        held = len(self.symbols)
+        start = len(self.symbols)
         try:
             self.symbols.extend(map(symbols.__getitem__, words))
         except KeyError as error:
             _refuse(place, f"unknown symbol {_show(error.args[0])} (name all in 'alphabet')")
         if len(symbols) > MOST_SYMBOLS:
             _refuse(place, f"more than {MOST_SYMBOLS} different symbols")
-        length = len(self.symbols) - held
+        length = len(self.symbols) - start
         if length > LONGEST_SPLIT:
             _refuse(place, f"a string of more than {LONGEST_SPLIT} symbols")
         self.lengths.append(length)
@@ -187,8 +185,8 @@ def read_table(described: Description) -> StringTable:
     """
     # Of names that are given an unknown one is a KeyError. Else those of the training strings are
     # taken as they come, and then no others.
-    symbols = _given(described.file.alphabet)
-    classes = _given(described.file.classes)
+    symbols = _numbers(described.file.alphabet)
+    classes = _numbers(described.file.classes)
     read = _StringsRead()
     for part in described.parts:
         read.starts.append(len(read.lengths))
@@ -224,7 +222,7 @@ def words_of(line: str, separated: bool) -> Sequence[str]:
     return line.split() if separated else line.strip()
 
 
-def _given(names: tuple[str, ...] | None) -> dict[str, int]:
+def _numbers(names: tuple[str, ...] | None) -> dict[str, int]:
     if names is None:
         return Names()
     return {name: number for number, name in enumerate(names)}

@@ -99,10 +99,10 @@ class Data(Language):
 
     def oracle(self, string: Sequence[int]) -> int:
         """Read the files line by line until the string comes."""
-        wanted = [self.alphabet[symbol] for symbol in string]
+        words = [self.alphabet[symbol] for symbol in string]
         for part in self.described.parts:
             for text, label in _pairs(part):
-                if list(words_of(text, self.described.file.separated)) == wanted:
+                if list(words_of(text, self.described.file.separated)) == words:
                     return self.table.classes.index(written(label))
         raise RequestError(f"{self.described.path}: a string that is not in the data")
 
@@ -192,8 +192,8 @@ def data_set(described: Description) -> DataSet:
     """Return a data set: from the cache, or of its files."""
     key = f"data set {READER} {described.digest}"
     path = place_of("data-sets", key)
-    kept = read_sealed(path, key)
-    table = None if kept is None else StringTable.unpack(kept)
+    cached = read_sealed(path, key)
+    table = None if cached is None else StringTable.unpack(cached)
     if table is None:
         table = read_table(described)
         write_sealed(path, key, table.pack())

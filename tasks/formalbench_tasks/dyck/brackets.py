@@ -136,26 +136,26 @@ class MinimumLengthShapes:
 
     def __init__(self, deepest: int, held: int, rest: Paths) -> None:
         self._deepest = deepest
-        self._held = held
+        self._min_length = held
         self._rest = rest
         self._weights = _weights(deepest, held)
 
     def draw(self, stream: Stream, length: int, count: int) -> Mask:
         """Draw balanced shapes of an even length from H on; (count, length): where they open."""
-        after = length - self._held
+        after = length - self._min_length
         shares_D = self._weights[-1] * self._rest.shares(after, 1)[: self._deepest + 1]
         depths_B = _choose(shares_D, stream.uniform(count))
         opens_BN = np.empty((count, length), dtype=np.bool_)
-        opens_BN[:, : self._held] = self._first_part(stream, depths_B)
+        opens_BN[:, : self._min_length] = self._first_part(stream, depths_B)
         inside_B = np.ones(count, dtype=np.int64)
-        opens_BN[:, self._held :] = self._rest.sample(stream, after, inside_B, depths_B) == 0
+        opens_BN[:, self._min_length :] = self._rest.sample(stream, after, inside_B, depths_B) == 0
         return opens_BN
 
     def _first_part(self, stream: Stream, depths_B: Ints) -> Mask:
         """Draw the way to each depth, last step first, (B, H)."""
-        opens_HB = np.empty((self._held, len(depths_B)), dtype=np.bool_)
+        opens_HB = np.empty((self._min_length, len(depths_B)), dtype=np.bool_)
         depths_B = depths_B.copy()
-        for position in range(self._held - 1, -1, -1):
+        for position in range(self._min_length - 1, -1, -1):
             before_D = self._weights[position]
             up_D, down_D = _steps(before_D, self._deepest)
             total_B = up_D[depths_B] + down_D[depths_B]
@@ -164,11 +164,11 @@ class MinimumLengthShapes:
         return np.ascontiguousarray(opens_HB.T)
 
 
-def _weights(deepest: int, held: int) -> Floats:
+def _weights(deepest: int, min_length: int) -> Floats:
     """Return the weights of the ways from depth 0 to each depth, (H+1, D), each row to a scale."""
-    rows = np.zeros((held + 1, deepest + 1))
+    rows = np.zeros((min_length + 1, deepest + 1))
     rows[0, 0] = 1.0
-    for position in range(held):
+    for position in range(min_length):
         up_D, down_D = _steps(rows[position], deepest)
         total_D = up_D + down_D
         scaled_D = np.ldexp(total_D, -int(np.frexp(total_D.max())[1]))
@@ -210,7 +210,7 @@ class Shapes:
     def __init__(self, deepest: int | None = None) -> None:
         self.deepest = deepest
         self._paths: dict[int, Paths] = {}
-        self._held: dict[int, MinimumLengthShapes] = {}
+        self._min_shapes: dict[int, MinimumLengthShapes] = {}
 
     def exist(self, length: int, end: int = 0) -> bool:
         """Return whether there are any of this length that leave `end` brackets open."""
@@ -260,9 +260,9 @@ class Shapes:
             ValueError: if there are none.
         """
         if self.deepest is not None and held and self.exist(length):
-            if held not in self._held:
-                self._held[held] = MinimumLengthShapes(self.deepest, held, self._weighted)
-            return self._held[held].draw(stream, length, count)
+            if held not in self._min_shapes:
+                self._min_shapes[held] = MinimumLengthShapes(self.deepest, held, self._weighted)
+            return self._min_shapes[held].draw(stream, length, count)
         if self.deepest is None or length < 2 * self.deepest or not self.exist(length):
             return self.uniform(stream, length, count)
         return _draw(self._weighted, stream, length, count)

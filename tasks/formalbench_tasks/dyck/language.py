@@ -252,9 +252,9 @@ class Dyck(
         fields = (k,) if D is None else (k, D)
         nearest = [min(max(f, 1), most) for f, most in zip(fields, MOST, strict=False)]
         if list(fields) != nearest:
-            asked, near = ("-".join(map(str, ("dyck", *numbers))) for numbers in (fields, nearest))
+            name, near = ("-".join(map(str, ("dyck", *numbers))) for numbers in (fields, nearest))
             raise RequestError(
-                f"task {asked}: 1 to {MOST[0]} types of brackets, depth 1 to {MOST[1]}: try {near}"
+                f"task {name}: 1 to {MOST[0]} types of brackets, depth 1 to {MOST[1]}: try {near}"
             )
         pairs = PAIRS[:k] if k <= len(PAIRS) else [(f"({t}", f"){t}") for t in range(1, k + 1)]
         self.alphabet = tuple(symbol for pair in pairs for symbol in pair)
@@ -410,11 +410,11 @@ class Dyck(
         From the papers' test window on the process must not end before the window begins, as
         in `sample_corpus`; shorter strings are those of a process that may end anywhere.
         """
-        held = 0
+        min_length = 0
         if self.deepest is not None:
             first = windows(self.deepest)[1][0] - 1  # END not counted
-            held = first if length >= first else 0
-        return self._dress(stream, self.shapes.generated(stream, length, count, held))
+            min_length = first if length >= first else 0
+        return self._dress(stream, self.shapes.generated(stream, length, count, min_length))
 
     def sample_corpus(self, stream: Stream, window: tuple[int, int], tokens: int) -> Strings:
         """Draw what the process generates within a window of lengths."""
@@ -449,11 +449,11 @@ class Dyck(
         if self.deepest is None or states > MOST_STATES:
             raise AttributeError(f"no automaton of at most {MOST_STATES} states has this language")
         numbers = {
-            held: number
-            for number, held in enumerate(
-                held
+            stack: number
+            for number, stack in enumerate(
+                stack
                 for depth in range(self.deepest + 1)
-                for held in product(range(self.types), repeat=depth)
+                for stack in product(range(self.types), repeat=depth)
             )
         }
         dead = len(numbers)
@@ -462,10 +462,10 @@ class Dyck(
                 following
                 for bracket in range(self.types)
                 for following in (
-                    numbers.get((*held, bracket), dead),
-                    numbers[held[:-1]] if held[-1:] == (bracket,) else dead,
+                    numbers.get((*stack, bracket), dead),
+                    numbers[stack[:-1]] if stack[-1:] == (bracket,) else dead,
                 )
             ]
-            for held in numbers
+            for stack in numbers
         ]
         return from_table([*rows, [dead] * len(self.alphabet)], [1, *[0] * dead])

@@ -92,7 +92,7 @@ class NearMisses:
         """Return the kinds there are at this length."""
         even = length > 0 and length % 2 == 0
         bounded, end = self._deepest is not None, 2 if even else 1
-        there = {
+        possible = {
             "flip": even,
             "type": even and self._types > 1,
             "exchange": even,
@@ -102,7 +102,7 @@ class NearMisses:
             "unclosed": length > 0 and self._shapes.exist(length, end),
             "too-deep": even and bounded and length >= 2 * (self._deepest or 0) + 2,
         }
-        return [kind for kind, exists in there.items() if exists]
+        return [kind for kind, exists in possible.items() if exists]
 
     def draw(
         self, stream: Stream, length: int, count: int, among: Collection[str] | None = None
@@ -178,8 +178,8 @@ class NearMisses:
         strings_BN, stuck_B = rearrange_until_outside(
             stream, members_BN, self._is_member, exchange_parts
         )
-        instead = self._crossed if self._types > 1 else self._shuffled
-        strings_BN[stuck_B] = instead(stream, length, int(stuck_B.sum()))
+        fallback = self._crossed if self._types > 1 else self._shuffled
+        strings_BN[stuck_B] = fallback(stream, length, int(stuck_B.sum()))
         return strings_BN
 
     def _shuffled(self, stream: Stream, length: int, count: int) -> Symbols:
@@ -201,12 +201,12 @@ class NearMisses:
         strings_BN = self._members(stream, length, count)
         rows = np.arange(count)
         closing_B = stream.integers(2, count)
-        here, there = _two_brackets(stream, strings_BN % 2 == closing_B[:, None], closing_B)
-        other_B = strings_BN[rows, here] // 2 + 1 + stream.integers(self._types - 1, count)
+        one, other = _two_brackets(stream, strings_BN % 2 == closing_B[:, None], closing_B)
+        type_B = strings_BN[rows, one] // 2 + 1 + stream.integers(self._types - 1, count)
         # The second pair is given another type than the first, and then both have a wrong end.
-        strings_BN[rows, _partners(strings_BN, there)] = 2 * (other_B % self._types) + 1 - closing_B
-        strings_BN[rows, there] = 2 * (other_B % self._types) + closing_B
-        return _exchanged(strings_BN, here, there)
+        strings_BN[rows, _partners(strings_BN, other)] = 2 * (type_B % self._types) + 1 - closing_B
+        strings_BN[rows, other] = 2 * (type_B % self._types) + closing_B
+        return _exchanged(strings_BN, one, other)
 
     def _unclosed(self, stream: Stream, length: int, count: int) -> Symbols:
         end = 1 if length % 2 else 2
@@ -223,11 +223,11 @@ class NearMisses:
         return too_deep(self._deepest)
 
 
-def _exchanged(strings_BN: Symbols, here: Ints, there: Ints) -> Symbols:
+def _exchanged(strings_BN: Symbols, one: Ints, other: Ints) -> Symbols:
     rows = np.arange(len(strings_BN))
     exchanged_BN = strings_BN.copy()
-    exchanged_BN[rows, here] = strings_BN[rows, there]
-    exchanged_BN[rows, there] = strings_BN[rows, here]
+    exchanged_BN[rows, one] = strings_BN[rows, other]
+    exchanged_BN[rows, other] = strings_BN[rows, one]
     return exchanged_BN
 
 
@@ -247,9 +247,9 @@ def _two_brackets(stream: Stream, same_BN: Mask, closing_B: Ints) -> tuple[Ints,
     beside_BN &= inner_BN
     few_B = beside_BN.sum(axis=1) < 2
     beside_BN[few_B] = inner_BN[few_B]
-    here = one_of(stream, beside_BN)
-    beside_BN[np.arange(len(here)), here] = False
-    return here, one_of(stream, beside_BN)
+    one = one_of(stream, beside_BN)
+    beside_BN[np.arange(len(one)), one] = False
+    return one, one_of(stream, beside_BN)
 
 
 def _partners(members_BN: Symbols, places: Ints) -> Ints:
@@ -263,9 +263,9 @@ def _partners(members_BN: Symbols, places: Ints) -> Ints:
 def _exchange_any(stream: Stream, strings_AN: Symbols) -> Symbols:
     """Exchange two uniform positions."""
     count, length = strings_AN.shape
-    here_A = stream.integers(length, count)
-    there_A = (here_A + 1 + stream.integers(length - 1, count)) % length
-    return _exchanged(strings_AN, here_A, there_A)
+    one_A = stream.integers(length, count)
+    other_A = (one_A + 1 + stream.integers(length - 1, count)) % length
+    return _exchanged(strings_AN, one_A, other_A)
 
 
 class BracketNonMembers:
@@ -311,9 +311,9 @@ class BracketNonMembers:
         kinds = list(dict.fromkeys(draws))
         kind_B = np.array([kinds.index(draw) for draw in draws])[turn_B]
         for kind, draw in enumerate(kinds):
-            here = np.flatnonzero(kind_B == kind)
-            if here.size:
-                strings_BN[here] = draw(stream, length, len(here))
+            rows = np.flatnonzero(kind_B == kind)
+            if rows.size:
+                strings_BN[rows] = draw(stream, length, len(rows))
         return strings_BN
 
     def _rearranged(self, stream: Stream, length: int, count: int) -> Symbols:

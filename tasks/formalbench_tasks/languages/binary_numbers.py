@@ -317,8 +317,8 @@ class Equation(Membership):
                 min((1 << size) - 1, self._most(before, result))
                 for size, before, result in zip(sizes_B.tolist(), operands, most, strict=True)
             ]
-            for before, drawn in zip(operands, _below(stream, limits), strict=True):
-                before.append(drawn)
+            for before, operand in zip(operands, _below(stream, limits), strict=True):
+                before.append(operand)
         turned_B = stream.integers(2, count) == 1
         sizes_BK[turned_B, :-1] = sizes_BK[turned_B, -2::-1]
         rows = zip(operands, turned_B.tolist(), strict=True)
@@ -467,11 +467,11 @@ class SquareRootCheck(Equation):
 def _below(stream: Stream, limits: Sequence[int]) -> list[int]:
     """Draw for each limit a whole number from 0 up to it, uniformly."""
     words = max((limit.bit_length() for limit in limits), default=0) // 64 + 1
-    drawn, pending = [0] * len(limits), list(range(len(limits)))
+    numbers, pending = [0] * len(limits), list(range(len(limits)))
     while pending:
         rows = stream.raw(len(pending) * words).astype("<u8").reshape(len(pending), words)
         for at, row in zip(pending, rows, strict=True):
             mask = (1 << limits[at].bit_length()) - 1
-            drawn[at] = int.from_bytes(row.tobytes(), "little") & mask
-        pending = [at for at in pending if drawn[at] > limits[at]]
-    return drawn
+            numbers[at] = int.from_bytes(row.tobytes(), "little") & mask
+        pending = [at for at in pending if numbers[at] > limits[at]]
+    return numbers

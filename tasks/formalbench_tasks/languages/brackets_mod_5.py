@@ -136,8 +136,8 @@ _FACTOR = re.compile(r"(^|[+\-*])(-*)(\d+)")
 
 def value_of(text: str) -> int:
     """Return the value of an expression, as it is if nothing is done mod 5 but at the brackets."""
-    while found := _INNERMOST.search(text):
-        text = text[: found.start()] + str(_flat(found[1]) % 5) + text[found.end() :]
+    while match := _INNERMOST.search(text):
+        text = text[: match.start()] + str(_flat(match[1]) % 5) + text[match.end() :]
     return _flat(text)
 
 

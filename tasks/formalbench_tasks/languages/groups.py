@@ -109,13 +109,13 @@ def alternating(n: int) -> PermutationGroup:
 
 def direct_product(one: PermutationGroup, other: PermutationGroup) -> PermutationGroup:
     """Return the pairs, numbered by the first and, where that is the same, by the second."""
-    pairs = tuple(_beside(a, b) for a, b in product(one.elements, other.elements))
+    pairs = tuple(_join(a, b) for a, b in product(one.elements, other.elements))
     first, second = one.elements[0], other.elements[0]
-    left = tuple(_beside(a, second) for a in one.generators)
-    return PermutationGroup(pairs, left + tuple(_beside(first, b) for b in other.generators))
+    left = tuple(_join(a, second) for a in one.generators)
+    return PermutationGroup(pairs, left + tuple(_join(first, b) for b in other.generators))
 
 
-def _beside(a: Permutation, b: Permutation) -> Permutation:
+def _join(a: Permutation, b: Permutation) -> Permutation:
     """Return the permutation that does a on the first points and b on those behind."""
     return a + tuple(len(a) + image for image in b)
 
@@ -173,9 +173,9 @@ class WordProblem(Language, HasPrefixClasses, HasAutomaton):
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:
         """Draw uniform elements, each with its blanks, (count, length)."""
         check_length(length)
-        drawn = -(-length // self.tokens)
+        elements = -(-length // self.tokens)
         strings_BN = np.full((count, length), len(self._chosen), dtype=np.int64)
-        strings_BN[:, :: self.tokens] = stream.integers(len(self._chosen), (count, drawn))
+        strings_BN[:, :: self.tokens] = stream.integers(len(self._chosen), (count, elements))
         return strings_BN
 
     def classify(self, strings_BN: Symbols) -> Labels:
@@ -189,10 +189,10 @@ class WordProblem(Language, HasPrefixClasses, HasAutomaton):
     def class_distribution(self, length: int) -> tuple[float, ...]:
         """Return the probability of each product among the strings drawn."""
         check_length(length)
-        drawn = -(-length // self.tokens)
-        while len(self._distributions) <= drawn:
+        elements = -(-length // self.tokens)
+        while len(self._distributions) <= elements:
             self._distributions.append(self._distributions[-1][self._before].mean(axis=0))
-        return tuple(self._distributions[drawn].tolist())
+        return tuple(self._distributions[elements].tolist())
 
     def splits(self, objective: str) -> Splits | None:
         """Train on twice the length where an element has several tokens, as the reference does."""
@@ -227,10 +227,10 @@ def _symbols(group: PermutationGroup, which: str) -> tuple[int, ...]:
         return group.steps()
     if not group.natural:
         raise RequestError(f"symbols={which}: this group has none; take all or generators")
-    found = group.moving(_MOVED[which])
-    if len(found) == 1:
+    symbols = group.moving(_MOVED[which])
+    if len(symbols) == 1:
         raise RequestError(f"symbols={which}: this group has none; take all, generators or three")
-    return found
+    return symbols
 
 
 def _facts(shown: str, level: str, *keywords: str) -> dict[str, Any]:

@@ -94,10 +94,10 @@ class HardestContextFree(Membership):
         reached: list[set[int]] = [set() for _ in edges]
         for at in reversed(range(len(edges))):
             reached[at].add(at)
-            for bracket, there in edges[at]:
+            for bracket, target in edges[at]:
                 if not bracket:
-                    reached[at] |= reached[there]
-                for inside in reached[there] if bracket in ("(", "[") else ():
+                    reached[at] |= reached[target]
+                for inside in reached[target] if bracket in ("(", "[") else ():
                     for close, after in edges[inside]:
                         if bracket + close in ("()", "[]"):
                             reached[at] |= reached[after]
@@ -190,7 +190,7 @@ def _is_member(string: list[int]) -> bool:
     first, last = 0, len(string) - 1
     while first <= last:
         end = string.index(BLOCK_END, first)
-        found = 0
+        new_tops = 0
         commas = [at for at in range(first, end) if string[at] == COMMA]
         for before, behind in pairwise(commas):
             begin = before + 1
@@ -198,8 +198,8 @@ def _is_member(string: list[int]) -> bool:
                 if string[begin] != DOLLAR:
                     continue
                 begin += 1
-            found |= _after(string[begin:behind], tops, under, of_type)
-        tops, first_block, first = found, False, end + 1
+            new_tops |= _after(string[begin:behind], tops, under, of_type)
+        tops, first_block, first = new_tops, False, end + 1
     return bool(tops & 1)
 
 

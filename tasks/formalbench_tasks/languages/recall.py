@@ -205,10 +205,10 @@ class Recall(Language, HasPrefixClasses, HasQuestions):
         classes_BN = np.zeros((count, length), dtype=np.int64)
         for place in range(0, length, 2):
             symbols_B = strings_BN[:, place]
-            known_B = value_BS[rows_B, symbols_B]
-            classes_BN[:, place] = known_B
+            values_B = value_BS[rows_B, symbols_B]
+            classes_BN[:, place] = values_B
             if place + 1 < length:
-                new_B = (known_B == 0) & (symbols_B < self._values)
+                new_B = (values_B == 0) & (symbols_B < self._values)
                 value_BS[rows_B[new_B], symbols_B[new_B]] = strings_BN[new_B, place + 1]
         return classes_BN
 
@@ -257,8 +257,8 @@ def _places(stream: Stream, places: int, shape: tuple[int, int]) -> Labels:
     for column in range(shape[1]):
         rows = np.arange(shape[0])
         while rows.size:
-            found = np.searchsorted(ends_G, stream.integers(int(ends_G[-1]), rows.size), "right")
-            taken = (drawn_BD[rows, :column] == found[:, None]).any(axis=1)
-            drawn_BD[rows, column] = found
+            samples = np.searchsorted(ends_G, stream.integers(int(ends_G[-1]), rows.size), "right")
+            taken = (drawn_BD[rows, :column] == samples[:, None]).any(axis=1)
+            drawn_BD[rows, column] = samples
             rows = rows[taken]
     return drawn_BD

