@@ -397,8 +397,8 @@ def _expressible(measured: list[Placed]) -> str:
     statements = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
     return (
         f"Theory for {total}: {statements}. A cell is solved if two thirds of its seeds learned "
-        f"and are right on {_THRESHOLD} of the strings at every tested length. Theorems say which weights "
-        "exist, not which ones training finds."
+        f"and are right on {_THRESHOLD} of the strings at every tested length. Theorems say which "
+        "weights exist, not which ones training finds."
     )
 
 

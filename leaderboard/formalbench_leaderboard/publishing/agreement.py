@@ -71,12 +71,12 @@ class CellCounts:
     def right(self) -> list[int]:
         """Number of right strings. Strings are the trials: answers of one string are dependent."""
         cells = zip(self.correct, self.strings, self.asked, strict=True)
-        return [round(correct * strings / asked) for correct, strings, asked in cells]
+        return [round(correct * strings / answers) for correct, strings, answers in cells]
 
     @property
     def accuracy(self) -> float:
         """The mean accuracy over the cells, each with equal weight."""
-        shares = [right / every for right, every in zip(self.correct, self.asked, strict=True)]
+        shares = [right / answers for right, answers in zip(self.correct, self.asked, strict=True)]
         return sum(shares) / len(shares)
 
 
