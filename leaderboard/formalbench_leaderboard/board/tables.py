@@ -255,7 +255,7 @@ def _sheet(rows: list[Outcome]) -> Sheet[Outcome]:
 
 def plugin_metrics(found: Sequence[Outcome]) -> list[str]:
     """Return the names of the metrics that plugins added to any of these outcomes."""
-    return list(dict.fromkeys(name for on in found for name in on.result.metrics))
+    return list(dict.fromkeys(name for outcome in found for name in outcome.result.metrics))
 
 
 def _metric_column(name: str) -> Column[Outcome]:
@@ -264,7 +264,7 @@ def _metric_column(name: str) -> Column[Outcome]:
         "a plugin's metric: the mean over seeds and test lengths; one that is no mean is computed "
         "once over all lengths"
     )
-    return number(name, meaning, lambda on: on.result.metrics.get(name), text="{:.4g}".format)
+    return number(name, meaning, lambda one: one.result.metrics.get(name), text="{:.4g}".format)
 
 
 PROFILE: tuple[Column[Profile], ...] = (

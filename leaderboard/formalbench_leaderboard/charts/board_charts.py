@@ -173,7 +173,7 @@ def drawings(
             Drawing(
                 f"{name}-{measure.name}",
                 heading,
-                TEXT_CAPTION.format(measure=_capital(measure.title)),
+                TEXT_CAPTION.format(measure=measure.title[:1].upper() + measure.title[1:]),
                 partial(length_charts.text_chart, board, measure),
             )
         )
@@ -190,10 +190,6 @@ def drawings(
         heading = f"{prefix}: score against size"
         figures.append(Drawing(f"{name}-size", heading, SIZE_CAPTION, partial(score_chart, sizes)))
     return figures
-
-
-def _capital(title: str) -> str:
-    return title[:1].upper() + title[1:]
 
 
 def rendered(drawing: Drawing, kind: Kind) -> bytes:

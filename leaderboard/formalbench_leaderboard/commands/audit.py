@@ -105,15 +105,15 @@ def audit(
     used = secrets.randbits(32) if seed is None else seed
     files = _files(records or [_published()])
     stored = auditing.read_records(files)
-    again = auditing.draw_sample(stored, used, runs, verifications)
+    sample = auditing.draw_sample(stored, used, runs, verifications)
     typer.echo(f"fresh strings of seed {used} (--seed {used} repeats the audit)", err=True)
     audits = []
     with auditing.Auditor(host_of(ctx), used, chosen, at_hand) as auditor:
-        cost = auditing.seconds_of(stored, again)
+        cost = auditing.seconds_of(stored, sample)
         if cost[0]:
             typer.echo(auditing.sentence(*cost), err=True)
         by_task = {path: files[path] for path in sorted(files, key=partial(_order, stored))}
-        for audited in _audits(auditor, by_task, again):
+        for audited in _audits(auditor, by_task, sample):
             audits.append(audited)
             if audited.verdict != "skipped":
                 typer.echo(_line(audited), err=as_json)
@@ -164,14 +164,14 @@ def _order(records: Mapping[Path, AnyRecord], path: Path) -> tuple[str, ...]:
 
 
 def _audits(
-    auditor: Auditor, files: Mapping[Path, bool], again: Collection[Path]
+    auditor: Auditor, files: Mapping[Path, bool], sample: Collection[Path]
 ) -> Iterator[Audit]:
     """Audit records one by one, with the progress on a terminal."""
     with console(stderr=True).status("") as status:
         for number, (path, named) in enumerate(files.items(), start=1):
             status.update(f"{number} of {len(files)}")
             with plugins_print_to_stderr():
-                one = auditor.audit(path, named, path in again)
+                one = auditor.audit(path, named, path in sample)
             yield one
 
 
@@ -189,7 +189,7 @@ def _line(one: Audit) -> str:
     if one.changed and one.verdict == "ok":
         info.append(f"{one.changed:,} answers to its own test strings changed")
     if one.retrained is not None:
-        info.append(_retrained(one.retrained))
+        info.append(_training_text(one.retrained))
     if one.reverified is not None:
         info.append(f"verified again: {plural(one.reverified.errors, 'error')}")
     info += [*one.reasons, *([str(one.path)] if one.verdict == "MISMATCH" else [])]
@@ -208,18 +208,18 @@ def _title(record: AnyRecord) -> str:
     return f"{title}, {record.protocol.title}{at}, seed {record.seed}"
 
 
-def _retrained(again: RepeatedTraining) -> str:
-    where = "" if again.alike else " under other conditions"
-    if again.accuracy is None:
-        return f"trained again{where}: {again.status}"
-    counts = "all counts equal" if not again.changed else f"{again.changed:,} answers changed"
-    return f"trained again{where}: {percent(again.accuracy)} %, {counts}"
+def _training_text(run: RepeatedTraining) -> str:
+    conditions = "" if run.alike else " under other conditions"
+    if run.accuracy is None:
+        return f"trained again{conditions}: {run.status}"
+    counts = "all counts equal" if not run.changed else f"{run.changed:,} answers changed"
+    return f"trained again{conditions}: {percent(run.accuracy)} %, {counts}"
 
 
 def _skipped(audits: Sequence[Audit]) -> list[str]:
     """Return a line for each reason for skipping records, and one with their total number."""
     reasons = Counter(one.reasons[0] for one in audits if one.verdict == "skipped")
-    lines = [f"skipped   {plural(times, 'record')}: {why}" for why, times in reasons.items()]
+    lines = [f"skipped   {plural(times, 'record')}: {reason}" for reason, times in reasons.items()]
     if not lines:
         return []
     total = reasons.total()

@@ -152,7 +152,7 @@ def compared(
     for comparison in comparisons(records, names, tasks, protocols, current_of(host), shortcut):
         groups = [
             [by_id[run.test_id] for result in results for run in result.runs]
-            for results in zip(*((on.a, on.b) for on in comparison.tasks), strict=True)
+            for results in zip(*((task.a, task.b) for task in comparison.tasks), strict=True)
         ]
         settings = differing(*(settings_of(part, defaults) for part in groups)) if groups else []
         pairs.append((comparison, settings))

@@ -363,21 +363,21 @@ def _print_published(done: PublishResult) -> None:
     """Print the result of publishing."""
     from formalbench_leaderboard.publishing.weights import facts
 
-    for what, pairs, after in (
+    for text, pairs, after in (
         ("added", done.added, ""),
         ("kept", done.differing, " already published with other numbers"),
     ):
         for (model, task), times in pairs.items():
             count = plural(times, "record")
-            typer.echo(f"{what} {harmless(model)} on {harmless(task)}: {count}{after}")
+            typer.echo(f"{text} {harmless(model)} on {harmless(task)}: {count}{after}")
     if done.already:
         typer.echo(f"{plural(done.already, 'record')} already published")
     for line in done.changes:
         typer.echo(harmless(line))
     if done.archive is not None:
         info = facts(done.archive)
-        what = f"weights: {harmless(str(done.archive))}, {info['bytes']:,} bytes"
-        typer.echo(f"{what}, SHA-256 {info['sha256']}: attach it to the pull request")
+        text = f"weights: {harmless(str(done.archive))}, {info['bytes']:,} bytes"
+        typer.echo(f"{text}, SHA-256 {info['sha256']}: attach it to the pull request")
     typer.echo("next: commit leaderboard/results and leaderboard/plugins, open a pull request")
 
 

@@ -288,9 +288,9 @@ def show(
     check_folders(results or ())
     if format in _FOLDERS and output is None:
         raise RequestError(f"--format {format} needs --output DIR, the folder to write to")
-    host, shown = host_of(ctx), None if protocol is None else [protocol]
+    host, protocols = host_of(ctx), None if protocol is None else [protocol]
     view = views.suite_view(host, suite or DEFAULT_SUITE)
-    view = replace(view, protocols=shown, ranks_unchecked=False)
+    view = replace(view, protocols=protocols, ranks_unchecked=False)
     stored, view = _read_records(results, view, among=format == "table", narrowed=not suite)
     if protocol is not None:
         known = {record.protocol.title for record in stored.records}

@@ -100,8 +100,8 @@ class Curves:
     def tasks(self, place: int) -> list[str]:
         """Return the tasks of a board with curves, the ranked ones first."""
         board = self.boards[place]
-        every = (*board.tasks, *board.other_tasks)
-        return [title for title in every if self.numbers.get((place, title)) in self.drawn]
+        titles = (*board.tasks, *board.other_tasks)
+        return [title for title in titles if self.numbers.get((place, title)) in self.drawn]
 
     def choice(self, place: int, titles: Sequence[str]) -> list[tuple[Row, bool]]:
         """Return the rows with curves on some tasks, and whether each is chosen at first.

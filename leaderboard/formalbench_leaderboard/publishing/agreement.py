@@ -89,10 +89,10 @@ def p_value(one: CellCounts, other: CellCounts) -> float:
     """
     cells = zip(one.right, one.strings, other.right, other.strings, strict=True)
     parts = _finite(one, other, cells)
-    whole = _fisher(*map(sum, zip(*parts, strict=True))) if parts else 1.0
+    overall = _fisher(*map(sum, zip(*parts, strict=True))) if parts else 1.0
     if len(parts) <= 1:
-        return whole
-    return min(1.0, 2 * min(whole, len(parts) * min(_fisher(*part) for part in parts)))
+        return overall
+    return min(1.0, 2 * min(overall, len(parts) * min(_fisher(*part) for part in parts)))
 
 
 def _fisher(right: int, strings: int, other_right: int, other_strings: int) -> float:

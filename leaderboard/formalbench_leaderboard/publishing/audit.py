@@ -45,11 +45,11 @@ def parse_count(text: str, option: str) -> int | None:
 
 def read_records(files: Iterable[Path]) -> dict[Path, AnyRecord]:
     """Return the records of valid files; the audit itself reports the others."""
-    found = {}
+    records = {}
     for file in files:
         with contextlib.suppress(RequestError):
-            found[file] = read_record(file)
-    return found
+            records[file] = read_record(file)
+    return records
 
 
 def draw_sample(

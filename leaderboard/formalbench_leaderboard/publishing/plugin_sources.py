@@ -128,19 +128,19 @@ def _read(path: Path) -> dict[Path, bytes]:
     files = [one for one in files if "__pycache__" not in one.parts]
     if len(files) > MAX_FILES:
         raise RequestError(f"{path}: more than {MAX_FILES} files, too many to publish")
-    found, remaining = {}, MAX_BYTES
+    result, remaining = {}, MAX_BYTES
     for file in files:
         contents = read_plain(file, MAX_BYTES, "a plugin to publish")
         remaining -= len(contents)
         if remaining < 0:
             raise RequestError(f"{path}: larger than {MAX_BYTES} bytes, too large to publish")
-        found[Path(path.name) / file.relative_to(path)] = contents
-    return found
+        result[Path(path.name) / file.relative_to(path)] = contents
+    return result
 
 
 def _hash(files: Mapping[Path, bytes]) -> str:
     """Return the SHA-256 of a plugin, computed as by `formalbench.host.plugin.content_hash`."""
-    below = {Path(*path.parts[1:]): contents for path, contents in files.items()}
-    if [*below] == [Path()]:  # a plugin of one file
-        return hashlib.sha256(below[Path()]).hexdigest()
-    return package_hash(below)
+    by_path = {Path(*path.parts[1:]): contents for path, contents in files.items()}
+    if [*by_path] == [Path()]:  # a plugin of one file
+        return hashlib.sha256(by_path[Path()]).hexdigest()
+    return package_hash(by_path)

@@ -360,10 +360,10 @@ class Admission:
         return self._tasks[key]
 
 
-def _check_code(record: AnyRecord, here: AnyRecord | Run) -> None:
+def _check_code(record: AnyRecord, expected: AnyRecord | Run) -> None:
     """Refuse a record whose model or task comes from code with other contents than here."""
     for kind in ("model", "task"):
-        then, now = getattr(record, kind).source, getattr(here, kind).source
+        then, now = getattr(record, kind).source, getattr(expected, kind).source
         if contents(0, then) != contents(0, now):
             raise RequestError(
                 f"its {kind}.source is {then.distribution}, with other contents than "

@@ -196,12 +196,12 @@ class PluginProcesses:
 
     def sources(self, record: AnyRecord) -> list[LocalPlugin]:
         """Return the local plugins that a record needs, including those of its protocol."""
-        named = named_by(record, self._host)
+        plugins = named_by(record, self._host)
         if not isinstance(record, Record):
-            return named
+            return plugins
         own = self.is_own_run(record)
         names = {*(_names(self._host, record) if own else self._facts(record)["plugins"])}
-        return [one for one in self._host.locals() if one in named or one.named.name in names]
+        return [one for one in self._host.locals() if one in plugins or one.named.name in names]
 
     def standing(self, record: AnyRecord) -> VersionStatus:
         """Whether a record has the versions that are installed here; see `CurrentContents`."""

@@ -11,7 +11,7 @@ import io
 import re
 import textwrap
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -220,7 +220,7 @@ def _print_rows(
     columns = [name_column if column.form == "name" else column for column in sheet.columns]
     if not detail.everything:
         columns = [
-            replace(column, below=_without_class(column.below))
+            replace(column, below={n: t for n, t in column.below.items() if n != "language class"})
             for column in columns
             if column.heading not in _DETAIL_COLUMNS
         ]
@@ -252,10 +252,6 @@ def _print_by_place(board: Board, console: Console) -> None:
         assert facts is not None  # the board knows the task's measure from its facts
         console.print(Text(harmless(f"{title}: {facts.measure.title}; not in the score")))
         _print_table(by_place(board, title).without("rate", "command"), console)
-
-
-def _without_class(below: Mapping[str, str]) -> dict[str, str]:
-    return {name: text for name, text in below.items() if name != "language class"}
 
 
 _SHORT_LEGEND = (
