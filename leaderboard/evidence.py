@@ -79,10 +79,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             python = prepare(folder, read_plan_file(ROOT / PLAN).code)
             return _train(folder, python, options.hours, options.jobs, lock)
     except RequestError as error:
-        _tell(str(error))
+        _log(str(error))
         return RequestError.exit_code
     except subprocess.CalledProcessError as error:
-        _tell(f"{' '.join(map(str, error.cmd))}: exit code {error.returncode}")
+        _log(f"{' '.join(map(str, error.cmd))}: exit code {error.returncode}")
         return 1
 
 
@@ -120,23 +120,23 @@ def prepare(folder: Path, code: str) -> Path:
         shutil.rmtree(source, ignore_errors=True)
         _run("git", "clone", "--quiet", "--no-checkout", str(ROOT), str(source))
         _run("git", "-C", str(source), "checkout", "--quiet", "--detach", code)
-    wanted = _digest([source / name for name in LOCKS])
-    if (packages, commit) == (wanted, code) and python.exists():
+    lock_digest = _digest([source / name for name in LOCKS])
+    if (packages, commit) == (lock_digest, code) and python.exists():
         return python
     installed.unlink(missing_ok=True)
     pip = (str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
-    if packages != wanted or not python.exists():
-        _tell(f"installing the packages of {code[:12]} into {environment}")
+    if packages != lock_digest or not python.exists():
+        _log(f"installing the packages of {code[:12]} into {environment}")
         _run(sys.executable, "-m", "venv", "--clear", str(environment))
         lock, constraints = (str(source / name) for name in LOCKS)
         _run(*pip, "--require-hashes", "--no-deps", "--requirement", lock)
         _run(*pip, "--constraint", constraints, "torch")
-    with TemporaryDirectory(dir=folder) as built:
-        build = (str(python), "-m", "hatchling", "build", "-t", "wheel", "-d", built)
+    with TemporaryDirectory(dir=folder) as dist:
+        build = (str(python), "-m", "hatchling", "build", "-t", "wheel", "-d", dist)
         _run(*build, cwd=source)
-        (wheel,) = Path(built).iterdir()
+        (wheel,) = Path(dist).iterdir()
         _run(*pip, "--no-deps", "--force-reinstall", str(wheel))
-    installed.write_text(f"{wanted}\n{code}\n")
+    installed.write_text(f"{lock_digest}\n{code}\n")
     return python
 
 
@@ -161,11 +161,11 @@ def _train(folder: Path, python: Path, hours: float, jobs: int, lock: IO[str]) -
     command += ["--plan", str(ROOT / PLAN), "--results", str(folder / "results")]
     command += ["--hours", str(hours), "--jobs", str(jobs)]
     for corpus in CORPORA:
-        made = folder / corpus
-        if not made.exists():
-            _run(str(python), "-m", "formalbench", "corpus", "fetch", corpus, "--output", str(made))
-        command += ["--plugin", str(made / f"{corpus}.yaml")]
-    changed = {"FORMALBENCH_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
+        path = folder / corpus
+        if not path.exists():
+            _run(str(python), "-m", "formalbench", "corpus", "fetch", corpus, "--output", str(path))
+        command += ["--plugin", str(path / f"{corpus}.yaml")]
+    overrides = {"FORMALBENCH_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -174,14 +174,14 @@ def _train(folder: Path, python: Path, hours: float, jobs: int, lock: IO[str]) -
     process = subprocess.Popen(
         command,
         cwd=ROOT,
-        env=environment | changed,
+        env=environment | overrides,
         pass_fds=(lock.fileno(),),
         start_new_session=True,  # so that Ctrl-C reaches it once, from here
     )
-    stopped: list[int] = []
+    signals: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
-        stopped.append(number)
+        signals.append(number)
         process.send_signal(signal.SIGINT)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -193,7 +193,7 @@ def _train(folder: Path, python: Path, hours: float, jobs: int, lock: IO[str]) -
         except subprocess.TimeoutExpired:
             _publish(folder)
     published = _publish(folder)
-    return 128 + stopped[0] if stopped else code or published
+    return 128 + signals[0] if signals else code or published
 
 
 def _publish(folder: Path) -> int:
@@ -220,24 +220,24 @@ def publish_new(repository: Path, folder: Path) -> int:
     groups = complete_groups(repository, Store(folder / "results"), plan)
 
     def put(records: Sequence[tuple[Path, Record]]) -> list[str]:
-        with TemporaryDirectory(dir=folder) as made:
-            new = Store(Path(made) / "results")
+        with TemporaryDirectory(dir=folder) as staging:
+            new = Store(Path(staging) / "results")
             for file, record in records:
                 weights = weights_path(file)
                 new.write(record, weights.read_bytes() if weights.exists() else None)
             try:
-                done = publish(new.path, repository, host, Path(made) / "weights.tar")
+                result = publish(new.path, repository, host, Path(staging) / "weights.tar")
             except RefusedError as error:
                 return list(error.lines)
-        added = sum(done.added.values())
-        _tell(f"published {added} records of {', '.join(sorted({m for m, _ in done.added}))}")
+        added = sum(result.added.values())
+        _log(f"published {added} records of {', '.join(sorted({m for m, _ in result.added}))}")
         return []
 
     refused: list[str] = []
     if groups and put([one for group in groups for one in group]):
         refused = [line for group in groups for line in put(group)]  # all except the refused ones
     for line in refused:
-        _tell(f"not published: {line}")
+        _log(f"not published: {line}")
     _render_again(repository, folder, plan)
     return 1 if refused else 0
 
@@ -249,19 +249,19 @@ def complete_groups(repository: Path, store: Store, plan: Plan) -> list[list[tup
         for run in entry.runs:
             place = (entry.number, run.info.model, run.info.task, run.protocol.title)
             groups.setdefault(place, []).append(run)
-    every = runs_of(plan.entries)
-    published = results_of(every, Store(repository / PUBLISHED_RESULTS).records())
-    stored = results_of(every, [record for run in every if (record := store.record_of(run))])
+    all_runs = runs_of(plan.entries)
+    published = results_of(all_runs, Store(repository / PUBLISHED_RESULTS).records())
+    stored = results_of(all_runs, [record for run in all_runs if (record := store.record_of(run))])
     new = {key: record for key, record in stored.items() if key not in published}
-    found, taken = [], set()
+    complete, taken = [], set()
     for runs in groups.values():
         if due(runs, published | new):
             continue
         keys = {key_of(run): run for run in runs if key_of(run) in new.keys() - taken}
         taken |= keys.keys()
         if keys:
-            found.append([(store.path_of(run), new[key]) for key, run in keys.items()])
-    return found
+            complete.append([(store.path_of(run), new[key]) for key, run in keys.items()])
+    return complete
 
 
 def _render_again(repository: Path, folder: Path, plan: Plan) -> None:
@@ -272,24 +272,24 @@ def _render_again(repository: Path, folder: Path, plan: Plan) -> None:
         spec = entry.reproduction
         if spec is None or spec.inside:
             continue
-        kept = repository / REPRODUCTIONS / f"{spec.name}.records.jsonl"
-        if not kept.exists():
+        records = repository / REPRODUCTIONS / f"{spec.name}.records.jsonl"
+        if not records.exists():
             continue
-        digest = hashlib.sha256(kept.read_bytes()).hexdigest()
+        digest = hashlib.sha256(records.read_bytes()).hexdigest()
         if rendered.get(spec.name) == digest:
             continue
         command = [sys.executable, "-m", "formalbench", "reproduce", spec.name, "--from-records"]
-        done = subprocess.run(command, cwd=repository, stdout=sys.stderr)
-        if done.returncode in (0, CLAIM_DIFFERS):
+        result = subprocess.run(command, cwd=repository, stdout=sys.stderr)
+        if result.returncode in (0, CLAIM_DIFFERS):
             rendered[spec.name] = digest
-            write_atomically(file, "".join(f"{name} {of}\n" for name, of in rendered.items()))
+            write_atomically(file, "".join(f"{name} {sha}\n" for name, sha in rendered.items()))
 
 
 def _run(*command: str, cwd: Path | None = None) -> None:
     subprocess.run(command, cwd=cwd, check=True)
 
 
-def _tell(line: str) -> None:
+def _log(line: str) -> None:
     print(f"evidence: {line}", file=sys.stderr, flush=True)
 
 

@@ -75,11 +75,11 @@ class ResultFolders:
 
 def results_of(runs: Sequence[Run], records: Sequence[Record]) -> dict[RunKey, Record]:
     """Return the records that are results of these runs."""
-    asked = {key_of(run): run for run in runs}
+    by_key = {key_of(run): run for run in runs}
     return {
         key: record
         for record in records
-        if (key := key_of(record)) in asked and ends(record, asked[key])
+        if (key := key_of(record)) in by_key and ends(record, by_key[key])
     }
 
 
@@ -112,22 +112,22 @@ def missing(
     records = place.records()
     done = results_of(runs_of(plan.entries), records)
     counted: set[RunKey] = set()
-    found = []
+    entries = []
     for entry in plan.entries:
         if entry.reproduction is not None:
-            found.append(_missing_page(host, entry, place.pages))
+            entries.append(_missing_page(host, entry, place.pages))
             continue
-        left = tuple(run for run in due(entry.runs, done) if key_of(run) not in counted)
-        counted |= {key_of(run) for run in left}
-        told = estimate(RunPlan(left), device, {}, records)
+        runs = tuple(run for run in due(entry.runs, done) if key_of(run) not in counted)
+        counted |= {key_of(run) for run in runs}
+        cost = estimate(RunPlan(runs), device, {}, records)
         # A protocol without any record gives no estimate; any other gives one for every run.
-        seconds = _at_most(left, device, records) if told.sources["nothing"] else told.seconds
+        seconds = _upper_bound(runs, device, records) if cost.sources["nothing"] else cost.seconds
         hours = None if seconds is None else seconds / HOUR
-        found.append(MissingEntry(entry, len(left), hours))
-    return found
+        entries.append(MissingEntry(entry, len(runs), hours))
+    return entries
 
 
-def _at_most(runs: Sequence[Run], device: str, records: Sequence[Record]) -> float | None:
+def _upper_bound(runs: Sequence[Run], device: str, records: Sequence[Record]) -> float | None:
     """Return the seconds that runs take if each uses up its budget of training strings.
 
     The speed of a model is estimated from its runs under any protocol or, if there are none, from
@@ -141,7 +141,7 @@ def _at_most(runs: Sequence[Run], device: str, records: Sequence[Record]) -> flo
                 speeds.setdefault(name, []).append(record.training.strings_per_second)
     if not speeds:
         return None
-    means = {name: fmean(told) for name, told in speeds.items()}
+    means = {name: fmean(values) for name, values in speeds.items()}
     return sum(
         run.info.steps
         * run.protocol.batch
@@ -178,13 +178,13 @@ def _is_stale(host: PluginHost, page: Document, file: Path) -> bool:
     """Whether a page has a note that it is stale, or its records are of other versions."""
     if page.notes:
         return True
-    kept = file.with_suffix(".records.jsonl")
-    if not kept.exists():
+    records = file.with_suffix(".records.jsonl")
+    if not records.exists():
         return False
     current = current_of(host)
     return any(
         isinstance(record, Record) and current.standing(record) == "stale"
-        for record in read_packed(kept)
+        for record in read_packed(records)
     )
 
 
@@ -229,11 +229,11 @@ def fill(
     except KeyboardInterrupt:
         if end is None or time.monotonic() < end:
             raise
-    asked = {key_of(run) for run in runs_of(left)}
+    keys = {key_of(run) for run in runs_of(left)}
     new = [
         record
         for record in store.records()
-        if key_of(record) in asked and record != before.get(key_of(record))
+        if key_of(record) in keys and record != before.get(key_of(record))
     ]
     count = sum(record.status not in ENDED for record in new)
     lines = [f"{count} of {plural(len(new), 'run')} failed: their records say why"]

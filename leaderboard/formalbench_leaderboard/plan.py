@@ -159,29 +159,29 @@ def read_plan(file: Path, host: PluginHost) -> Plan:
     Raises:
         RequestError: one line that names the file and, if an entry is wrong, its number.
     """
-    told = read_plan_file(file)
+    contents = read_plan_file(file)
     entries = tuple(
         _entry(host, number, data, f"{file}: entry {number}")
-        for number, data in enumerate(told.entries, 1)
+        for number, data in enumerate(contents.entries, 1)
     )
-    return Plan(told.code, entries)
+    return Plan(contents.code, entries)
 
 
 def _entry(host: PluginHost, number: int, data: dict[str, Any], place: str) -> PlanEntry:
     if "reproduce" in data:
-        wanted = _validated(ReproductionEntry, data, place)
+        reproduction = _validated(ReproductionEntry, data, place)
         try:
-            spec = host.reproductions.get(wanted.reproduce)[0].spec
+            spec = host.reproductions.get(reproduction.reproduce)[0].spec
         except RequestError as error:
             raise RequestError(f"{place}: {error}") from None
-        return PlanEntry(number, wanted.title, (), spec, wanted.scale)
-    asked = _validated(RunsEntry, data, place)
+        return PlanEntry(number, reproduction.title, (), spec, reproduction.scale)
+    entry = _validated(RunsEntry, data, place)
     try:
         # An entry names its protocol; the device changes nothing else in a plan.
-        runs = make_plan(host, asked.request()).runs
+        runs = make_plan(host, entry.request()).runs
     except RequestError as error:
         raise RequestError(f"{place}: {error}") from None
-    return PlanEntry(number, asked.title, runs)
+    return PlanEntry(number, entry.title, runs)
 
 
 def _validated(kind: type[P], data: dict[str, Any], place: str) -> P:

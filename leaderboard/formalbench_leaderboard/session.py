@@ -39,15 +39,15 @@ def print_session(session: Session, records: Sequence[Record]) -> None:
         published=session.published,
         current=CurrentContents.of(records),
     )
-    held = read_with_published(session.results)
-    for line in held.invalid:
+    stored = read_with_published(session.results)
+    for line in stored.invalid:
         typer.echo(harmless(line), err=True)
-    shown = TableDetail(everything=False, other_tasks=True)
-    print_page(build_page([*held.records, *records], view), console, shown)
+    detail = TableDetail(everything=False, other_tasks=True)
+    print_page(build_page([*stored.records, *records], view), console, detail)
     needed = _needed_plugins(session, records)
     if any(map(data_files, needed)):
         return  # data files are not published, and neither are results on them
-    if reason := _unpublishable([*held.records, *records], records):
+    if reason := _unpublishable([*stored.records, *records], records):
         console.print(Text(printable(f"Not publishable: {reason}")), soft_wrap=True)
         return
     words = ["formalbench", "leaderboard", "publish", "--results", str(session.results)]
@@ -61,15 +61,15 @@ def print_session(session: Session, records: Sequence[Record]) -> None:
     console.print(Text(printable(f"To publish: {shlex.join(words)}")), soft_wrap=True)
 
 
-def _unpublishable(every: Sequence[Record], records: Sequence[Record]) -> str:
+def _unpublishable(all_records: Sequence[Record], records: Sequence[Record]) -> str:
     """Return why `publish` would refuse these records; an empty text if no reason is known."""
     changed = sorted({one.protocol.title for one in records if one.protocol.changed})
     if changed:
         return f"{changed[0]} is a modified protocol"
     if any(one.model.source.distribution == SESSION.name for one in records):
         return "the model's class is not in a file: move it to one (--model mine.py:Mine)"
-    asked = set(map(_pair, records))
-    groups = grouped_by(cell_of, [one for one in every if _pair(one) in asked])
+    pairs = set(map(_pair, records))
+    groups = grouped_by(cell_of, [one for one in all_records if _pair(one) in pairs])
     lines = [
         line
         for cell in dict.fromkeys(map(cell_of, records))
@@ -89,10 +89,10 @@ def _needed_plugins(session: Session, records: Sequence[Record]) -> list[Path]:
     Paths below the working directory are relative to it. Records contain only the plugins' names.
     """
     words = [shlex.split(record.command) for record in records]
-    named = {after for line in words for word, after in pairwise(line) if word == "--plugin"}
-    here = Path.cwd()
+    names = {value for line in words for word, value in pairwise(line) if word == "--plugin"}
+    folder = Path.cwd()
     return [
-        path.relative_to(here) if path.is_relative_to(here) else path
+        path.relative_to(folder) if path.is_relative_to(folder) else path
         for path in session.plugins
-        if path.name in named
+        if path.name in names
     ]

@@ -39,7 +39,7 @@ Settings = dict[str, str]
 """Maps the name of a setting to its value, as text."""
 
 
-_TOLD_APART = ("name", "version", "summary", "schema_version", "changed", "seeds")
+_NOT_COMPARED = ("name", "version", "summary", "schema_version", "changed", "seeds")
 """Fields of a protocol that are not compared: its title contains them, or they change no result."""
 
 
@@ -63,25 +63,25 @@ def settings_of(records: Sequence[Record], defaults: Defaults) -> Settings:
         defaults: returns the default of each option that a run does not set.
     """
     model, protocol = records[0].model, records[0].protocol
-    found = {
+    settings = {
         f"{_OPTION}{key}": show_value(value)
         for key, value in sorted({**defaults(model.name), **model.options}.items())
     }
     sizes = [record.model.parameters for record in records]
-    found["parameters"] = count(min(sizes), max(sizes))
-    found["model version"] = str(model.version)
-    found["model from"] = _origin(model.source)
-    found["protocol"] = f"{protocol.title} (version {protocol.version})"
-    data = protocol.model_dump(mode="json", exclude=set(_TOLD_APART), exclude_none=True)
-    found |= {f"protocol {key}": text for key, text in _flat(data)}
-    found["learning rate"] = _each(rate(record.learning_rate) for record in records)
-    found["seeds"] = ", ".join(map(str, sorted({record.seed for record in records})))
-    found["hardware"] = _each(record.environment.hardware for record in records)
+    settings["parameters"] = count(min(sizes), max(sizes))
+    settings["model version"] = str(model.version)
+    settings["model from"] = _origin(model.source)
+    settings["protocol"] = f"{protocol.title} (version {protocol.version})"
+    data = protocol.model_dump(mode="json", exclude=set(_NOT_COMPARED), exclude_none=True)
+    settings |= {f"protocol {key}": text for key, text in _flat(data)}
+    settings["learning rate"] = _each(rate(record.learning_rate) for record in records)
+    settings["seeds"] = ", ".join(map(str, sorted({record.seed for record in records})))
+    settings["hardware"] = _each(record.environment.hardware for record in records)
     names = {name for record in records for name in record.environment.versions}
     for name in sorted(names):
         versions = (record.environment.versions.get(name, MISSING) for record in records)
-        found[f"{name} version"] = _each(versions)
-    return found
+        settings[f"{name} version"] = _each(versions)
+    return settings
 
 
 def differing(a: Settings, b: Settings) -> list[SettingDifference]:
@@ -99,8 +99,8 @@ def differing(a: Settings, b: Settings) -> list[SettingDifference]:
 
 
 def _origin(source: Origin) -> str:
-    what = f" {source.version}" if source.version else ""
-    return f"{source.distribution}{what}" + (f" ({source.sha256[:8]})" if source.sha256 else "")
+    version = f" {source.version}" if source.version else ""
+    return f"{source.distribution}{version}" + (f" ({source.sha256[:8]})" if source.sha256 else "")
 
 
 def _flat(data: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, str]]:
@@ -132,7 +132,7 @@ COMPARED = (
 """How to read the table of tasks."""
 
 
-def _of_one(heading: str, read: Callable[[TaskDifference], Result]) -> Column[TaskDifference]:
+def _column(heading: str, read: Callable[[TaskDifference], Result]) -> Column[TaskDifference]:
     """Return a column with the result of one of the two models on a task."""
     name = heading.lower()
     data: dict[str, Callable[[Result], Datum]] = {
@@ -142,27 +142,27 @@ def _of_one(heading: str, read: Callable[[TaskDifference], Result]) -> Column[Ta
         f"{name}_learned": lambda result: result.learned,
         f"{name}_validation": lambda result: share(result.validation),
     }
-    reached: Column[Result] = Column(heading, CELL, cell, data, "cell")
-    return reached.of(read)
+    column: Column[Result] = Column(heading, CELL, cell, data, "cell")
+    return column.of(read)
 
 
-_APART: tuple[Column[Difference], ...] = (
+_DIFFERENCE: tuple[Column[Difference], ...] = (
     Column(
         "A − B",
         "difference of the test accuracies in points, whether or not the models learned",
-        lambda apart: ("+" if apart.value > 0.0 else "") + percent(apart.value),
-        {"difference": lambda apart: share(apart.value)},
+        lambda difference: ("+" if difference.value > 0.0 else "") + percent(difference.value),
+        {"difference": lambda difference: share(difference.value)},
     ),
     interval_column(
         "interval",
         "95 % interval of the difference, over seeds and test strings",
-        lambda apart: (apart.low, apart.high),
+        lambda difference: (difference.low, difference.high),
     ),
     Column(
         "better",
         "the model that is significantly better, if there is one",
-        lambda apart: MISSING if apart.better is None else apart.better.upper(),
-        {"better": lambda apart: apart.better},
+        lambda difference: MISSING if difference.better is None else difference.better.upper(),
+        {"better": lambda difference: difference.better},
         "words",
     ),
 )
@@ -172,14 +172,14 @@ _APART: tuple[Column[Difference], ...] = (
 def compared_table(comparison: Comparison) -> Sheet[TaskDifference]:
     """Return the results of two models on each task, their differences, and the mean below."""
     columns: list[Column[TaskDifference]] = [
-        words("task", "the task and its objective", lambda on: on.task, form="name"),
-        _of_one("A", lambda on: on.a),
-        _of_one("B", lambda on: on.b),
-        *(column.of(lambda on: on.accuracy) for column in _APART),
+        words("task", "the task and its objective", lambda one: one.task, form="name"),
+        _column("A", lambda one: one.a),
+        _column("B", lambda one: one.b),
+        *(column.of(lambda one: one.accuracy) for column in _DIFFERENCE),
     ]
     if mean := comparison.mean:
         below = ["", percent(mean.a), percent(mean.b)]
-        below += [column.text(mean.scaled) for column in _APART]
+        below += [column.text(mean.scaled) for column in _DIFFERENCE]
         columns = [
             replace(column, below={MEAN: text} if text else {})
             for column, text in zip(columns, below, strict=True)
@@ -192,8 +192,8 @@ def mean_data(comparison: Comparison) -> dict[str, Datum] | None:
     mean = comparison.mean
     if mean is None:
         return None
-    (apart,) = Sheet(_APART, [mean.scaled]).data()
-    return {"tasks": mean.tasks, "a": share(mean.a), "b": share(mean.b), **apart}
+    (difference,) = Sheet(_DIFFERENCE, [mean.scaled]).data()
+    return {"tasks": mean.tasks, "a": share(mean.a), "b": share(mean.b), **difference}
 
 
 def settings_table(settings: Sequence[SettingDifference]) -> Sheet[SettingDifference]:
@@ -239,17 +239,17 @@ def verdict(comparison: Comparison) -> str:
     mean = comparison.mean
     if mean is None:
         return "None of these tasks counts in a score."
-    found = mean.scaled
+    scaled = mean.scaled
     places = {"a": comparison.a, "b": comparison.b}
-    over = "this task" if mean.tasks == 1 else f"these {plural(mean.tasks, 'task')}"
-    width = (
-        f"A − B is {percent(found.low)} … {percent(found.high)} points (95 % interval, which "
+    tasks = "this task" if mean.tasks == 1 else f"these {plural(mean.tasks, 'task')}"
+    interval = (
+        f"A − B is {percent(scaled.low)} … {percent(scaled.high)} points (95 % interval, which "
         "allows for an unseen seed)."
     )
-    if found.better is None:
-        return f"Neither is significantly better over {over}. {width}"
-    name = harmless(places[found.better].row.model)
-    return f"{found.better.upper()}, {name}, is significantly better over {over}. {width}"
+    if scaled.better is None:
+        return f"Neither is significantly better over {tasks}. {interval}"
+    name = harmless(places[scaled.better].row.model)
+    return f"{scaled.better.upper()}, {name}, is significantly better over {tasks}. {interval}"
 
 
 def data_of(comparison: Comparison, settings: Sequence[SettingDifference]) -> dict[str, Any]:
@@ -269,20 +269,20 @@ def _place(place: BoardRow) -> dict[str, Any]:
     return {"model": row.model, "protocol": board.protocol, "version": board.version}
 
 
-def _grid(shown: Sheet[T]) -> Table:
+def _grid(sheet: Sheet[T]) -> Table:
     """Return a rich table; the summary lines come last and are dim."""
     grid = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for column in shown.columns:
-        wide = _NARROW if column.left else None
+    for column in sheet.columns:
+        width = _NARROW if column.left else None
         side: Literal["left", "right"] = "left" if column.left else "right"
         heading = Text(column.heading)
-        grid.add_column(heading, justify=side, overflow="fold", max_width=wide)
-    for texts in shown.texts:
+        grid.add_column(heading, justify=side, overflow="fold", max_width=width)
+    for texts in sheet.texts:
         grid.add_row(*(Text(harmless(text)) for text in texts))
-    for name, below in shown.below.items():
+    for name, below in sheet.below.items():
         cells = [
             name if column.form == "name" else text or ""
-            for column, text in zip(shown.columns, below, strict=True)
+            for column, text in zip(sheet.columns, below, strict=True)
         ]
         grid.add_section()
         grid.add_row(*map(Text, cells), style="bold")

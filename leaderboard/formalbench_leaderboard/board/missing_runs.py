@@ -48,7 +48,7 @@ def missing_runs(board: Board, everywhere: Board | None = None) -> list[MissingR
             from all tasks. None: only the board is used.
     """
     rows = {row.key: row for one in (board, everywhere or board) for row in one.rows}
-    found = []
+    missing = []
     for row in rows.values():
         tasks = tuple(title for title in board.tasks if row.on(title) is None)
         if tasks and row.kind == "learned":
@@ -58,8 +58,8 @@ def missing_runs(board: Board, everywhere: Board | None = None) -> list[MissingR
             least = min((sum(_seconds(one)) / one.seeds for one in learned), default=None)
             most = max((_pace(one) * one.budget for one in timed), default=None)
             costs = (None if one is None else one * seeds for one in (least, most))
-            found.append(MissingRuns(row, tasks, *costs))
-    return found
+            missing.append(MissingRuns(row, tasks, *costs))
+    return missing
 
 
 def _timed(result: Result) -> bool:

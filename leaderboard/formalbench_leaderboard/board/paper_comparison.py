@@ -88,7 +88,7 @@ class PaperComparison:
 def paper_comparisons(page: Page, known: Premises) -> list[PaperComparison]:
     """Return the papers' numbers for which a page has results, paper by paper."""
     return [
-        found
+        comparison
         for paper in page.published
         for name in paper.tasks
         for theirs in paper.rows
@@ -96,7 +96,7 @@ def paper_comparisons(page: Page, known: Premises) -> list[PaperComparison]:
         for board in page.boards
         for row in board.rows
         if is_ours(theirs, row.key[0])
-        for found in _comparison(paper, theirs, name, board, row, known)
+        for comparison in _comparison(paper, theirs, name, board, row, known)
     ]
 
 
@@ -109,8 +109,8 @@ def is_ours(theirs: PublishedRow, model: str) -> bool:
         name, options = parse_instance(model)
     except RequestError:  # another model's name, with characters that ours never have
         return False
-    kept = {key: value for key, value in options.items() if key not in theirs.network}
-    return (name, kept) in [parse_instance(one) for one in theirs.ours]
+    remaining = {key: value for key, value in options.items() if key not in theirs.network}
+    return (name, remaining) in [parse_instance(one) for one in theirs.ours]
 
 
 def _comparison(
@@ -123,22 +123,22 @@ def _comparison(
         return
     facts = board.facts_of(result.task)
     chance = facts.chance_length if facts else None
-    every = [
+    values = [
         run.answers if paper.settings.counted == "answers" else _within(run, column.tested, chance)
         for run in result.runs
     ]
-    reached = [one for one in every if one is not None]
-    if not reached:
+    accuracies = [one for one in values if one is not None]
+    if not accuracies:
         return
     published = theirs.results[name]
-    trained = (protocol.splits and protocol.splits.train) or known.trained(result.task)
+    train = (protocol.splits and protocol.splits.train) or known.trained(result.task)
     yield PaperComparison(
         *(paper, theirs, name, published, board, row, result),
-        max=max(reached),
-        mean=math.fsum(reached) / len(reached),
+        max=max(accuracies),
+        mean=math.fsum(accuracies) / len(accuracies),
         differs=(
             *_learning(result),
-            *_settings(paper.settings, column, protocol, result, trained),
+            *_settings(paper.settings, column, protocol, result, train),
             *_network(theirs, row, known),
             *theirs.differs,
         ),
@@ -153,8 +153,8 @@ def _within(run: SeedResult, tested: Window | None, chance: float | None) -> flo
     if run.cells is None:
         return chance
     first, last = tested or (0, max(run.cells.length, default=0))
-    every = zip(run.cells.length, run.cells.correct, run.cells.strings, strict=True)
-    shares = [right / strings for length, right, strings in every if first <= length <= last]
+    cells = zip(run.cells.length, run.cells.correct, run.cells.strings, strict=True)
+    shares = [right / strings for length, right, strings in cells if first <= length <= last]
     return math.fsum(shares) / len(shares) if shares else None
 
 
@@ -173,7 +173,7 @@ def _settings(
     column: PublishedColumn,
     ours: Protocol,
     result: Result,
-    trained: Window | None,
+    train: Window | None,
 ) -> Iterator[str]:
     steps = max((run.steps for run in result.runs), default=ours.steps)
     pairs: list[tuple[str, object, object]] = [
@@ -183,11 +183,11 @@ def _settings(
         ("optimiser", theirs.optimiser, ours.optimiser.name),
         ("schedule", theirs.schedule, ours.schedule.name),
         ("rates", theirs.learning_rates, ours.learning_rates),
-        ("training lengths", column.trained, trained),
+        ("training lengths", column.trained, train),
     ]
-    for name, paper, here in pairs:
-        if paper is not None and here is not None and paper != here:
-            yield f"{name}: {_value_text(name, paper)}, here {_value_text(name, here)}"
+    for name, paper, own in pairs:
+        if paper is not None and own is not None and paper != own:
+            yield f"{name}: {_value_text(name, paper)}, here {_value_text(name, own)}"
     if theirs.counted == "answers":
         yield "accuracy is over all answers, here averaged over lengths"
     if theirs.selected == "test":
@@ -206,11 +206,11 @@ def _value_text(name: str, value: object) -> str:
 
 def _network(theirs: PublishedRow, row: Row, known: Premises) -> Iterator[str]:
     name, options = parse_instance(row.key[0])
-    unset = {key: show_value(value) for key, value in known.options(name).items()}
+    defaults = {key: show_value(value) for key, value in known.options(name).items()}
     for key, value in theirs.network.items():
-        here = options.get(key, unset.get(key))
-        if here is not None and here != show_value(value):
-            yield f"{key}: {show_value(value)}, here {here}"
+        own = options.get(key, defaults.get(key))
+        if own is not None and own != show_value(value):
+            yield f"{key}: {show_value(value)}, here {own}"
 
 
 def published_table(paper: PublishedTable) -> Sheet[PublishedRow]:
@@ -226,8 +226,8 @@ def published_table(paper: PublishedTable) -> Sheet[PublishedRow]:
 
 def _published_column(task: str) -> Column[PublishedRow]:
     def best_known(row: PublishedRow) -> float | None:
-        found = row.results.get(task)
-        return None if found is None else found.max if found.mean is None else found.mean
+        result = row.results.get(task)
+        return None if result is None else result.max if result.mean is None else result.mean
 
     return Column(
         task,

@@ -63,30 +63,30 @@ def known_here(
             default those that `host` knows.
         counts: whether a model or task is included, by the code that defines it.
     """
-    known = theory or cache(partial(theory_here, host))
-    predictions = Predictions(host, known)
+    theory_of = theory or cache(partial(theory_here, host))
+    predictions = Predictions(host, theory_of)
 
     def family(model: str) -> str:
         entry = model_here(host, model)
-        told = entry.spec.family if entry and counts(entry) else ""
-        return told or model.partition("[")[0]
+        name = entry.spec.family if entry and counts(entry) else ""
+        return name or model.partition("[")[0]
 
     def modulus(task: str) -> int | None:
         try:
-            return modulus_of_task(host, task) if known(task) else None
+            return modulus_of_task(host, task) if theory_of(task) else None
         except FormalbenchError:
             return None
 
     def trained_to(title: str) -> int | None:
         entry = task_here(host, title)
-        trained = trained_on(host, title) if entry and counts(entry) else None
-        return trained and trained[1]
+        lengths = trained_on(host, title) if entry and counts(entry) else None
+        return lengths and lengths[1]
 
     def predicted(model: str, task: str) -> Prediction | None:
         entry = model_here(host, model)
         return predictions.of(model, task) if entry and counts(entry) else None
 
-    return PluginFacts(cache(family), known, cache(modulus), cache(trained_to), predicted)
+    return PluginFacts(cache(family), theory_of, cache(modulus), cache(trained_to), predicted)
 
 
 def model_here(host: PluginHost, model: str) -> Entry[ModelSpec] | None:
@@ -100,10 +100,10 @@ def model_here(host: PluginHost, model: str) -> Entry[ModelSpec] | None:
 def task_here(host: PluginHost, task: str) -> Entry[TaskSpec] | None:
     """Return a task by its name; None if no installed plugin has it."""
     try:
-        found = host.select_task(task)
+        selected = host.select_task(task)
     except RequestError:
         return None
-    return Entry(found.spec, found.plugin)
+    return Entry(selected.spec, selected.plugin)
 
 
 def state_here(host: PluginHost, row: Row, task: str) -> int | None:

@@ -71,12 +71,12 @@ class PredictionOutcome:
     @property
     def kind(self) -> str:
         """The kind of the prediction, in words."""
-        said = self.prediction
-        if said is None:
+        prediction = self.prediction
+        if prediction is None:
             return "nothing"
-        if (said.evidence, said.verdict) == ("theorem", "can"):
-            return CAN[said.instance]
-        return KINDS[said.evidence, said.verdict]
+        if (prediction.evidence, prediction.verdict) == ("theorem", "can"):
+            return CAN[prediction.instance]
+        return KINDS[prediction.evidence, prediction.verdict]
 
 
 CAN = {
@@ -151,15 +151,15 @@ class Agreement:
 
 def counts(cells: Iterable[PredictionOutcome]) -> list[Agreement]:
     """Count the outcomes by protocol, a line for each kind of predictions."""
-    found = []
-    for held in grouped_by(lambda cell: cell.board.name, cells).values():
-        of_kind = grouped_by(lambda cell: cell.kind, held)
-        found += [
-            Agreement(held[0].board, kind, Counter(cell.outcome for cell in of_kind[kind]))
+    agreements = []
+    for group in grouped_by(lambda cell: cell.board.name, cells).values():
+        by_kind = grouped_by(lambda cell: cell.kind, group)
+        agreements += [
+            Agreement(group[0].board, kind, Counter(cell.outcome for cell in by_kind[kind]))
             for kind in (*CAN.values(), *KINDS.values(), "nothing")
-            if kind in of_kind
+            if kind in by_kind
         ]
-    return found
+    return agreements
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,34 +213,34 @@ def expected_learning(
     A paper says so with a number of at least 99 %, the mean or the maximum: a model that is right
     on longer strings has learned shorter ones.
     """
-    said: list[tuple[Board, Row, Result, str]] = [
+    expected: list[tuple[Board, Row, Result, str]] = [
         (cell.board, cell.row, cell.result, cell.prediction.theorem)
         for cell in predictions
         if cell.prediction is not None
         and cell.prediction.verdict == "can"
         and cell.prediction.instance != "a larger one of its family"
     ]
-    said += [
-        (one.board, one.row, one.result, one.paper.source) for one in papers if _learned_there(one)
+    expected += [
+        (one.board, one.row, one.result, one.paper.source) for one in papers if _paper_learned(one)
     ]
-    cells = grouped_by(lambda one: (one[0].name, one[1].key, one[2].task), said)
+    groups = grouped_by(lambda one: (one[0].name, one[1].key, one[2].task), expected)
     return [
-        ExpectedLearning(*held[0][:3], tuple(dict.fromkeys(by for *_, by in held)))
-        for held in cells.values()
+        ExpectedLearning(*group[0][:3], tuple(dict.fromkeys(source for *_, source in group)))
+        for group in groups.values()
     ]
 
 
 def by_protocol(cells: Iterable[ExpectedLearning]) -> list[LearnedCount]:
     """Count the learned results by protocol, the protocol with the most results first."""
-    held = grouped_by(lambda cell: cell.board.name, cells).values()
+    groups = grouped_by(lambda cell: cell.board.name, cells).values()
     return sorted(
-        (LearnedCount(part[0].board, part) for part in held), key=lambda one: -len(one.cells)
+        (LearnedCount(group[0].board, group) for group in groups), key=lambda one: -len(one.cells)
     )
 
 
-def _learned_there(one: PaperComparison) -> bool:
-    reached = [of for of in (one.published.mean, one.published.max) if of is not None]
-    return max(reached, default=0.0) >= 100.0 * LEARNED
+def _paper_learned(one: PaperComparison) -> bool:
+    numbers = [value for value in (one.published.mean, one.published.max) if value is not None]
+    return max(numbers, default=0.0) >= 100.0 * LEARNED
 
 
 CELLS: tuple[Column[PredictionOutcome], ...] = (

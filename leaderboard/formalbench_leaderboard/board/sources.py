@@ -102,18 +102,18 @@ def read_all(folders: Iterable[Path]) -> FolderContents:
 
     A folder that does not exist has no records.
     """
-    once = {folder.resolve(): folder for folder in folders}
-    read = [Store(folder).valid() for folder in once.values()]
-    records = parted(record for found, _ in read for record in found)
-    return FolderContents(*records, [line for _, invalid in read for line in invalid])
+    unique = {folder.resolve(): folder for folder in folders}
+    stored = [Store(folder).valid() for folder in unique.values()]
+    records = parted(record for valid, _ in stored for record in valid)
+    return FolderContents(*records, [line for _, invalid in stored for line in invalid])
 
 
 def parted(records: Iterable[AnyRecord]) -> tuple[list[Record], list[VerificationRecord]]:
     """Return the records of runs and those of verifications."""
-    held = list(records)
+    records = list(records)
     return (
-        [record for record in held if isinstance(record, Record)],
-        [record for record in held if isinstance(record, VerificationRecord)],
+        [record for record in records if isinstance(record, Record)],
+        [record for record in records if isinstance(record, VerificationRecord)],
     )
 
 
@@ -130,11 +130,11 @@ def check_folders(folders: Iterable[Path]) -> None:
 
 def among_published(own: FolderContents, published: FolderContents) -> FolderContents:
     """Return the user's records together with published ones of the same protocols and tasks."""
-    asked = {(protocol_key(record), title_of(record)) for record in own.records}
-    beside = [
-        record for record in published.records if (protocol_key(record), title_of(record)) in asked
+    keys = {(protocol_key(record), title_of(record)) for record in own.records}
+    others = [
+        record for record in published.records if (protocol_key(record), title_of(record)) in keys
     ]
-    return own._replace(records=[*own.records, *beside])
+    return own._replace(records=[*own.records, *others])
 
 
 def built_in(entries: Iterable[Entry[S]]) -> list[S]:
@@ -166,11 +166,11 @@ def missing_runs(records: Sequence[Record], protocol: Protocol) -> list[str]:
     least = min(protocol.seeds, FEWEST_SEEDS) if learned else 1
     count = max(least, len({record.seed for record in records})) if learned else 1
     lines = []
-    for wanted in sorted(rates_wanted(protocol, records)) if learned else [None]:
-        seeds = {record.seed for record in records if record.learning_rate == wanted}
+    for learning_rate in sorted(rates_wanted(protocol, records)) if learned else [None]:
+        seeds = {record.seed for record in records if record.learning_rate == learning_rate}
         missing = sorted(set(range(count)) - seeds)
         if missing:
-            at = "" if wanted is None else f" at learning rate {rate(wanted)}"
+            at = "" if learning_rate is None else f" at learning rate {rate(learning_rate)}"
             which = f"seed{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
             lines.append(
                 f"{model_key(first)[0]} on {title_of(first)}: {which}{at} missing "

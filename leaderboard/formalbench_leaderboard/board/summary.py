@@ -19,38 +19,38 @@ def verdict_of(board: Board, row: Row) -> str:
     Language-modelling tasks, and tasks that chance always solves, are left out: there, learning and
     extrapolation are not defined.
     """
-    told = [
+    scored = [
         (facts, result)
         for result in row.results
         if (facts := board.facts_of(result.task)) is not None and facts.scored
     ]
-    untold = [result.task for result in row.results if board.facts_of(result.task) is None]
-    if not told and untold:
-        return f"No run finished on {_listed(untold)}."
-    if not told:
+    unfinished = [result.task for result in row.results if board.facts_of(result.task) is None]
+    if not scored and unfinished:
+        return f"No run finished on {_list(unfinished)}."
+    if not scored:
         return "It was not tested on any task that counts in a score."
     if row.kind == "exact":
-        return f"Its weights are set by hand, without training. {_reach(told)}"
-    learned = [(facts, result) for facts, result in told if result.learned == result.seeds]
-    some = [result for _, result in told if 0 < result.learned < result.seeds]
-    budget = max(result.budget for _, result in told)
+        return f"Its weights are set by hand, without training. {_reach(scored)}"
+    learned = [(facts, result) for facts, result in scored if result.learned == result.seeds]
+    partial = [result for _, result in scored if 0 < result.learned < result.seeds]
+    budget = max(result.budget for _, result in scored)
     parts = [
-        f"Learned {len(learned)} of {plural(len(told), 'task')} with every seed, "
+        f"Learned {len(learned)} of {plural(len(scored), 'task')} with every seed, "
         f"within {grouped(budget)} steps."
     ]
-    if some:
-        names = [f"{one.task} ({one.learned} of {one.seeds})" for one in some]
-        parts.append(f"With some seeds: {_listed(names)}.")
-    never = [result.task for _, result in told if result.unlearned]
-    if never:
-        parts.append(f"Not learned: {_listed(never)}.")
-    failed = [*untold, *(result.task for _, result in told if not result.finished)]
+    if partial:
+        names = [f"{one.task} ({one.learned} of {one.seeds})" for one in partial]
+        parts.append(f"With some seeds: {_list(names)}.")
+    unlearned = [result.task for _, result in scored if result.unlearned]
+    if unlearned:
+        parts.append(f"Not learned: {_list(unlearned)}.")
+    failed = [*unfinished, *(result.task for _, result in scored if not result.finished)]
     if failed:
-        parts.append(f"No run finished on {_listed(failed)}.")
-    short = [result for _, result in told if 0 < result.finished < result.seeds]
-    if short:
-        names = [f"{one.task} ({one.finished} of {one.seeds})" for one in short]
-        parts.append(f"Not all runs finished: {_listed(names)}.")
+        parts.append(f"No run finished on {_list(failed)}.")
+    incomplete = [result for _, result in scored if 0 < result.finished < result.seeds]
+    if incomplete:
+        names = [f"{one.task} ({one.finished} of {one.seeds})" for one in incomplete]
+        parts.append(f"Not all runs finished: {_list(names)}.")
     tested = [(facts, result) for facts, result in learned if result.finished == result.seeds]
     return " ".join([*parts, *([_reach(tested)] if tested else [])])
 
@@ -65,15 +65,15 @@ def verdict_of_verified(rows: Sequence[ExactModel]) -> str:
     for row in rows:
         if not row.errors:
             reached[_verified_to(row)].append(row.task)
-    right = [f"{_listed(tasks)}{reach}" for reach, tasks in reached.items()]
+    right = [f"{_list(tasks)}{reach}" for reach, tasks in reached.items()]
     wrong = [
         f"{row.task} ({grouped(row.errors)} of {grouped(row.strings)} strings are wrong)"
         for row in rows
         if row.errors
     ]
-    said = [f"right on every tested string of {' and of '.join(right)}"] if right else []
-    said += [f"wrong on {_listed(wrong)}"] if wrong else []
-    return f"Verified, not trained: {'; '.join(said)}."
+    parts = [f"right on every tested string of {' and of '.join(right)}"] if right else []
+    parts += [f"wrong on {_list(wrong)}"] if wrong else []
+    return f"Verified, not trained: {'; '.join(parts)}."
 
 
 def _verified_to(row: ExactModel) -> str:
@@ -95,19 +95,19 @@ def _reach(learned: Sequence[tuple[TaskFacts, Result]]) -> str:
         if result.longest_99 is not None and result.longest_99 != facts.last_informative_length
     )
     none = [facts.title for facts, result in learned if result.longest_99 is None]
-    said = []
+    parts = []
     if whole:
-        said.append(f"up to the longest tested length on {_listed(whole)}")
+        parts.append(f"up to the longest tested length on {_list(whole)}")
     if part:
-        said.append(_listed([f"up to {length} on {title}" for length, title in reversed(part)]))
-    kept = f"Accuracy stays at 99 % or more {'; '.join(said)}." if said else ""
-    lost = f"It is below 99 % at the shortest test length on {_listed(none)}." if none else ""
-    return " ".join(filter(None, (kept, lost)))
+        parts.append(_list([f"up to {length} on {title}" for length, title in reversed(part)]))
+    above = f"Accuracy stays at 99 % or more {'; '.join(parts)}." if parts else ""
+    below = f"It is below 99 % at the shortest test length on {_list(none)}." if none else ""
+    return " ".join(filter(None, (above, below)))
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list(names: Sequence[str]) -> str:
     """Return names as a list in words; if there are many, the last ones are only counted."""
-    shown = list(names[:MOST_NAMED])
+    parts = list(names[:MOST_NAMED])
     if len(names) > MOST_NAMED:
-        shown.append(f"{len(names) - MOST_NAMED} more")
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+        parts.append(f"{len(names) - MOST_NAMED} more")
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

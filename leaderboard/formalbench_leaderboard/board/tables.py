@@ -88,8 +88,8 @@ _MOST_SEEDS = 8
 
 def _accuracies(result: Result) -> str:
     """Return the accuracies of the runs that finished, in the order of the seeds, as one text."""
-    known = (share(run.accuracy) for run in result.runs if run.accuracy is not None)
-    return " ".join(f"{accuracy:g}" for accuracy in known if accuracy is not None)
+    accuracies = (share(run.accuracy) for run in result.runs if run.accuracy is not None)
+    return " ".join(f"{accuracy:g}" for accuracy in accuracies if accuracy is not None)
 
 
 def _each_seed(outcome: Outcome) -> str:
@@ -97,8 +97,8 @@ def _each_seed(outcome: Outcome) -> str:
     result = outcome.result
     if not outcome.measure.accuracy or not 2 <= result.finished <= _MOST_SEEDS:
         return result.outcome
-    each = (percent(run.accuracy) for run in result.runs if run.accuracy is not None)
-    return f"{result.outcome}: {', '.join(each)}"
+    accuracies = (percent(run.accuracy) for run in result.runs if run.accuracy is not None)
+    return f"{result.outcome}: {', '.join(accuracies)}"
 
 
 _ACCURACY: tuple[Column[Result], ...] = (
@@ -138,47 +138,47 @@ _LONGEST: tuple[Column[Result], ...] = (
 
 
 OUTCOME: tuple[Column[Outcome], ...] = (
-    Column("model", "with the options set", lambda on: on.row.model, form="name"),
-    words("task", "the task and its objective", lambda on: on.result.task),
+    Column("model", "with the options set", lambda outcome: outcome.row.model, form="name"),
+    words("task", "the task and its objective", lambda outcome: outcome.result.task),
     Column(
         "measure",
         "the metric of the task, as the mean over the seeds",
-        lambda on: f"{on.measure.text(on.result.shown)} ({on.measure.title})",
+        lambda outcome: f"{outcome.measure.text(outcome.result.shown)} ({outcome.measure.title})",
         {
-            "measure": lambda on: on.measure.name,
-            "better": lambda on: "less" if on.measure.less else "more",
-            "value": lambda on: share(on.result.shown),
+            "measure": lambda outcome: outcome.measure.name,
+            "better": lambda outcome: "less" if outcome.measure.less else "more",
+            "value": lambda outcome: share(outcome.result.shown),
         },
         "words",
     ),
     Column(
         "validation",
         "mean accuracy over the seeds on held-out strings of the training lengths",
-        lambda on: validation(on.result),
+        lambda outcome: validation(outcome.result),
         {
-            "validation": lambda on: share(on.result.validation),
-            "learned": lambda on: on.result.learned,
-            "budget": lambda on: on.result.budget,
-            "capped": lambda on: on.result.capped,
+            "validation": lambda outcome: share(outcome.result.validation),
+            "learned": lambda outcome: outcome.result.learned,
+            "budget": lambda outcome: outcome.result.budget,
+            "capped": lambda outcome: outcome.result.capped,
         },
     ),
-    *(column.of(lambda on: on.accurate) for column in _ACCURACY),
+    *(column.of(lambda outcome: outcome.accurate) for column in _ACCURACY),
     percentage(
         "scaled",
         "(mean − chance) / (1 − chance)",
-        lambda on: on.accurate.scaled if on.accurate else None,
+        lambda outcome: outcome.accurate.scaled if outcome.accurate else None,
         more={
-            "chance": lambda on: share(on.facts.chance_length if on.facts else None),
-            "shortcut": lambda on: share(on.facts.shortcut if on.facts else None),
+            "chance": lambda outcome: share(outcome.facts.chance_length if outcome.facts else None),
+            "shortcut": lambda outcome: share(outcome.facts.shortcut if outcome.facts else None),
         },
     ),
-    *(column.of(lambda on: on.accurate) for column in _LONGEST),
+    *(column.of(lambda outcome: outcome.accurate) for column in _LONGEST),
     number(
         INFORMATION,
         "mutual information of answer and target in bits, averaged over seeds and over the test "
         "lengths whose answer is not decided by the length; it is high where flipped answers would "
         "be right, although accuracy is then below chance",
-        lambda on: on.result.information,
+        lambda outcome: outcome.result.information,
         "mutual_information",
         lambda bits: f"{bits:.3f}",
     ),
@@ -187,19 +187,19 @@ OUTCOME: tuple[Column[Outcome], ...] = (
         "runs at the selected learning rate: their status, and the accuracy of each",
         _each_seed,
         {
-            "seeds": lambda on: on.result.seeds,
-            "finished": lambda on: on.result.finished,
-            "seed_accuracies": lambda on: _accuracies(on.accurate) if on.accurate else None,
+            "seeds": lambda outcome: outcome.result.seeds,
+            "finished": lambda outcome: outcome.result.finished,
+            "seed_accuracies": lambda one: _accuracies(one.accurate) if one.accurate else None,
         },
     ),
     number(
         "rate",
         "learning rate, selected by validation",
-        lambda on: on.result.learning_rate,
+        lambda outcome: outcome.result.learning_rate,
         "learning_rate",
         rate,
     ),
-    words("command", "repeats the runs", lambda on: on.result.command, form="command"),
+    words("command", "repeats the runs", lambda outcome: outcome.result.command, form="command"),
 )
 """Columns of a result on a task."""
 
@@ -212,14 +212,12 @@ def tried(result: Result) -> str:
 
 def validation(result: Result) -> str:
     """Return the validation accuracy and the number of steps in which not every run learned."""
-    shown, within = percent(result.validation), f"in {tried(result)}"
+    text, steps = percent(result.validation), f"in {tried(result)}"
     if result.unlearned:
-        return f"{shown} (not learned {within})"
+        return f"{text} (not learned {steps})"
     if result.partly:
-        return (
-            f"{shown} ({result.learned} of {result.seeds} seeds learned, the others not {within})"
-        )
-    return shown
+        return f"{text} ({result.learned} of {result.seeds} seeds learned, the others not {steps})"
+    return text
 
 
 def outcomes(board: Board, title: str) -> list[Outcome]:
@@ -232,33 +230,32 @@ def outcomes(board: Board, title: str) -> list[Outcome]:
 def of_task(board: Board, title: str) -> Sheet[Outcome]:
     """Return the result of every row of a board on a task, the best first."""
 
-    def order(on: Outcome) -> tuple[float, str]:
-        mean = on.result.mean  # rounded, so that the last bit does not decide the order
-        return (1.0 if mean is None else -round(mean, 12), on.row.model)
+    def order(outcome: Outcome) -> tuple[float, str]:
+        mean = outcome.result.mean  # rounded, so that the last bit does not decide the order
+        return (1.0 if mean is None else -round(mean, 12), outcome.row.model)
 
     return _sheet(sorted(outcomes(board, title), key=order))
 
 
 def of_row(board: Board, row: Row) -> Sheet[Outcome]:
     """Return the results of a board's row on each of its tasks."""
-    found = [Outcome(row, result, board.facts_of(result.task)) for result in row.results]
-    return _sheet(found)
+    return _sheet([Outcome(row, result, board.facts_of(result.task)) for result in row.results])
 
 
-def _sheet(found: list[Outcome]) -> Sheet[Outcome]:
-    informed = any(on.result.information is not None for on in found)
+def _sheet(rows: list[Outcome]) -> Sheet[Outcome]:
+    has_information = any(outcome.result.information is not None for outcome in rows)
     columns: list[Column[Outcome]] = []
     for column in OUTCOME:
-        if column.heading != INFORMATION or informed:
+        if column.heading != INFORMATION or has_information:
             columns.append(column)
         if column.heading == INFORMATION:
-            columns += map(_metric_column, plugin_metrics(found))
-    return Sheet(columns, found)
+            columns += map(_metric_column, plugin_metrics(rows))
+    return Sheet(columns, rows)
 
 
 def plugin_metrics(found: Sequence[Outcome]) -> list[str]:
     """Return the names of the metrics that plugins added to any of these outcomes."""
-    return list(dict.fromkeys(name for on in found for name in on.result.metrics))
+    return list(dict.fromkeys(name for outcome in found for name in outcome.result.metrics))
 
 
 def _metric_column(name: str) -> Column[Outcome]:
@@ -267,7 +264,7 @@ def _metric_column(name: str) -> Column[Outcome]:
         "a plugin's metric: the mean over seeds and test lengths; one that is no mean is computed "
         "once over all lengths"
     )
-    return number(name, meaning, lambda on: on.result.metrics.get(name), text="{:.4g}".format)
+    return number(name, meaning, lambda one: one.result.metrics.get(name), text="{:.4g}".format)
 
 
 PROFILE: tuple[Column[Profile], ...] = (
@@ -275,20 +272,20 @@ PROFILE: tuple[Column[Profile], ...] = (
         "profile",
         "numbers of languages that two thirds of the seeds solved (99 % at every tested length), "
         "only learned, and did not learn; and the share of all seeds that solved their language",
-        lambda of: f"{of.solved}/{of.learned}/{of.unlearned} ({percent(of.solved_seeds, 0)} %)",
+        lambda p: f"{p.solved}/{p.learned}/{p.unlearned} ({percent(p.solved_seeds, 0)} %)",
         {
-            "languages_solved": lambda of: of.solved,
-            "languages_learned": lambda of: of.learned,
-            "languages_unlearned": lambda of: of.unlearned,
-            "seeds_solved": lambda of: share(of.solved_seeds),
-            "seeds_learned": lambda of: share(of.learned_seeds),
+            "languages_solved": lambda p: p.solved,
+            "languages_learned": lambda p: p.learned,
+            "languages_unlearned": lambda p: p.unlearned,
+            "seeds_solved": lambda p: share(p.solved_seeds),
+            "seeds_learned": lambda p: share(p.learned_seeds),
         },
     ),
     number(
         "horizon",
         "the longest length up to which half of the seeds that learned are right on 99 % of the "
         "strings at every tested length",
-        lambda of: of.horizon,
+        lambda p: p.horizon,
     ),
 )
 """Columns with how many of a row's tasks were learned."""
@@ -392,7 +389,7 @@ def _task_column(board: Board, title: str, *, best_seed: bool) -> Column[Row]:
         title,
         CELL,
         lambda row: cell(row.on(title), best_seed=best_seed),
-        {"mean": lambda row: share(found.mean) if (found := row.on(title)) else None},
+        {"mean": lambda row: share(result.mean) if (result := row.on(title)) else None},
         "cell",
         below,
     )
@@ -403,15 +400,15 @@ def _measured_column(title: str, facts: TaskFacts) -> Column[Row]:
     measure = facts.measure
 
     def text(row: Row) -> str:
-        found = row.on(title)
-        failed = f" {FAILED}" if found and found.marked else ""
-        return measure.text(found.shown if found else None) + failed
+        result = row.on(title)
+        failed = f" {FAILED}" if result and result.marked else ""
+        return measure.text(result.shown if result else None) + failed
 
     return Column(
         title,
         f"{measure.title}: mean over the seeds and over the lengths or parts of the test",
         text,
-        {measure.name: lambda row: found.shown if (found := row.on(title)) else None},
+        {measure.name: lambda row: result.shown if (result := row.on(title)) else None},
         "cell",
         {"measure": measure.title},
         less=measure.less,
@@ -457,7 +454,7 @@ def _bits(place: int) -> Column[ExactModel]:
 
 
 def _break(dtype: str) -> Column[ExactModel]:
-    def shown(row: ExactModel) -> str:
+    def text(row: ExactModel) -> str:
         if row.break_length is None or dtype not in row.break_length:
             return MISSING
         length = row.break_length[dtype]
@@ -466,7 +463,7 @@ def _break(dtype: str) -> Column[ExactModel]:
     return Column(
         dtype_title(dtype),
         "the longest tested length up to which every answer was right in this precision",
-        shown,
+        text,
         {f"break_{dtype}": lambda row: (row.break_length or {}).get(dtype)},
     )
 
@@ -524,37 +521,37 @@ def exact_table(exact: ExactModels) -> Sheet[ExactModel]:
     return Sheet(EXACT, exact.rows)
 
 
-_HOW = ("seeds", "rate", "command")
+_RUN_COLUMNS = ("seeds", "rate", "command")
 
 
 def by_place(board: Board, title: str) -> Sheet[Outcome]:
     """Return every row's result on a task at each length or named part, the best first."""
     facts = board.facts_of(title)
     measure = facts.measure if facts else ACCURACY
-    found = outcomes(board, title)
-    places = dict.fromkeys(place for one in found for place, _ in one.result.places)
-    found.sort(key=lambda one: (measure.order(one.result.shown), one.row.model))
-    named = Sheet(OUTCOME, found)
-    whole: Column[Outcome] = Column(
+    results = outcomes(board, title)
+    places = dict.fromkeys(place for one in results for place, _ in one.result.places)
+    results.sort(key=lambda one: (measure.order(one.result.shown), one.row.model))
+    sheet = Sheet(OUTCOME, results)
+    mean: Column[Outcome] = Column(
         measure.title,
         "mean over the seeds and over the columns that follow",
         lambda one: measure.text(one.result.shown),
         {measure.name: lambda one: one.result.shown},
         less=measure.less,
     )
-    every = (_at(place, measure) for place in places)
-    columns = [*named.only("model").columns, whole, *every, *named.only(*_HOW).columns]
-    return Sheet(columns, found)
+    parts = (_place_column(place, measure) for place in places)
+    columns = [*sheet.only("model").columns, mean, *parts, *sheet.only(*_RUN_COLUMNS).columns]
+    return Sheet(columns, results)
 
 
-def _at(place: str, measure: TaskMeasure) -> Column[Outcome]:
-    def reached(outcome: Outcome) -> float | None:
+def _place_column(place: str, measure: TaskMeasure) -> Column[Outcome]:
+    def value(outcome: Outcome) -> float | None:
         return dict(outcome.result.places).get(place)
 
     return Column(
         place,
         f"{measure.title}: mean over the seeds at this length or part of the test",
-        lambda outcome: measure.text(reached(outcome)),
-        {f"{measure.name}_{place}": reached},
+        lambda outcome: measure.text(value(outcome)),
+        {f"{measure.name}_{place}": value},
         less=measure.less,
     )

@@ -59,17 +59,17 @@ def standing(view: View, own: FolderContents, published: FolderContents) -> View
     The ranking is over those tasks of the view that the records have, or over all tasks of the
     records if the view has none of them.
     """
-    mine = dict.fromkeys(map(title_of, own.records))
-    asked = [task for task in view.tasks if task in mine]
-    if mine and set(asked) != set(view.tasks):
-        view = replace(view, title=f"{view.title}, your tasks" if asked else f"{BOARD}: your tasks")
-    return marked(replace(view, tasks=tuple(asked or sorted(mine)) or view.tasks), own, published)
+    titles = dict.fromkeys(map(title_of, own.records))
+    tasks = [task for task in view.tasks if task in titles]
+    if titles and set(tasks) != set(view.tasks):
+        view = replace(view, title=f"{view.title}, your tasks" if tasks else f"{BOARD}: your tasks")
+    return marked(replace(view, tasks=tuple(tasks or sorted(titles)) or view.tasks), own, published)
 
 
 def marked(view: View, own: FolderContents, published: FolderContents) -> View:
     """Return the view with the user's rows marked, except for records that are published."""
-    known = {record.test_id for record in published.records}
-    return replace(view, new={record.test_id for record in own.records} - known)
+    published_ids = {record.test_id for record in published.records}
+    return replace(view, new={record.test_id for record in own.records} - published_ids)
 
 
 def on_tasks(
@@ -122,12 +122,12 @@ def pages_by_class(held: FolderContents, view: View) -> dict[str, Page]:
 
 def pages_by_keyword(host: PluginHost, held: FolderContents, view: View) -> dict[str, Page]:
     """Return a page for each keyword that at least two, but not all, of the view's tasks have."""
-    found: dict[str, list[str]] = {}
+    by_keyword: dict[str, list[str]] = {}
     for task in view.tasks:
         for keyword in host.task_entry(task.partition("[")[0])[0].spec.keywords:
-            found.setdefault(keyword, []).append(task)
+            by_keyword.setdefault(keyword, []).append(task)
     pages = {}
-    for keyword, tasks in found.items():
+    for keyword, tasks in by_keyword.items():
         if keyword not in CLASSES and 1 < len(tasks) < len(view.tasks):
             part, narrowed = on_tasks(held, view, tasks)
             pages[keyword] = build_page(part.records, narrowed)
@@ -144,25 +144,25 @@ def of_models(page: Page, wanted: Collection[str]) -> Page:
     Raises:
         RequestError: if one of them has no row.
     """
-    shown = [row.model for board in page.boards for row in board.rows]
-    shown += [row.model for row in page.exact.rows]
-    known = {*shown, *(name.partition("[")[0] for name in shown)}
+    names = [row.model for board in page.boards for row in board.rows]
+    names += [row.model for row in page.exact.rows]
+    known = {*names, *(name.partition("[")[0] for name in names)}
     for name in wanted:
         if name not in known:
             raise unknown("model among the records", name, known)
 
-    def asked(model: str) -> bool:
+    def is_wanted(model: str) -> bool:
         return model in wanted or model.partition("[")[0] in wanted
 
     def only(board: Board) -> Board:
-        hidden = tuple(f"{row.model} " for row in board.rows if not asked(row.model))
+        hidden = tuple(f"{row.model} " for row in board.rows if not is_wanted(row.model))
         return replace(
             board,
-            rows=tuple(row for row in board.rows if asked(row.model)),
+            rows=tuple(row for row in board.rows if is_wanted(row.model)),
             notes=tuple(note for note in board.notes if not note.startswith(hidden)),
         )
 
-    exact = replace(page.exact, rows=tuple(row for row in page.exact.rows if asked(row.model)))
+    exact = replace(page.exact, rows=tuple(row for row in page.exact.rows if is_wanted(row.model)))
     boards = tuple(board for board in map(only, page.boards) if board.rows)
     return replace(page, boards=boards, exact=exact)
 
@@ -192,8 +192,8 @@ class Predictions:
 
     def __init__(self, host: PluginHost, theory: Callable[[str], Theory | None]) -> None:
         self._host, self._theory = host, theory
-        self._kinds: dict[tuple[str, str], Traits] = {}
-        self._known: dict[tuple[str, str], tuple[Prediction, ...]] = {}
+        self._cached_traits: dict[tuple[str, str], Traits] = {}
+        self._predictions: dict[tuple[str, str], tuple[Prediction, ...]] = {}
 
     def of(self, model: str, task: str) -> Prediction | None:
         """Return the prediction for a model, given by its name with options, on a task.
@@ -209,14 +209,14 @@ class Predictions:
         There are none for functions from strings to strings, and none for models of local plugins:
         third-party code is not run to show a page.
         """
-        if (model, task) not in self._known:
+        if (model, task) not in self._predictions:
             try:
-                self._known[model, task] = self._decided(model, task)
+                self._predictions[model, task] = self._predict(model, task)
             except FormalbenchError:  # it is not installed, or does not support this task any more
-                self._known[model, task] = ()
-        return self._known[model, task]
+                self._predictions[model, task] = ()
+        return self._predictions[model, task]
 
-    def _decided(self, model: str, task: str) -> tuple[Prediction, ...]:
+    def _predict(self, model: str, task: str) -> tuple[Prediction, ...]:
         from formalbench.theory.sizes import sizes_of
         from formalbench.theory.theorems import predict_each
 
@@ -252,31 +252,31 @@ class Predictions:
         from formalbench.theory.sizes import sizes_of
 
         # The network of a construction depends on its language.
-        about = task if entry.spec.kind == "exact" else self._host.select_task(task).objective
+        subject = task if entry.spec.kind == "exact" else self._host.select_task(task).objective
 
-        def built() -> tuple[list[str], str, dict[str, int]]:
+        def inspect_network() -> tuple[list[str], str, dict[str, int]]:
             traits = traits_of(self._host.network(model, self._host.task(task)))
             return sorted(traits.mechanisms), traits.eigenvalues, sizes_of(traits)
 
-        if (model, about) not in self._kinds:
+        if (model, subject) not in self._cached_traits:
             plugin = [entry.plugin.distribution, entry.plugin.version, entry.spec.version]
-            home = entry.plugin.module.__name__.partition(".")[0]
+            package = entry.plugin.module.__name__.partition(".")[0]
             # A network can change while all versions stay the same.
-            code = [package_digest(home), package_digest("formalbench")]
-            key = ["built of", VERSION, __version__, plugin, code, model, about]
-            mechanisms, eigenvalues, sizes = cached(key, built)
-            found = Traits(mechanisms=tuple(mechanisms), eigenvalues=eigenvalues, notes=sizes)
-            self._kinds[model, about] = found
-        return self._kinds[model, about]
+            code = [package_digest(package), package_digest("formalbench")]
+            key = ["built of", VERSION, __version__, plugin, code, model, subject]
+            mechanisms, eigenvalues, sizes = cached(key, inspect_network)
+            traits = Traits(mechanisms=tuple(mechanisms), eigenvalues=eigenvalues, notes=sizes)
+            self._cached_traits[model, subject] = traits
+        return self._cached_traits[model, subject]
 
 
 def _decidable(host: PluginHost, task: str) -> bool:
     """Whether theorems apply to a task; cached, because the task has to be built to find out."""
     from formalbench.theory.theorems import decidable
 
-    asked = host.select_task(task)
-    plugin = asked.plugin
+    selected = host.select_task(task)
+    plugin = selected.plugin
     code = plugin.local.sha256 if plugin.local else plugin.version
-    key = ["decidable", __version__, plugin.distribution, code, asked.spec.version, task]
-    found: bool = cached(key, lambda: decidable(host.build_task(asked).source))
-    return found
+    key = ["decidable", __version__, plugin.distribution, code, selected.spec.version, task]
+    result: bool = cached(key, lambda: decidable(host.build_task(selected).source))
+    return result

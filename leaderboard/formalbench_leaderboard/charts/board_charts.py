@@ -64,7 +64,7 @@ def score_chart(panels: Mapping[str, Sequence[ScorePoint]]) -> Figure:
             Series(
                 [x(point)],
                 [place[point.row.model]],
-                colour_of(_but_width(point.row.model)),
+                colour_of(_without_width(point.row.model)),
                 style="o",
                 size=9,
             )
@@ -72,7 +72,7 @@ def score_chart(panels: Mapping[str, Sequence[ScorePoint]]) -> Figure:
         ]
 
     bars = [
-        Series([point.low, point.high], [at, at], colour_of(_but_width(point.row.model)))
+        Series([point.low, point.high], [at, at], colour_of(_without_width(point.row.model)))
         for at, point in enumerate(points)
     ]
     score = Panel(
@@ -83,17 +83,17 @@ def score_chart(panels: Mapping[str, Sequence[ScorePoint]]) -> Figure:
         yticks=names,
     )
     others = [
-        Panel(dots(shown, lambda point: point.x), x=words, log="x", ylim=ends, yticks=names)
-        for words, shown in panels.items()
+        Panel(dots(shown, lambda point: point.x), x=heading, log="x", ylim=ends, yticks=names)
+        for heading, shown in panels.items()
     ]
     return Figure([[score, *others]], size=(250 if len(panels) < 2 else 200, 20 * len(points) + 10))
 
 
-def _but_width(model: str) -> str:
+def _without_width(model: str) -> str:
     """Return a model's name without its width."""
     name, _, options = model.rstrip("]").partition("[")
-    kept = [part for part in options.split(", ") if part and not part.startswith("width=")]
-    return f"{name}[{', '.join(kept)}]" if kept else name
+    others = [part for part in options.split(", ") if part and not part.startswith("width=")]
+    return f"{name}[{', '.join(others)}]" if others else name
 
 
 LENGTH_CAPTION = (
@@ -158,42 +158,38 @@ def drawings(
     name = safe_name(f"{title}-{board.protocol}")
     if board.version > 1:
         name += f"-v{board.version}"
-    about = f"{title}, protocol {board.protocol}"
-    found = []
+    prefix = f"{title}, protocol {board.protocol}"
+    figures = []
     if length_charts.panels(board):
-        one = f"{about}: accuracy against length"
-        found.append(
+        heading = f"{prefix}: accuracy against length"
+        figures.append(
             Drawing(
-                f"{name}-length", one, LENGTH_CAPTION, lambda: length_charts.length_chart(board)
+                f"{name}-length", heading, LENGTH_CAPTION, lambda: length_charts.length_chart(board)
             )
         )
     for measure in length_charts.measures(board):
-        one = f"{about}: {measure.heading} against length"
-        found.append(
+        heading = f"{prefix}: {measure.heading} against length"
+        figures.append(
             Drawing(
                 f"{name}-{measure.name}",
-                one,
-                TEXT_CAPTION.format(measure=_capital(measure.title)),
+                heading,
+                TEXT_CAPTION.format(measure=measure.title[:1].upper() + measure.title[1:]),
                 partial(length_charts.text_chart, board, measure),
             )
         )
     timed = points(board, lambda row: training_seconds(row, board))
     if len(timed) > 1:
-        one = f"{about}: score against training cost"
+        heading = f"{prefix}: score against training cost"
         panels = {f"{TRAINING_COST} (log scale; machines differ)": timed}
-        found.append(Drawing(f"{name}-cost", one, COST_CAPTION, partial(score_chart, panels)))
+        figures.append(Drawing(f"{name}-cost", heading, COST_CAPTION, partial(score_chart, panels)))
     sizes = {
         "parameters (log scale)": points(board, lambda row: row.parameters[1]),
         f"numbers kept after {STATE_LENGTH} symbols (log scale)": points(board, state),
     }
     if all(len(shown) > 1 for shown in sizes.values()):
-        one = f"{about}: score against size"
-        found.append(Drawing(f"{name}-size", one, SIZE_CAPTION, partial(score_chart, sizes)))
-    return found
-
-
-def _capital(title: str) -> str:
-    return title[:1].upper() + title[1:]
+        heading = f"{prefix}: score against size"
+        figures.append(Drawing(f"{name}-size", heading, SIZE_CAPTION, partial(score_chart, sizes)))
+    return figures
 
 
 def rendered(drawing: Drawing, kind: Kind) -> bytes:
@@ -208,11 +204,11 @@ def rendered(drawing: Drawing, kind: Kind) -> bytes:
         metadata.version("altair")
         version = metadata.version("vl-convert-python")
     except metadata.PackageNotFoundError:
-        needed = "figures need altair and vl-convert: pip install 'formalbench[figures]'"
-        raise RequestError(needed) from None
-    found = picture(drawing.draw(), kind)
-    made_by = f"<!-- vl-convert {version} --></svg>".encode()
-    return found.replace(b"</svg>", made_by) if kind == "svg" else found
+        message = "figures need altair and vl-convert: pip install 'formalbench[figures]'"
+        raise RequestError(message) from None
+    image = picture(drawing.draw(), kind)
+    comment = f"<!-- vl-convert {version} --></svg>".encode()
+    return image.replace(b"</svg>", comment) if kind == "svg" else image
 
 
 def write_figures(

@@ -212,17 +212,17 @@ def complete_part(page: Page, tasks: Sequence[str]) -> Page:
 
 def _complete(board: Board, tasks: Sequence[str]) -> Board:
     measured = [frozenset(t for t in tasks if row.on(t) is not None) for row in board.rows]
-    shared = {frozenset[str]()}
-    for has in set(measured):  # every set of tasks that some rows have in common
-        shared |= {has & one for one in shared} | {has}
+    candidates = {frozenset[str]()}
+    for subset in set(measured):  # every set of tasks that some rows have in common
+        candidates |= {subset & one for one in candidates} | {subset}
 
     def size(chosen: frozenset[str]) -> tuple[int, int]:
-        rows = sum(chosen <= has for has in measured)
+        rows = sum(chosen <= subset for subset in measured)
         return rows * len(chosen), len(chosen)
 
-    best = max(shared, key=lambda chosen: (*size(chosen), sorted(chosen)))
+    best = max(candidates, key=lambda chosen: (*size(chosen), sorted(chosen)))
     pairs = zip(board.rows, measured, strict=True)
-    rows = tuple(row for row, has in pairs if best and best <= has)
+    rows = tuple(row for row, subset in pairs if best and best <= subset)
     return replace(board, tasks=tuple(t for t in tasks if t in best), other_tasks=(), rows=rows)
 
 
@@ -238,20 +238,20 @@ def _columns(
     titles = (*board.tasks, *board.other_tasks) if board else ()
     facts = {title: board.facts_of(title) for title in titles} if board else {}
     rows = board.rows if board else ()
-    shown = [
+    scored = [
         title
-        for title, of in facts.items()
-        if (of is None or of.scored) and any(row.on(title) is not None for row in rows)
+        for title, task in facts.items()
+        if (task is None or task.scored) and any(row.on(title) is not None for row in rows)
     ]
-    placed = []
-    for title in shown or sorted({one.task for one in exact}):
+    entries = []
+    for title in scored or sorted({one.task for one in exact}):
         kind, modulus = _class_of(title, known)
         rank = list(_CLASSES).index(kind) if kind else len(_CLASSES)
         group = _CLASSES[kind] or f"mod {modulus}" if kind else UNKNOWN_CLASS
-        of = facts.get(title)
-        ends = (of.first, of.last) if of else (None, None)
-        placed.append((rank, modulus, MapColumn(title, group, known.trained_to(title), *ends)))
-    return tuple(column for *_, column in sorted(placed, key=lambda entry: entry[:2]))
+        task = facts.get(title)
+        ends = (task.first, task.last) if task else (None, None)
+        entries.append((rank, modulus, MapColumn(title, group, known.trained_to(title), *ends)))
+    return tuple(column for *_, column in sorted(entries, key=lambda entry: entry[:2]))
 
 
 def _class_of(title: str, known: PluginFacts) -> tuple[str, int]:
@@ -273,18 +273,18 @@ def _families(
     columns: Sequence[MapColumn],
     known: PluginFacts,
 ) -> tuple[FamilyRows, ...]:
-    found: dict[str, list[MapRow]] = {}
+    by_family: dict[str, list[MapRow]] = {}
     if board is not None:
         for row in board.rows:
-            shown = _row(row, board, columns, known)
-            found.setdefault(known.family(row.key[0]), []).append(shown)
+            map_row = _row(row, board, columns, known)
+            by_family.setdefault(known.family(row.key[0]), []).append(map_row)
     built: dict[tuple[str, str], int] = {}
     for one in exact:
         key = known.family(one.key[0]), one.task
-        if (to := max(one.exhaustive or 0, one.tested_to or 0)) and not one.errors:
-            built[key] = max(to, built.get(key, 0))
+        if (length := max(one.exhaustive or 0, one.tested_to or 0)) and not one.errors:
+            built[key] = max(length, built.get(key, 0))
     titles = [column.task for column in columns]
-    alone = sorted({family for family, task in built if task in titles} - set(found))
+    unmeasured = sorted({family for family, task in built if task in titles} - set(by_family))
     return tuple(
         FamilyRows(
             name=name,
@@ -294,18 +294,18 @@ def _families(
             built=tuple(built.get((name, title)) for title in titles),
             rows=tuple(rows),
         )
-        for name, rows in (*found.items(), *((family, []) for family in alone))
+        for name, rows in (*by_family.items(), *((family, []) for family in unmeasured))
     )
 
 
 def _theory_claim(cells: Sequence[MapCell]) -> TheoryClaim | None:
     """Combine the predictions for the models of a family on a language."""
-    known = [cell.prediction for cell in cells if cell.prediction is not None]
-    if not known:
+    predictions = [cell.prediction for cell in cells if cell.prediction is not None]
+    if not predictions:
         return None
-    agreed = len({one.verdict for one in known}) == 1 and len(known) == len(cells)
-    proved = all(one.evidence != "experiment" for one in known)
-    return (known[0].verdict if agreed else "some") + ("" if proved else BY_EXPERIMENTS)
+    unanimous = len({one.verdict for one in predictions}) == 1 and len(predictions) == len(cells)
+    proved = all(one.evidence != "experiment" for one in predictions)
+    return (predictions[0].verdict if unanimous else "some") + ("" if proved else BY_EXPERIMENTS)
 
 
 def _row(row: Row, board: Board, columns: Sequence[MapColumn], known: PluginFacts) -> MapRow:
@@ -343,13 +343,13 @@ def filling(row: Row, tasks: str) -> str:
     if not row.results:
         return ""
     words = shlex.split(row.results[0].command)
-    kept = list(words[:2])
+    arguments = list(words[:2])
     for option, value in zip(words[2::2], words[3::2], strict=True):
         if option == "--task":
-            kept += [option, tasks]
+            arguments += [option, tasks]
         elif option != "--seeds" and not (option == "--set" and value.startswith("task.")):
-            kept += [option, value]
-    return shlex.join(kept)
+            arguments += [option, value]
+    return shlex.join(arguments)
 
 
 NOTHING = "No model has been measured on a language yet."
@@ -358,7 +358,7 @@ Placed = tuple[MapColumn, MapCell]
 
 _THRESHOLD = f"{100 * LEARNED:.0f} %"
 
-_SAID = (
+_STATEMENTS = (
     ("the model can express the language", "can", "this instance"),
     ("a larger model of its family can", "can", "a larger one of its family"),
     ("a model of its family can, at a size that theory does not state,", "can", "unknown"),
@@ -374,31 +374,31 @@ def sentences(shown: LanguageMap) -> tuple[str, ...]:
     measured = [(column, cell) for column, cell in cells if cell.state != "not run"]
     if measured:
         return _expressible(measured), _extrapolates(measured), _unknown(cells)
-    built = sum(to is not None for family in shown.families for to in family.built)
+    built = sum(length is not None for family in shown.families for length in family.built)
     if not built:
         return (NOTHING,)
-    were = f"{plural(built, 'construction')} {_were(built)}"
-    return (f"No model has been trained yet. {were} verified, which shows what can be expressed.",)
+    count = f"{plural(built, 'construction')} {_verb(built)}"
+    return (f"No model has been trained yet. {count} verified, which shows what can be expressed.",)
 
 
 def _expressible(measured: list[Placed]) -> str:
-    said = [cell for _, cell in measured if _theorem(cell)]
-    of = plural(len(measured), "measured cell")
-    if not said:
+    decided = [cell for _, cell in measured if _theorem(cell)]
+    total = plural(len(measured), "measured cell")
+    if not decided:
         return (
-            f"Theory decides none of the {of}, so it is open whether a model that failed can "
+            f"Theory decides none of the {total}, so it is open whether a model that failed can "
             "express the language."
         )
     parts = [
-        f"{what} in {len(cells)} ({sum(cell.solved for cell in cells)} solved)"
-        for what, verdict, instance in _SAID
-        if (cells := [cell for cell in said if _theorem(cell) == (verdict, instance)])
+        f"{statement} in {len(cells)} ({sum(cell.solved for cell in cells)} solved)"
+        for statement, verdict, instance in _STATEMENTS
+        if (cells := [cell for cell in decided if _theorem(cell) == (verdict, instance)])
     ]
-    listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+    statements = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
     return (
-        f"Theory for {of}: {listed}. A cell is solved if two thirds of its seeds learned and are "
-        f"right on {_THRESHOLD} of the strings at every tested length. Theorems say which weights "
-        "exist, not which ones training finds."
+        f"Theory for {total}: {statements}. A cell is solved if two thirds of its seeds learned "
+        f"and are right on {_THRESHOLD} of the strings at every tested length. Theorems say which "
+        "weights exist, not which ones training finds."
     )
 
 
@@ -406,16 +406,16 @@ def _extrapolates(measured: list[Placed]) -> str:
     learned = [(column, cell) for column, cell in measured if cell.state == "learned"]
     if not learned:
         return "No cell was learned, so no extrapolation could be measured."
-    far = [column for column, cell in learned if cell.right_throughout]
-    of = plural(len(learned), "learned cell")
-    if not far:
+    columns = [column for column, cell in learned if cell.right_throughout]
+    total = plural(len(learned), "learned cell")
+    if not columns:
         return (
-            f"In none of the {of} is the mean accuracy of the seeds {_THRESHOLD} or more up to the "
-            "longest tested length. Each strip shows where accuracy falls."
+            f"In none of the {total} is the mean accuracy of the seeds {_THRESHOLD} or more up to "
+            "the longest tested length. Each strip shows where accuracy falls."
         )
     return (
-        f"In {len(far)} of {of} every seed learned, and their mean accuracy is {_THRESHOLD} or "
-        f"more at every tested length{_times(far)}. Other lengths were not tested."
+        f"In {len(columns)} of {total} every seed learned, and their mean accuracy is {_THRESHOLD} "
+        f"or more at every tested length{_times(columns)}. Other lengths were not tested."
     )
 
 
@@ -424,9 +424,9 @@ def _unknown(cells: list[Placed]) -> str:
     failed = [cell for _, cell in cells if cell.state == "failed"]
     missing = sum(cell.state == "not run" for _, cell in cells)
     learned = sum(cell.learned > 0 for cell in failed)
-    though = f" ({learned} of them learned)" if learned else ""
-    others = [f"{len(failed)} did not finish{though}"] if failed else []
-    others += [f"{missing} {_were(missing)} not run"] if missing else []
+    remark = f" ({learned} of them learned)" if learned else ""
+    others = [f"{len(failed)} did not finish{remark}"] if failed else []
+    others += [f"{missing} {_verb(missing)} not run"] if missing else []
     rest = f"; {' and '.join(others)}" if others else ""
     if not unlearned:
         partly = sum(cell.state == "learned" and cell.learned < cell.seeds for _, cell in cells)
@@ -434,7 +434,7 @@ def _unknown(cells: list[Placed]) -> str:
         return f"Every cell that finished was learned{some}{rest}."
     budget = grouped(max(cell.budget for cell in unlearned))
     return (
-        f"{plural(len(unlearned), 'cell')} {_were(len(unlearned))} not learned within at most "
+        f"{plural(len(unlearned), 'cell')} {_verb(len(unlearned))} not learned within at most "
         f"{budget} steps (more steps might suffice), so no extrapolation is shown there{rest}."
     )
 
@@ -444,12 +444,12 @@ def _theorem(cell: MapCell) -> tuple[str, str] | None:
 
     Of our own corollaries that is ``corollary``: none states a size.
     """
-    said = cell.prediction
-    if said is None or said.evidence == "experiment":
+    prediction = cell.prediction
+    if prediction is None or prediction.evidence == "experiment":
         return None
-    if said.evidence == "corollary":
-        return said.verdict, said.evidence
-    return said.verdict, "" if said.verdict == "cannot" else said.instance
+    if prediction.evidence == "corollary":
+        return prediction.verdict, prediction.evidence
+    return prediction.verdict, "" if prediction.verdict == "cannot" else prediction.instance
 
 
 def _times(columns: list[MapColumn]) -> str:
@@ -463,7 +463,7 @@ def _times(columns: list[MapColumn]) -> str:
     return f" ({low} to {high} times the longest training length, depending on the task)"
 
 
-def _were(times: int) -> str:
+def _verb(times: int) -> str:
     return "was" if times == 1 else "were"
 
 
@@ -471,26 +471,26 @@ def cell_text(cell: MapCell) -> str:
     """Return the content of a cell in words; if it was not run, the command that runs it."""
     if cell.state == "not run":
         return f"not run: {cell.command}"
-    said = f"learned by {cell.learned} of {plural(cell.seeds, 'seed')}"
+    text = f"learned by {cell.learned} of {plural(cell.seeds, 'seed')}"
     if cell.state == "failed":
         none = f"none of {plural(cell.seeds, 'run')} finished"
-        return f"{said}; no test finished" if cell.learned else none
+        return f"{text}; no test finished" if cell.learned else none
     if cell.state == "unlearned":
         capped = f", {cell.capped} of {plural(cell.seeds, 'run')} capped" if cell.capped else ""
         return (
             f"not learned within {grouped(cell.budget)} steps{capped}: "
             f"validation accuracy {percent(cell.validation)} %"
         )
-    said += " (weak evidence)" if cell.weak else ""
+    text += " (weak evidence)" if cell.weak else ""
     if cell.unfinished:
-        said += f", {plural(cell.unfinished, 'run')} diverged or did not finish"
+        text += f", {plural(cell.unfinished, 'run')} diverged or did not finish"
     if not cell.strip:
-        return said
+        return text
     if cell.solved_to is not None:
-        return f"{said}, right on {_THRESHOLD} of the strings up to length {cell.solved_to}"
+        return f"{text}, right on {_THRESHOLD} of the strings up to length {cell.solved_to}"
     first, last = cell.strip[0], cell.strip[-1]
     return (
-        f"{said}, scaled accuracy {100 * first.share:.0f} at length {first.first} and "
+        f"{text}, scaled accuracy {100 * first.share:.0f} at length {first.first} and "
         f"{100 * last.share:.0f} at {last.last} (0: chance, 100: perfect)"
     )
 

@@ -71,8 +71,8 @@ def panels(board: Board) -> list[TaskFacts]:
 def lines(board: Board, facts: TaskFacts) -> dict[str, MeanLine]:
     """Return the lines of the models that have one on a task, in the order of the board."""
     results = ((row.model, row.on(facts.title)) for row in board.rows)
-    found = {model: line(result, facts) for model, result in results if result is not None}
-    return {model: one for model, one in found.items() if one is not None}
+    by_model = {model: line(result, facts) for model, result in results if result is not None}
+    return {model: one for model, one in by_model.items() if one is not None}
 
 
 def line(result: Result, facts: TaskFacts) -> MeanLine | None:
@@ -81,11 +81,11 @@ def line(result: Result, facts: TaskFacts) -> MeanLine | None:
     A run that did not finish counts as chance level at every length, as in the score. Lengths at
     which chance is always right are left out.
     """
-    tested = informative_cells(result, facts) if result.reaches else []
-    if not tested:
+    cells = informative_cells(result, facts) if result.reaches else []
+    if not cells:
         return None
-    starts = np.unique(np.linspace(0, len(tested[0].length), _POINTS + 1).astype(int)[:-1])
-    curve = curve_of(tested, starts)
+    starts = np.unique(np.linspace(0, len(cells[0].length), _POINTS + 1).astype(int)[:-1])
+    curve = curve_of(cells, starts)
     mean_L = curve.shares.mean(axis=0)
     return MeanLine(curve.length, 100 * mean_L, 100 * curve.low, 100 * curve.high)
 
@@ -93,23 +93,23 @@ def line(result: Result, facts: TaskFacts) -> MeanLine | None:
 def length_chart(board: Board) -> Figure:
     """Draw accuracy against length, a panel for each task."""
     tasks = [(facts, lines(board, facts)) for facts in panels(board)]
-    rows = [row for row in board.rows if any(row.model in found for _, found in tasks)]
+    rows = [row for row in board.rows if any(row.model in curves for _, curves in tasks)]
     rows = rows[:MOST_LINES]
     ends = _bottom(tasks), 103.0
-    across = _columns(len(tasks))
+    columns = _columns(len(tasks))
     drawn = [
         Panel(
             [
                 *(_legend(rows, scores=True) if not place else ()),
                 *_chance(facts),
-                *_series(found, rows),
+                *_series(curves, rows),
             ],
             label(facts.title),
-            "test length" if place + across >= len(tasks) else "",
-            "" if place % across else "accuracy (%)",
+            "test length" if place + columns >= len(tasks) else "",
+            "" if place % columns else "accuracy (%)",
             ylim=ends,
         )
-        for place, (facts, found) in enumerate(tasks)
+        for place, (facts, curves) in enumerate(tasks)
     ]
     return Figure(_grid(drawn), share=False, size=_PANEL, legend="model (rank, score)")
 
@@ -120,14 +120,14 @@ def _columns(panels: int) -> int:
 
 
 def _grid(panels: Sequence[Panel]) -> list[Sequence[Panel]]:
-    across = _columns(len(panels))
-    return [panels[at : at + across] for at in range(0, len(panels), across)]
+    columns = _columns(len(panels))
+    return [panels[at : at + columns] for at in range(0, len(panels), columns)]
 
 
 def _bottom(tasks: Sequence[tuple[TaskFacts, Mapping[str, MeanLine]]]) -> float:
     """Return the lower end of the axis: a little below every line."""
     least = min(100 * min(facts.chance_by_cell) for facts, _ in tasks)
-    least = min([least, *(float(one.mean.min()) for _, found in tasks for one in found.values())])
+    least = min([least, *(float(one.mean.min()) for _, lines in tasks for one in lines.values())])
     return max(-3.0, 10 * math.floor((least - 5) / 10))
 
 
@@ -147,14 +147,14 @@ def _name(row: Row) -> str:
     return f"{label(row.model)} ({ranks(row.rank_low, row.rank_high)}, {percent(row.score)})"
 
 
-def _series(found: Mapping[str, MeanLine], rows: Sequence[Row]) -> list[Series]:
+def _series(lines: Mapping[str, MeanLine], rows: Sequence[Row]) -> list[Series]:
     """Return the lines of models with separate markers; the best is last and so drawn on top."""
-    drawn = []
+    series = []
     for place, row in reversed([*enumerate(rows)]):
-        if (one := found.get(row.model)) is not None:
+        if (one := lines.get(row.model)) is not None:
             step = max(1, len(one.length) // 5)
             at = slice(place % step, None, step)
-            drawn.append(
+            series.append(
                 Series(
                     one.length.tolist(),
                     one.mean.tolist(),
@@ -165,13 +165,13 @@ def _series(found: Mapping[str, MeanLine], rows: Sequence[Row]) -> list[Series]:
                     every=(step, place % step),
                 )
             )
-    return drawn
+    return series
 
 
 def _chance(facts: TaskFacts) -> list[Series]:
     """Return the chance level at each length where it is below 1; if none, 1 at all lengths."""
-    known = facts.informative_lengths or [(length, 1.0) for length in facts.lengths]
-    x, y = zip(*known, strict=True)
+    levels = facts.informative_lengths or [(length, 1.0) for length in facts.lengths]
+    x, y = zip(*levels, strict=True)
     return [Series(x, [100 * chance for chance in y], GREY, style="--", width=1.0)]
 
 
@@ -189,8 +189,8 @@ Lines = dict[str, TextLine]
 
 def measures(board: Board) -> list[TaskMeasure]:
     """Return the measures of texts that have a figure."""
-    found = dict.fromkeys(facts.measure for facts in board.facts if not facts.measure.accuracy)
-    return [measure for measure in found if text_panels(board, measure)]
+    candidates = dict.fromkeys(facts.measure for facts in board.facts if not facts.measure.accuracy)
+    return [measure for measure in candidates if text_panels(board, measure)]
 
 
 def text_panels(board: Board, measure: TaskMeasure) -> list[tuple[TaskFacts, Lines]]:
@@ -203,9 +203,9 @@ def text_panels(board: Board, measure: TaskMeasure) -> list[tuple[TaskFacts, Lin
         if facts.measure == measure:
             results = ((row.model, row.on(facts.title)) for row in board.rows)
             lines = {name: text_line(one) for name, one in results if one is not None}
-            known = {name: line for name, line in lines.items() if line is not None}
-            if any(len(line.mean) > 1 for line in known.values()):
-                found.append((facts, known))
+            valid = {name: line for name, line in lines.items() if line is not None}
+            if any(len(line.mean) > 1 for line in valid.values()):
+                found.append((facts, valid))
     return found
 
 
@@ -214,9 +214,9 @@ def text_chart(board: Board, measure: TaskMeasure) -> Figure:
     tasks = text_panels(board, measure)
     rows = [row for row in board.rows if any(row.model in lines for _, lines in tasks)]
     rows = rows[:MOST_LINES]
-    across = _columns(len(tasks))
+    columns = _columns(len(tasks))
     drawn = [
-        _text_panel(facts, lines, rows, first=not place, outer=not place % across)
+        _text_panel(facts, lines, rows, first=not place, outer=not place % columns)
         for place, (facts, lines) in enumerate(tasks)
     ]
     return Figure(_grid(drawn), share=False, size=_PANEL, legend="model")
@@ -235,7 +235,7 @@ def _text_panel(
     parts = list(dict.fromkeys(name for line in lines.values() for name in line.names))
     ends = (0.0, None) if share else _log_ends(list(lines.values()))
     factor, top = (100.0, np.inf) if share else (1.0, 10 * (ends[1] or 1.0))
-    found = {
+    curves = {
         model: MeanLine(
             np.array([parts.index(name) for name in line.names] or line.length, dtype=float),
             *((factor * one).clip(max=top) for one in (line.mean, line.low, line.high)),
@@ -244,12 +244,12 @@ def _text_panel(
     }
     lengths = sorted({length for line in lines.values() for length in line.length})
     factors = not parts and grows_by_factors(lengths)
-    named = range(0, len(parts), -(-len(parts) // _MOST_PARTS)) if parts else ()
-    ticks: dict[float, str] = {at: _short(parts[at]) for at in named}
+    indices = range(0, len(parts), -(-len(parts) // _MOST_PARTS)) if parts else ()
+    ticks: dict[float, str] = {at: _short(parts[at]) for at in indices}
     if factors:
         ticks = {n: f"{n:g}" for n in lengths[:: -(-len(lengths) // _MOST_PARTS)]}
     return Panel(
-        [*(_legend(rows, scores=False) if first else ()), *_series(found, rows)],
+        [*(_legend(rows, scores=False) if first else ()), *_series(curves, rows)],
         label(facts.title),
         "" if parts else "test length",
         axis_label(facts.measure) if outer else "",

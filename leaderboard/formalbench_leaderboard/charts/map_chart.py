@@ -77,12 +77,12 @@ def parts_of(shown: CellContent) -> list[str]:
         "partly": shown.state == "learned" and shown.learned < shown.seeds,
         "capped": shown.state == "unlearned" and shown.capped,
     }
-    return [shown.state, *(part for part, there in parts.items() if there)]
+    return [shown.state, *(part for part, present in parts.items() if present)]
 
 
 _RIGHT = MapCell("", "learned", "", (Step(0, 0, 1.0),), 1, 1)
 
-_MISSED = MapCell("", "unlearned", "", validation=0.58)
+_UNLEARNED = MapCell("", "unlearned", "", validation=0.58)
 
 _RAMP = tuple(Step(place, place, share) for place, share in enumerate((0.0, 0.3, 0.6, 0.85, 1.0)))
 
@@ -106,10 +106,10 @@ LEGEND: Mapping[str, tuple[CellContent, str]] = {
         "weak evidence: a run diverged or did not finish, and counts as chance",
     ),
     "partly": (replace(_RIGHT, learned=0), "not every seed learned"),
-    "unlearned": (_MISSED, "training lengths not learned: validation accuracy in %"),
-    "capped": (replace(_MISSED, capped=1), "a run that did not learn was stopped early"),
-    "failed": (replace(_MISSED, state="failed"), "no run finished"),
-    "not run": (replace(_MISSED, state="not run"), "not run"),
+    "unlearned": (_UNLEARNED, "training lengths not learned: validation accuracy in %"),
+    "capped": (replace(_UNLEARNED, capped=1), "a run that did not learn was stopped early"),
+    "failed": (replace(_UNLEARNED, state="failed"), "no run finished"),
+    "not run": (replace(_UNLEARNED, state="not run"), "not run"),
     "can": ("can", "theory: can"),
     f"can{BY_EXPERIMENTS}": (f"can{BY_EXPERIMENTS}", "experiments: can"),
     "cannot": ("cannot", "theory: cannot"),
@@ -213,7 +213,7 @@ class MapLayout:
         self.tooltips = list[tuple[int, int, int, str]]()
         self.texts = list[tuple[int, int, str, str, str]]()
         self.rules = list[tuple[int, int, int]]()
-        self._shown, self._address = shown, address
+        self._map, self._address = shown, address
         self._few = len(shown.cells) <= FEW
         self._legend()
         if not shown.columns:
@@ -252,25 +252,25 @@ class MapLayout:
 
     def _legend(self) -> None:
         """Place the entries side by side, in as many lines as needed."""
-        rows = [row.cells for family in self._shown.families for row in family.rows]
-        heads = [every for one in self._shown.families for every in (one.theory, one.built)]
-        found = {part for row in [*rows, *heads] for shown in row for part in parts_of(shown)}
-        entries = [entry for part, entry in LEGEND.items() if part in found]
-        tested = {(one.first, one.last) for one in self._shown.columns if one.first and one.last}
-        if "learned" in found and len(tested) <= 3:
-            lengths = " or ".join(f"{first}–{last}" for first, last in sorted(tested))
+        rows = [row.cells for family in self._map.families for row in family.rows]
+        heads = [head for one in self._map.families for head in (one.theory, one.built)]
+        used = {part for row in [*rows, *heads] for shown in row for part in parts_of(shown)}
+        entries = [entry for part, entry in LEGEND.items() if part in used]
+        windows = {(one.first, one.last) for one in self._map.columns if one.first and one.last}
+        if "learned" in used and len(windows) <= 3:
+            lengths = " or ".join(f"{first}–{last}" for first, last in sorted(windows))
             entries.insert(1, (None, f"Strings of {lengths} symbols, left to right."))
-        if self._shown.protocol:
-            entries.append((None, f"Protocol {shortened(self._shown.protocol)}."))
+        if self._map.protocol:
+            entries.append((None, f"Protocol {shortened(self._map.protocol)}."))
         x = MARGIN
         for shown, text in entries:
             sign = 0 if shown is None else 24 if isinstance(shown, str) else 38
-            long = round(sign + 0.9 * LETTER * len(text))
-            if x > MARGIN and x + long > self.width - MARGIN:
+            length = round(sign + 0.9 * LETTER * len(text))
+            if x > MARGIN and x + length > self.width - MARGIN:
                 x, self.y = MARGIN, self.y + ROW
             self._write(x + sign, text, "legend quiet")
             self._sign(shown, x, sign - 8)
-            x += long + GROUP_GAP
+            x += length + GROUP_GAP
         self.y += ROW + MARGIN if entries else 0
 
     def _columns(self, cell: int) -> tuple[list[tuple[str, int, int, list[int]]], int]:
@@ -279,7 +279,7 @@ class MapLayout:
         A class has a name, a left edge, a width, and the left edges of its columns.
         """
         groups, left = list[tuple[str, int, int, list[int]]](), self._left + 10
-        for group, columns in groupby(self._shown.columns, key=lambda one: one.group):
+        for group, columns in groupby(self._map.columns, key=lambda one: one.group):
             name = shortened(group)
             places = [left + (cell + GAP) * place for place, _ in enumerate(columns)]
             least = places[-1] + cell - left
@@ -296,7 +296,7 @@ class MapLayout:
             self.rules.append((x, self.y + 3, width))
             for place, line in enumerate(reversed(lines)):
                 self._write(x, line, "group", up=14 + 13 * place)
-        tasks = [column.task for column in self._shown.columns]
+        tasks = [column.task for column in self._map.columns]
         names = [shortened(task, 24) for task in tasks]
         wrapped = [lines_of(name, self._cell) for name in names]
         kind = "task" if all(wrapped) else "turned"
@@ -314,12 +314,12 @@ class MapLayout:
     def _family(self, family: FamilyRows) -> None:
         """Draw what is said of a family, and its models."""
         heads = {"theory": family.theory, "built by hand": family.built}
-        heads = {label: every for label, every in heads.items() if any(every)}
+        heads = {label: cells for label, cells in heads.items() if any(cells)}
         if heads or [row.model for row in family.rows] != [family.name]:
             self._write(MARGIN, shortened(family.name, LONGEST_FAMILY), "family")
             self.y += 0 if heads else ROW
-        for label, every in heads.items():
-            self._row(label, "head quiet", every)
+        for label, cells in heads.items():
+            self._row(label, "head quiet", cells)
         for row in family.rows:
             self._row(_label(row.model, family.name), "model", row.cells, row.model)
         self.y += FAMILY_GAP
@@ -362,25 +362,25 @@ def render(
             then models until it fits: of the family with the most models, the last one with
             options or else the last one, but every family keeps one.
     """
-    said, families = " ".join(sentences(shown)), shown.families
+    families = shown.families
     sheet = MapLayout(shown, width, address)
     if sheet.y > tallest:
         families = tuple(family for family in families if family.rows)
         sheet = MapLayout(replace(shown, families=families), width, address)
     while sheet.y > tallest:
-        most = max(families, key=lambda family: len(family.rows), default=None)
-        if most is None or len(most.rows) < 2:
+        target = max(families, key=lambda family: len(family.rows), default=None)
+        if target is None or len(target.rows) < 2:
             break
-        left_out = next((row for row in reversed(most.rows) if "[" in row.model), most.rows[-1])
-        fewer = replace(most, rows=tuple(row for row in most.rows if row is not left_out))
-        families = tuple(fewer if family is most else family for family in families)
+        left_out = next((row for row in reversed(target.rows) if "[" in row.model), target.rows[-1])
+        shorter = replace(target, rows=tuple(row for row in target.rows if row is not left_out))
+        families = tuple(shorter if family is target else family for family in families)
         sheet = MapLayout(replace(shown, families=families), width, address)
     return from_template(
         "map.svg.j2",
         id=name,
         theme=theme,
         title=TITLE,
-        said=said,
+        said=" ".join(sentences(shown)),
         sheet=sheet,
         layers=LAYERS,
         cell=HEIGHT,

@@ -104,24 +104,24 @@ def audit(
     chosen = choose_device(device)
     used = secrets.randbits(32) if seed is None else seed
     files = _files(records or [_published()])
-    held = auditing.read_records(files)
-    again = auditing.draw_sample(held, used, runs, verifications)
+    stored = auditing.read_records(files)
+    sample = auditing.draw_sample(stored, used, runs, verifications)
     typer.echo(f"fresh strings of seed {used} (--seed {used} repeats the audit)", err=True)
-    found = []
+    audits = []
     with auditing.Auditor(host_of(ctx), used, chosen, at_hand) as auditor:
-        cost = auditing.seconds_of(held, again)
+        cost = auditing.seconds_of(stored, sample)
         if cost[0]:
             typer.echo(auditing.sentence(*cost), err=True)
-        by_task = {path: files[path] for path in sorted(files, key=partial(_order, held))}
-        for audited in _audits(auditor, by_task, again):
-            found.append(audited)
+        by_task = {path: files[path] for path in sorted(files, key=partial(_order, stored))}
+        for audited in _audits(auditor, by_task, sample):
+            audits.append(audited)
             if audited.verdict != "skipped":
                 typer.echo(_line(audited), err=as_json)
-    for line in _not_examined(found):
+    for line in _skipped(audits):
         typer.echo(line, err=as_json)
     if as_json:
-        print_json({"seed": used, "records": [_data(one) for one in found]})
-    if any(one.verdict in ("MISMATCH", "refused") for one in found):
+        print_json({"seed": used, "records": [_data(one) for one in audits]})
+    if any(one.verdict in ("MISMATCH", "refused") for one in audits):
         raise typer.Exit(1)
 
 
@@ -133,14 +133,14 @@ def _published() -> Path:
     return find_repository() / PUBLISHED_RESULTS
 
 
-def _files(asked: Sequence[Path]) -> dict[Path, bool]:
+def _files(paths: Sequence[Path]) -> dict[Path, bool]:
     """Return the files to audit, and whether the user named each file itself.
 
     Raises:
         RequestError: for a path that does not exist, or a folder without records.
     """
     files: dict[Path, bool] = {}
-    for path in asked:
+    for path in paths:
         if path.is_dir():
             below = sorted(path.rglob("*.json"))
             if not below:
@@ -164,36 +164,36 @@ def _order(records: Mapping[Path, AnyRecord], path: Path) -> tuple[str, ...]:
 
 
 def _audits(
-    auditor: Auditor, files: Mapping[Path, bool], again: Collection[Path]
+    auditor: Auditor, files: Mapping[Path, bool], sample: Collection[Path]
 ) -> Iterator[Audit]:
     """Audit records one by one, with the progress on a terminal."""
     with console(stderr=True).status("") as status:
-        for number, (path, asked) in enumerate(files.items(), start=1):
+        for number, (path, named) in enumerate(files.items(), start=1):
             status.update(f"{number} of {len(files)}")
             with plugins_print_to_stderr():
-                one = auditor.audit(path, asked, path in again)
+                one = auditor.audit(path, named, path in sample)
             yield one
 
 
 def _line(one: Audit) -> str:
     """Return the line that reports an audit."""
-    record, told = one.record, []
+    record, info = one.record, []
     if one.verdict == "refused" or record is None:
         line = "; ".join(one.reasons)
         return f"refused   {harmless(line if str(one.path) in line else f'{one.path}: {line}')}"
     if one.p is not None:
         shares = f"recorded {percent(one.recorded)} %, fresh {percent(one.fresh)} %"
-        told.append(f"{shares}, p {one.p:.2g}")
+        info.append(f"{shares}, p {one.p:.2g}")
     elif one.recorded is not None:
-        told.append(f"recorded {percent(one.recorded)} %; no fresh strings, its test is fixed data")
+        info.append(f"recorded {percent(one.recorded)} %; no fresh strings, its test is fixed data")
     if one.changed and one.verdict == "ok":
-        told.append(f"{one.changed:,} answers to its own test strings changed")
+        info.append(f"{one.changed:,} answers to its own test strings changed")
     if one.retrained is not None:
-        told.append(_retrained(one.retrained))
+        info.append(_training_text(one.retrained))
     if one.reverified is not None:
-        told.append(f"verified again: {plural(one.reverified.errors, 'error')}")
-    told += [*one.reasons, *([str(one.path)] if one.verdict == "MISMATCH" else [])]
-    return f"{one.verdict:<8}  {harmless(_title(record))}: {harmless('; '.join(told))}"
+        info.append(f"verified again: {plural(one.reverified.errors, 'error')}")
+    info += [*one.reasons, *([str(one.path)] if one.verdict == "MISMATCH" else [])]
+    return f"{one.verdict:<8}  {harmless(_title(record))}: {harmless('; '.join(info))}"
 
 
 def _title(record: AnyRecord) -> str:
@@ -208,28 +208,28 @@ def _title(record: AnyRecord) -> str:
     return f"{title}, {record.protocol.title}{at}, seed {record.seed}"
 
 
-def _retrained(again: RepeatedTraining) -> str:
-    where = "" if again.alike else " under other conditions"
-    if again.accuracy is None:
-        return f"trained again{where}: {again.status}"
-    counts = "all counts equal" if not again.changed else f"{again.changed:,} answers changed"
-    return f"trained again{where}: {percent(again.accuracy)} %, {counts}"
+def _training_text(run: RepeatedTraining) -> str:
+    conditions = "" if run.alike else " under other conditions"
+    if run.accuracy is None:
+        return f"trained again{conditions}: {run.status}"
+    counts = "all counts equal" if not run.changed else f"{run.changed:,} answers changed"
+    return f"trained again{conditions}: {percent(run.accuracy)} %, {counts}"
 
 
-def _not_examined(found: Sequence[Audit]) -> list[str]:
+def _skipped(audits: Sequence[Audit]) -> list[str]:
     """Return a line for each reason for skipping records, and one with their total number."""
-    reasons = Counter(one.reasons[0] for one in found if one.verdict == "skipped")
-    lines = [f"skipped   {plural(times, 'record')}: {why}" for why, times in reasons.items()]
+    reasons = Counter(one.reasons[0] for one in audits if one.verdict == "skipped")
+    lines = [f"skipped   {plural(times, 'record')}: {reason}" for reason, times in reasons.items()]
     if not lines:
         return []
     total = reasons.total()
-    told = f"{total:,} of {plural(len(found), 'record')} not audited: their numbers are unchecked"
-    return [*sorted(lines), told]
+    note = f"{total:,} of {plural(len(audits), 'record')} not audited: their numbers are unchecked"
+    return [*sorted(lines), note]
 
 
 def _data(one: Audit) -> dict[str, Any]:
     """Return an audit as data, for ``--json``."""
-    told = asdict(replace(one, record=None))
-    del told["record"]
+    data = asdict(replace(one, record=None))
+    del data["record"]
     ids = {name: getattr(one.record, name, None) for name in ("test_id", "verification_id")}
-    return {"path": str(told.pop("path")), **ids, **told}
+    return {"path": str(data.pop("path")), **ids, **data}

@@ -98,29 +98,29 @@ def compare(
         raise RequestError("two protocols need exactly two models")
     check_folders(results or ())
     host = host_of(ctx)
-    held = read_published(*results) if results else read_with_published()
+    stored = read_published(*results) if results else read_with_published()
     for name in models:
-        if name in {model_key(one)[0] for one in held.verifications}:
+        if name in {model_key(one)[0] for one in stored.verifications}:
             raise RequestError(f"{name} was verified but never tested, so it cannot be compared")
     tasks = names_in("task", task) if task is not None else None
-    check_tasks(held.records, tasks or ())
+    check_tasks(stored.records, tasks or ())
     if suite is not None:
         tasks = list(suite_view(host, suite).tasks)
-    found = [
+    pairs = [
         one
         for pair in combinations(models, 2)
-        for one in compared(host, held.records, pair, tasks, protocols)
+        for one in compared(host, stored.records, pair, tasks, protocols)
     ]
     if as_json:
-        print_json({"comparisons": [data_of(*one) for one in found]})
+        print_json({"comparisons": [data_of(*one) for one in pairs]})
     else:
         screen = console()
-        for one in found:
+        for one in pairs:
             print_comparison(*one, screen)
-        if any(comparison.tasks for comparison, _ in found):
+        if any(comparison.tasks for comparison, _ in pairs):
             screen.print(legend())
-    if held.invalid:
-        tell_invalid(held.invalid)
+    if stored.invalid:
+        tell_invalid(stored.invalid)
         raise typer.Exit(1)
 
 
@@ -147,13 +147,13 @@ def compared(
 
     by_id = {record.test_id: record for record in records}
     defaults = cache(partial(defaults_here, host))
-    found = []
+    pairs = []
     shortcut = cache(partial(shortcut_here, host))
     for comparison in comparisons(records, names, tasks, protocols, current_of(host), shortcut):
-        held = [
+        groups = [
             [by_id[run.test_id] for result in results for run in result.runs]
-            for results in zip(*((on.a, on.b) for on in comparison.tasks), strict=True)
+            for results in zip(*((task.a, task.b) for task in comparison.tasks), strict=True)
         ]
-        settings = differing(*(settings_of(part, defaults) for part in held)) if held else []
-        found.append((comparison, settings))
-    return found
+        settings = differing(*(settings_of(part, defaults) for part in groups)) if groups else []
+        pairs.append((comparison, settings))
+    return pairs

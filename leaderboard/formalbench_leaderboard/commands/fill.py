@@ -85,38 +85,38 @@ def fill(
         raise RequestError(f"{bare[0]}: write executor.{bare[0].key}")
     options = RunOptions(device=device, jobs=jobs, executor=executor, quiet=as_json)
     options = with_config(host, options, chosen)
-    wanted = read_plan(find_plan(plan), host)
+    contents = read_plan(find_plan(plan), host)
     place = filling.ResultFolders(results or default_results(), repository_above(Path.cwd()))
     kind = on_devices(host, options).devices[0]
-    lacking = filling.missing(host, wanted, place, kind)
+    missing = filling.missing(host, contents, place, kind)
     failed: Sequence[str] = ()
     if not dry_run:
         clean_cache()
-    if not dry_run and any(one.count for one in lacking):
+    if not dry_run and any(one.count for one in missing):
         Store(place.results).check_writable()
         try:
-            failed = filling.fill(host, lacking, place, options, hours)
+            failed = filling.fill(host, missing, place, options, hours)
         finally:  # also after Ctrl-C
-            lacking = filling.missing(host, wanted, place, kind)
-            _print(lacking, as_json)
+            missing = filling.missing(host, contents, place, kind)
+            _print(missing, as_json)
     else:
-        _print(lacking, as_json)
+        _print(missing, as_json)
     for line in failed:
         print(f"formalbench: {line}", file=sys.stderr)
     if failed:
         raise typer.Exit(1)
 
 
-def _print(lacking: Sequence[MissingEntry], as_json: bool) -> None:
+def _print(missing: Sequence[MissingEntry], as_json: bool) -> None:
     """Print the missing runs of a plan."""
-    count = sum(one.count for one in lacking)
-    known = [one.core_hours for one in lacking if one.core_hours is not None]
+    count = sum(one.count for one in missing)
+    hours = [one.core_hours for one in missing if one.core_hours is not None]
     if as_json:
         print_json(
             {
                 "missing": count,
-                "core_hours": round(sum(known), 4),
-                "entries": [_facts(one) for one in lacking],
+                "core_hours": round(sum(hours), 4),
+                "entries": [_facts(one) for one in missing],
             }
         )
         return
@@ -127,11 +127,11 @@ def _print(lacking: Sequence[MissingEntry], as_json: bool) -> None:
             f"{one.count:,}",
             "unknown" if one.core_hours is None else f"{one.core_hours:,.1f}",
         )
-        for one in lacking
+        for one in missing
     ]
     print_table(("entry", "title", "missing", "core hours"), rows)
-    some = ", without the unknown entries" if len(known) < len(lacking) else ""
-    typer.echo(f"{plural(count, 'run')} missing: {sum(known):,.1f} core hours{some}")
+    some = ", without the unknown entries" if len(hours) < len(missing) else ""
+    typer.echo(f"{plural(count, 'run')} missing: {sum(hours):,.1f} core hours{some}")
 
 
 def _facts(one: MissingEntry) -> dict[str, Any]:

@@ -57,11 +57,11 @@ def pack_weights(
     from formalbench_leaderboard.publishing.weights import facts, pack
 
     packed = pack(file, _places(results or (), repository))
-    told = facts(file)
+    info = facts(file)
     if as_json:
-        print_json({**told, **_data(packed)})
+        print_json({**info, **_data(packed)})
         return
-    typer.echo(f"packed {_records(packed)}: {told['bytes']:,} bytes, SHA-256 {told['sha256']}")
+    typer.echo(f"packed {_records(packed)}: {info['bytes']:,} bytes, SHA-256 {info['sha256']}")
     _print_without(packed)
 
 
@@ -98,7 +98,7 @@ def unpack_weights(
     _print_without(done)
 
 
-def _places(results: Sequence[Path], alone: bool) -> list[Path]:
+def _places(results: Sequence[Path], clone_only: bool) -> list[Path]:
     """Return the places to look for weights.
 
     Raises:
@@ -108,9 +108,9 @@ def _places(results: Sequence[Path], alone: bool) -> list[Path]:
 
     from formalbench_leaderboard.publishing.publish import find_repository
 
-    clone = find_repository() if alone else repository_above(Path.cwd())
+    clone = find_repository() if clone_only else repository_above(Path.cwd())
     published = [] if clone is None else [clone / PUBLISHED_RESULTS]
-    if alone:
+    if clone_only:
         return [*results, *published]
     own = default_results()
     return list(results) or [*([own] if own.is_dir() else []), *published]
@@ -271,15 +271,15 @@ def check(
     repository = find_repository()
     host = host_of(ctx)
     stale = partial(stale_files, repository, host) if rendered else list
-    found = check_published(repository, host, WeightLookup(weights or ()), stale=stale)
+    result = check_published(repository, host, WeightLookup(weights or ()), stale=stale)
     if as_json:
-        print_json(asdict(found))
+        print_json(asdict(result))
     else:
-        _print_problems(found)
-    if found.problems or found.stale_files:
+        _print_problems(result)
+    if result.problems or result.stale_files:
         raise typer.Exit(1)
     if not as_json:
-        _print_in_order(found, rendered)
+        _print_valid(result, rendered)
 
 
 def render(
@@ -321,13 +321,13 @@ def render(
         typer.echo("every rendered file is up to date")
 
 
-def _print_problems(found: CheckResult) -> None:
+def _print_problems(result: CheckResult) -> None:
     """Print the problems of the published files, and what could not be compared."""
-    for line in found.problems:
+    for line in result.problems:
         typer.echo(line, err=True)
-    _print_stale(found.stale_files)
-    if found.unchecked_records:
-        records = plural(found.unchecked_records, "record")
+    _print_stale(result.stale_files)
+    if result.unchecked_records:
+        records = plural(result.unchecked_records, "record")
         typer.echo(
             f"{records} not checked and no page compared, because their plugins are not "
             "installed. Install the distributions. For plugins that are files, read the sources "
@@ -336,14 +336,14 @@ def _print_problems(found: CheckResult) -> None:
         )
 
 
-def _print_in_order(found: CheckResult, rendered: bool) -> None:
+def _print_valid(result: CheckResult, rendered: bool) -> None:
     """Print that no problem was found."""
-    if found.stale_records:
+    if result.stale_records:
         typer.echo(
-            f"{plural(found.stale_records, 'record')} made with another version, not counted"
+            f"{plural(result.stale_records, 'record')} made with another version, not counted"
         )
-    if found.weightless_records:
-        runs = plural(found.weightless_records, "run")
+    if result.weightless_records:
+        runs = plural(result.weightless_records, "run")
         typer.echo(
             f"the weights of {runs} were not found, so not checked; name them with --weights"
         )
@@ -363,21 +363,21 @@ def _print_published(done: PublishResult) -> None:
     """Print the result of publishing."""
     from formalbench_leaderboard.publishing.weights import facts
 
-    for what, pairs, after in (
+    for text, pairs, after in (
         ("added", done.added, ""),
         ("kept", done.differing, " already published with other numbers"),
     ):
         for (model, task), times in pairs.items():
             count = plural(times, "record")
-            typer.echo(f"{what} {harmless(model)} on {harmless(task)}: {count}{after}")
+            typer.echo(f"{text} {harmless(model)} on {harmless(task)}: {count}{after}")
     if done.already:
         typer.echo(f"{plural(done.already, 'record')} already published")
     for line in done.changes:
         typer.echo(harmless(line))
     if done.archive is not None:
-        told = facts(done.archive)
-        what = f"weights: {harmless(str(done.archive))}, {told['bytes']:,} bytes"
-        typer.echo(f"{what}, SHA-256 {told['sha256']}: attach it to the pull request")
+        info = facts(done.archive)
+        text = f"weights: {harmless(str(done.archive))}, {info['bytes']:,} bytes"
+        typer.echo(f"{text}, SHA-256 {info['sha256']}: attach it to the pull request")
     typer.echo("next: commit leaderboard/results and leaderboard/plugins, open a pull request")
 
 

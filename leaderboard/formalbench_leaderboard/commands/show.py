@@ -84,15 +84,15 @@ def predictions(
 
     evidence = _evidence(ctx, results)
     cells, taught = evidence.predictions, learned_table(evidence.expected_learning)
-    shown, agreement = predicted_table(cells), agreement_table(cells)
+    table, agreement = predicted_table(cells), agreement_table(cells)
     texts = {
         "markdown": lambda: predictions_page(evidence),
-        "csv": lambda: _csv(shown),
+        "csv": lambda: _csv(table),
         "json": lambda: _json(
-            counts=agreement.data(), taught=taught.data(), predictions=shown.data()
+            counts=agreement.data(), taught=taught.data(), predictions=table.data()
         ),
     }
-    _tell(format, texts, [agreement, shown.without("by", "validation"), taught], output)
+    _output(format, texts, [agreement, table.without("by", "validation"), taught], output)
 
 
 def papers(
@@ -107,14 +107,14 @@ def papers(
     from formalbench_leaderboard.board.paper_comparison import paper_table
     from formalbench_leaderboard.renderers.evidence_pages import papers_page
 
-    found = _evidence(ctx, results).papers
-    shown = paper_table(found)
+    comparisons = _evidence(ctx, results).papers
+    table = paper_table(comparisons)
     texts = {
-        "markdown": lambda: papers_page(found),
-        "csv": lambda: _csv(shown),
-        "json": lambda: _json(papers=shown.data()),
+        "markdown": lambda: papers_page(comparisons),
+        "csv": lambda: _csv(table),
+        "json": lambda: _json(papers=table.data()),
     }
-    _tell(format, texts, [shown.without("what differs")], output)
+    _output(format, texts, [table.without("what differs")], output)
 
 
 def _evidence(ctx: typer.Context, folders: Sequence[Path] | None) -> Evidence:
@@ -133,14 +133,14 @@ def _evidence(ctx: typer.Context, folders: Sequence[Path] | None) -> Evidence:
 
     check_folders(folders or ())
     host = host_of(ctx)
-    held = read_all(folders) if folders else read_with_published()
+    stored = read_all(folders) if folders else read_with_published()
     repository = None if folders else repository_above(Path.cwd())
-    kept = [] if repository is None else kept_records(repository)
+    reproduced = [] if repository is None else kept_records(repository)
     view = replace(suite_view(host, DEFAULT_SUITE), tasks=())
-    return evidence_of([*held.records, *kept], view, host)
+    return evidence_of([*stored.records, *reproduced], view, host)
 
 
-def _tell(
+def _output(
     format: EvidenceFormat, texts: Any, tables: Sequence[Sheet[Any]], output: Path | None
 ) -> None:
     """Print tables, or write them to a file in another format."""
@@ -149,18 +149,18 @@ def _tell(
         return
     if output is not None:
         raise RequestError("--output needs a --format for files: markdown, csv or json")
-    for shown in tables:
-        print_table(shown.headings, shown.texts)
+    for table in tables:
+        print_table(table.headings, table.texts)
 
 
 def _json(**data: list[dict[str, Datum]]) -> str:
     return as_json(data) + "\n"
 
 
-def _csv(shown: Sheet[Any]) -> str:
+def _csv(table: Sheet[Any]) -> str:
     from formalbench_leaderboard.renderers.formats import as_csv
 
-    return as_csv(shown.data(), [name for column in shown.columns for name in column.data])
+    return as_csv(table.data(), [name for column in table.columns for name in column.data])
 
 
 Format = Literal["table", "markdown", "latex", "csv", "json", "html", "figures", "map"]
@@ -288,44 +288,44 @@ def show(
     check_folders(results or ())
     if format in _FOLDERS and output is None:
         raise RequestError(f"--format {format} needs --output DIR, the folder to write to")
-    host, shown = host_of(ctx), None if protocol is None else [protocol]
+    host, protocols = host_of(ctx), None if protocol is None else [protocol]
     view = views.suite_view(host, suite or DEFAULT_SUITE)
-    view = replace(view, protocols=shown, ranks_unchecked=False)
-    held, view = _held(results, view, among=format == "table", narrowed=not suite)
+    view = replace(view, protocols=protocols, ranks_unchecked=False)
+    stored, view = _read_records(results, view, among=format == "table", narrowed=not suite)
     if protocol is not None:
-        known = {record.protocol.title for record in held.records}
+        known = {record.protocol.title for record in stored.records}
         if protocol not in known:
             raise unknown("protocol among the records", protocol, known)
-        held = held._replace(verifications=[])  # verifications have no protocol
+        stored = stored._replace(verifications=[])  # verifications have no protocol
     if within is not None:
-        held, view = views.in_class(held, view, check_class(within))
-        if not (view.tasks or held.records or held.verifications):
+        stored, view = views.in_class(stored, view, check_class(within))
+        if not (view.tasks or stored.records or stored.verifications):
             raise RequestError(f"--class {within}: no task of the suite and no record is in it")
     if task is not None:
-        held, view = views.on_tasks(held, view, names_in("task", task))
+        stored, view = views.on_tasks(stored, view, names_in("task", task))
     if format == "json":
         view = replace(view, predicted=views.Predictions(host, view.theory).each)
-    page = build_page(held.records, view, held.verifications)
+    page = build_page(stored.records, view, stored.verifications)
     by_class = {}
     if format == "html":
-        by_class = views.pages_by_class(held, view) | views.pages_by_keyword(host, held, view)
+        by_class = views.pages_by_class(stored, view) | views.pages_by_keyword(host, stored, view)
     if model is not None:
         page = views.of_models(page, names_in("model", model))
-    records: list[AnyRecord] = [*held.records, *held.verifications]
+    records: list[AnyRecord] = [*stored.records, *stored.verifications]
     if format == "table" and output is None:
         detail = TableDetail(everything, "yours", other_tasks=bool(results))
         if not (everything or suite or protocol):
-            asked_for = {"--model": model, "--task": task, "--class": within}
+            filters = {"--model": model, "--task": task, "--class": within}
             words = [word for path in results or () for word in ("--results", str(path))]
-            words += [word for name, text in asked_for.items() if text for word in (name, text)]
-            others = _others(page, host, words, suites=not any(asked_for.values()))
+            words += [word for name, text in filters.items() if text for word in (name, text)]
+            others = _others(page, host, words, suites=not any(filters.values()))
             page = replace(page, boards=page.boards[:1])
             detail = replace(detail, lines=ONE_SCREEN, others=others)
         print_page(page, Screen(), detail)
     else:
         _show(page, by_class, records, host, suite or DEFAULT_SUITE, format, output, results or ())
-    if held.invalid:
-        tell_invalid(held.invalid)
+    if stored.invalid:
+        tell_invalid(stored.invalid)
         raise typer.Exit(1)
 
 
@@ -344,14 +344,14 @@ def _others(
     from formalbench_leaderboard.board.views import suite_view
 
     command = ["formalbench", "leaderboard", *words]
-    found = []
+    commands = []
     for protocol in dict.fromkeys(board.protocol for board in page.boards[1:]):
         boards = [board for board in page.boards if board.protocol == protocol]
         versions = ", ".join(str(version) for version in sorted(one.version for one in boards))
-        mine = sum(row.is_new for board in boards for row in board.rows)
-        yours = f", {plural(mine, 'row')} of yours" if mine else ""
-        name = f"protocol {protocol} (version{'s' * (len(boards) > 1)} {versions}){yours}"
-        found.append((name, [*command, "--protocol", protocol]))
+        new_rows = sum(row.is_new for board in boards for row in board.rows)
+        suffix = f", {plural(new_rows, 'row')} of yours" if new_rows else ""
+        name = f"protocol {protocol} (version{'s' * (len(boards) > 1)} {versions}){suffix}"
+        commands.append((name, [*command, "--protocol", protocol]))
     if suites:
         rows = (row for board in page.boards for row in board.rows)
         cells = Counter(result.task for row in rows for result in row.results)
@@ -361,13 +361,13 @@ def _others(
             with contextlib.suppress(RequestError):  # two plugins may provide one of its tasks
                 sizes[name] = sum(cells[one] for one in suite_view(host, name).tasks)
         measured = sorted(
-            (name for name, size in sizes.items() if size), key=lambda it: (-sizes[it], it)
+            (name for name, size in sizes.items() if size), key=lambda name: (-sizes[name], name)
         )
-        found += [(f"suite {name}", [*command, "--suite", name]) for name in measured]
-    return tuple((name, shlex.join(line)) for name, line in found)
+        commands += [(f"suite {name}", [*command, "--suite", name]) for name in measured]
+    return tuple((name, shlex.join(line)) for name, line in commands)
 
 
-def _held(
+def _read_records(
     results: Sequence[Path] | None, view: View, *, among: bool, narrowed: bool
 ) -> tuple[FolderContents, View]:
     """Read records and return them with their view.
@@ -391,8 +391,8 @@ def _held(
     own = read_all(results)
     if not among:
         return own, view
-    held = among_published(own, published)
-    return held, views.standing(view, own, published) if narrowed else view
+    stored = among_published(own, published)
+    return stored, views.standing(view, own, published) if narrowed else view
 
 
 def names_in(option: str, text: str) -> list[str]:
@@ -458,8 +458,8 @@ def _write_web_page(
     from formalbench_leaderboard.page.page import map_section, render_page
 
     known = definitions(host, records, suite)
-    told = details(page, host, records, folders, folder)
-    known = replace(known, details=told, by_class=by_class)
+    data = details(page, host, records, folders, folder)
+    known = replace(known, details=data, by_class=by_class)
     for name, text in render_page(
         page, known, map_section(map_here(page, host, suite, records))
     ).items():
@@ -470,8 +470,8 @@ def _write_web_page(
 def _refuse_lost_options(ctx: typer.Context) -> None:
     """Refuse options before a subcommand's name: they would be ignored silently."""
     defaults = {"format": "table"}
-    called = {"within": "class", "everything": "all"}
-    given = {called.get(name, name): value for name, value in ctx.params.items()}
+    flags = {"within": "class", "everything": "all"}
+    given = {flags.get(name, name): value for name, value in ctx.params.items()}
     lost = [name for name, value in given.items() if value and value != defaults.get(name)]
     if lost:
         raise RequestError(f"--{lost[0]} does nothing before {ctx.invoked_subcommand}")

@@ -111,7 +111,7 @@ def drawing(machine: DrawnAutomaton, alphabet: Sequence[str], classes: int, name
         name=name,
         description=_description(machine, classes),
         states=states,
-        edges=[_first(states[machine.start].place), *edges],
+        edges=[_start_arrow(states[machine.start].place), *edges],
         box=(-START - MARGIN, -MARGIN, width + START + 2 * MARGIN, height + 2 * MARGIN),
         radius=RADIUS,
     )
@@ -119,14 +119,14 @@ def drawing(machine: DrawnAutomaton, alphabet: Sequence[str], classes: int, name
 
 def _labels(machine: DrawnAutomaton, alphabet: Sequence[str]) -> dict[tuple[int, int], str]:
     """Return the symbols on each edge, as one text."""
-    found: dict[tuple[int, int], list[str]] = {}
+    by_edge: dict[tuple[int, int], list[str]] = {}
     for first, row in enumerate(machine.transitions):
         for symbol, last in zip(alphabet, row, strict=True):
-            found.setdefault((first, last), []).append(symbol)
-    every = len(alphabet) if len(alphabet) > 3 else 0
+            by_edge.setdefault((first, last), []).append(symbol)
+    total = len(alphabet) if len(alphabet) > 3 else 0
     return {
-        ends: "any" if len(symbols) == every else ", ".join(symbols)
-        for ends, symbols in found.items()
+        ends: "any" if len(symbols) == total else ", ".join(symbols)
+        for ends, symbols in by_edge.items()
     }
 
 
@@ -138,7 +138,7 @@ def _description(machine: DrawnAutomaton, classes: int) -> str:
     return f"{count}; accepting: {', '.join(accepting) or 'none'}"
 
 
-def _first(place: Point) -> _Edge:
+def _start_arrow(place: Point) -> _Edge:
     """Return the arrow to the first state."""
     end, y = place[0] - RADIUS, place[1]
     return _Edge(f"M{end - START:.1f},{y:.1f} H{end - 8:.1f}", _head((end - 10, y), (end, y)))
@@ -155,11 +155,11 @@ def _edge(attributes: Mapping[str, str], text: str, height: float) -> _Edge:
 
 def _head(base: Point, tip: Point) -> str:
     """Return the corners of an arrow's head."""
-    along = ((tip[0] - base[0]) * 0.35, (tip[1] - base[1]) * 0.35)
+    offset = ((tip[0] - base[0]) * 0.35, (tip[1] - base[1]) * 0.35)
     corners = (
         tip,
-        (base[0] - along[1], base[1] + along[0]),
-        (base[0] + along[1], base[1] - along[0]),
+        (base[0] - offset[1], base[1] + offset[0]),
+        (base[0] + offset[1], base[1] - offset[0]),
     )
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
 

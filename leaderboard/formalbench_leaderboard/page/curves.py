@@ -100,8 +100,8 @@ class Curves:
     def tasks(self, place: int) -> list[str]:
         """Return the tasks of a board with curves, the ranked ones first."""
         board = self.boards[place]
-        every = (*board.tasks, *board.other_tasks)
-        return [title for title in every if self.numbers.get((place, title)) in self.drawn]
+        titles = (*board.tasks, *board.other_tasks)
+        return [title for title in titles if self.numbers.get((place, title)) in self.drawn]
 
     def choice(self, place: int, titles: Sequence[str]) -> list[tuple[Row, bool]]:
         """Return the rows with curves on some tasks, and whether each is chosen at first.
@@ -133,16 +133,16 @@ class Curves:
 
     def frames(self) -> Iterator[Frame]:
         """Yield the frames of all charts, in all sizes."""
-        for at, found in self.drawn.items():
+        for at, results in self.drawn.items():
             for size in SIZES:
-                yield self._frame(at, size, self.facts[at][1], found)
+                yield self._frame(at, size, self.facts[at][1], results)
 
-    def _frame(self, at: int, size: str, facts: TaskFacts, found: Sequence[PageResult]) -> Frame:
+    def _frame(self, at: int, size: str, facts: TaskFacts, results: Sequence[PageResult]) -> Frame:
         width, height = SIZES[size]
-        curves = [one.curve for one in found if one.curve]
+        curves = [one.curve for one in results if one.curve]
         names = list(dict.fromkeys(name for curve in curves for name in curve.get("names", ())))
         measure, accuracy = facts.measure, facts.measure.accuracy
-        y = _values(facts, curves, height)
+        y = _value_axis(facts, curves, height)
         chance = [(n, DIGITS * share) for n, share in facts.informative_lengths] if accuracy else []
         after = ""
         if chance:
@@ -153,7 +153,7 @@ class Curves:
             if low == high:
                 chance = [chance[0], chance[-1]]
         label = f"Accuracy in percent against string length on {facts.title}:"
-        x = _across(facts, curves, names, width)
+        x = _length_axis(facts, curves, names, width)
         return Frame(
             number=at,
             size=size,
@@ -169,7 +169,7 @@ class Curves:
         )
 
 
-def _values(facts: TaskFacts, curves: Sequence[dict[str, list[float]]], height: int) -> Axis:
+def _value_axis(facts: TaskFacts, curves: Sequence[dict[str, list[float]]], height: int) -> Axis:
     """Return the axis of values; for texts as far as they reach, logarithmic without shares."""
     if facts.measure.accuracy:
         ticks = [(DIGITS * part / 4, str(25 * part)) for part in range(5)]
@@ -178,15 +178,15 @@ def _values(facts: TaskFacts, curves: Sequence[dict[str, list[float]]], height: 
     most = max(max(curve["high"]) for curve in curves)
     if facts.measure.share:
         ends = (0.0, most or 1.0)
-        return Axis(ends, places, _named(_round_ticks(ends, 4)), facts.measure.title)
+        return Axis(ends, places, _ticks(_round_ticks(ends, 4)), facts.measure.title)
     least = min(min(curve["low"]) for curve in curves)
     ends = (least / 1.05, min(most, _WORST * least) * 1.05)
     values = _log_ticks(ends)
     values = values if len(values) > 2 else _round_ticks(ends, 4)
-    return Axis(ends, places, _named(values), f"{facts.measure.title} (log)", log=True)
+    return Axis(ends, places, _ticks(values), f"{facts.measure.title} (log)", log=True)
 
 
-def _across(
+def _length_axis(
     facts: TaskFacts, curves: Sequence[dict[str, list[float]]], names: Sequence[str], width: int
 ) -> Axis:
     """Return the axis of lengths, or of the named parts of a test."""
@@ -199,17 +199,17 @@ def _across(
     lengths = sorted({length for curve in curves for length in curve["length"]})
     ends = (float(facts.first), float(facts.last))
     if not facts.measure.accuracy and grows_by_factors(lengths):
-        return Axis(ends, places, _named(lengths), "length", log=True)
-    return Axis(ends, places, _named(_round_ticks(ends, 5)), "length")
+        return Axis(ends, places, _ticks(lengths), "length", log=True)
+    return Axis(ends, places, _ticks(_round_ticks(ends, 5)), "length")
 
 
-def _named(values: Sequence[float]) -> list[tuple[float, str]]:
+def _ticks(values: Sequence[float]) -> list[tuple[float, str]]:
     return [(v, f"{v:.4g}" if v < 1e4 else f"{v:.0e}".replace("+0", "")) for v in values]
 
 
-def _round_ticks(ends: tuple[float, float], many: int) -> list[float]:
+def _round_ticks(ends: tuple[float, float], number: int) -> list[float]:
     """Return about that many round numbers between two."""
-    rough = (ends[1] - ends[0]) / many or 1.0
+    rough = (ends[1] - ends[0]) / number or 1.0
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
     return [n * step for n in range(math.ceil(ends[0] / step), math.floor(ends[1] / step) + 1)]
@@ -218,11 +218,11 @@ def _round_ticks(ends: tuple[float, float], many: int) -> list[float]:
 def _log_ticks(ends: tuple[float, float]) -> list[float]:
     """Return powers of ten between two numbers, and twos and fives if these are few."""
 
-    def inside(*factors: int) -> list[float]:
-        every = (factor * 10.0**power for power, factor in product(range(-3, 21), factors))
-        return [value for value in every if ends[0] <= value <= ends[1]]
+    def between(*factors: int) -> list[float]:
+        candidates = (factor * 10.0**power for power, factor in product(range(-3, 21), factors))
+        return [value for value in candidates if ends[0] <= value <= ends[1]]
 
-    return powers if len(powers := inside(1)) > 2 else inside(1, 2, 5)
+    return powers if len(powers := between(1)) > 2 else between(1, 2, 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,22 +281,22 @@ def _cost_chart(
 ) -> CostChart:
     key, text, label, value_of = cost
     height = 440
-    known = [
+    rows = [
         (row, value, [100 * (part or 0.0) for part in (row.score, row.low, row.high)])
         for row in board.rows
         if row.score is not None and (value := value_of(row, board))
     ]
-    values = [value for _, value, _ in known] or [1.0]
+    values = [value for _, value, _ in rows] or [1.0]
     ends = (min(values) / 1.15, max(values) * 1.15)
-    least = min([0.0, *(low for _, _, (_, low, _) in known)])
+    least = min([0.0, *(low for _, _, (_, low, _) in rows)])
     ticks = [(tick, count(round(tick), round(tick))) for tick in _log_ticks(ends)]
     x = Axis(ends, (LEFT, width - RIGHT), ticks, label, log=True)
     marks = [(25.0 * part, str(25 * part)) for part in range(5)]
     y = Axis((least, 100.0), (height - BOTTOM, TOP + 12), marks, "score")
     points = []
-    for row, value, (score, low, high) in known:
-        spent = duration(value) if key == "seconds" else grouped(round(value))
-        name = f"{row.model}: score {score:.1f} ({low:.1f} … {high:.1f}), {text} {spent}"
+    for row, value, (score, low, high) in rows:
+        cost_text = duration(value) if key == "seconds" else grouped(round(value))
+        name = f"{row.model}: score {score:.1f} ({low:.1f} … {high:.1f}), {text} {cost_text}"
         at = (x.at(value), y.at(score), y.at(low), y.at(high))
         points.append(Point(row.model, colours(row.model), *at, name, None))
     return CostChart(key, text, size, width, height, x, y, _with_names(points, width))
@@ -311,24 +311,24 @@ def _with_names(points: Sequence[Point], width: int) -> list[Point]:
         id(one): (one.x - 4, min(one.high, one.y - 4), 8.0, max(8.0, one.low - one.high))
         for one in points
     }
-    taken: list[_Box] = []
-    found = []
+    boxes: list[_Box] = []
+    result = []
     for one in sorted(points, key=lambda one: one.y):
         others = [box for key, box in marks.items() if key != id(one)]
         name = None
         for move, before in product((0, -9, 9, -18, 18), (False, True)):
             long = 6.1 * len(one.model)
             box = (one.x + (-9 - long if before else 9), one.y + move - 6, long, 12.0)
-            inside = box[0] > LEFT and box[0] + long < width
-            if inside and not any(_meet(box, other) for other in (*taken, *others)):
-                taken.append(box)
+            fits = box[0] > LEFT and box[0] + long < width
+            if fits and not any(_overlap(box, other) for other in (*boxes, *others)):
+                boxes.append(box)
                 name = (one.x + (-9 if before else 9), one.y + move, before)
                 break
         place = (one.x, one.y, one.low, one.high)
-        found.append(Point(one.model, one.colour, *place, one.text, name))
-    return found
+        result.append(Point(one.model, one.colour, *place, one.text, name))
+    return result
 
 
-def _meet(a: _Box, b: _Box) -> bool:
-    across = a[0] < b[0] + b[2] and b[0] < a[0] + a[2]
-    return across and a[1] < b[1] + b[3] and b[1] < a[1] + a[3]
+def _overlap(a: _Box, b: _Box) -> bool:
+    horizontal = a[0] < b[0] + b[2] and b[0] < a[0] + a[2]
+    return horizontal and a[1] < b[1] + b[3] and b[1] < a[1] + a[3]

@@ -45,7 +45,7 @@ TITLE = "formalbench: which formal languages a sequence model can express, learn
 YEAR = 2026
 
 
-_CITATION = re.compile(r"(?P<authors>.+?) \((?P<year>\d{4})\), (?P<said>.+)")
+_CITATION = re.compile(r"(?P<authors>.+?) \((?P<year>\d{4})\), (?P<rest>.+)")
 
 
 _PLACE = re.compile(r"(Table|Figure|section|§).*")
@@ -80,16 +80,16 @@ def bibtex(suite: str, version: int, reference: str, tables: Iterable[PublishedT
 
 
 def _paper(table: PublishedTable) -> str:
-    said = _CITATION.fullmatch(harmless(table.citation))
-    if said is None:  # a plugin's reference in another format
+    match = _CITATION.fullmatch(harmless(table.citation))
+    if match is None:  # a plugin's reference in another format
         fields = {"title": _plain(table.citation)}
     else:
-        *title, last = [part for part in said["said"].split(", ") if not _PLACE.fullmatch(part)]
+        *title, last = [part for part in match["rest"].split(", ") if not _PLACE.fullmatch(part)]
         venue = last if title and re.search(r"\d{4}$", last) else ""
         fields = {
-            "author": " and ".join(_plain(said["authors"]).replace(", ", " and ").split(" and ")),
+            "author": " and ".join(_plain(match["authors"]).replace(", ", " and ").split(" and ")),
             "title": f"{{{_plain(', '.join(title if venue else [*title, last]))}}}",
-            "year": said["year"],
+            "year": match["year"],
             "howpublished": _plain(venue),
         }
     key = re.sub(r"-(table|figure)-\d+$", "", table.key)
@@ -249,8 +249,8 @@ def definitions(
     of_tasks = ((title, _task(host, tasks[title])) for title in sorted(tasks))
     of_models = ((model, _model(host, models[model])) for model in sorted(models))
     return Definitions(
-        {title: found for title, found in of_tasks if found is not None},
-        {model: found for model, found in of_models if found is not None},
+        {title: definition for title, definition in of_tasks if definition is not None},
+        {model: definition for model, definition in of_models if definition is not None},
         catalogue(host),
         _citation(host, suite) if suite else "",
     )
@@ -259,8 +259,8 @@ def definitions(
 def _citation(host: PluginHost, name: str) -> str:
     suite, tasks = host.suite(name), set(host.suite(name).tasks)
     tables = (table.limited_to(lambda task: task in tasks) for table in host.published())
-    beside = [table for table in tables if table.tasks]
-    return bibtex(suite.name, suite.version, suite.reference, beside)
+    relevant = [table for table in tables if table.tasks]
+    return bibtex(suite.name, suite.version, suite.reference, relevant)
 
 
 def _model(host: PluginHost, name: str) -> ModelDefinition | None:
@@ -276,15 +276,15 @@ def _task(host: PluginHost, used: TaskUsed) -> TaskDefinition | None:
     from formalbench.ui.terminal import plugins_print_to_stderr
 
     try:
-        asked = host.select_task(used.name, (), used.options)
-        task = host.build_task(asked)
-        with host.blaming(asked.plugin), plugins_print_to_stderr():
+        selected = host.select_task(used.name, (), used.options)
+        task = host.build_task(selected)
+        with host.blaming(selected.plugin), plugins_print_to_stderr():
             classes, machine, alphabet = _classes(task), _automaton(task), tuple(task.alphabet)
             return TaskDefinition(
                 name=task.name,
-                summary=asked.spec.summary,
-                reference=asked.spec.reference,
-                objective=asked.objective,
+                summary=selected.spec.summary,
+                reference=selected.spec.reference,
+                objective=selected.objective,
                 classes=classes,
                 alphabet=alphabet,
                 train=task.splits.train,
@@ -324,9 +324,9 @@ def _answer(target: Any) -> str:
     """Return a target as ``formalbench label`` prints it."""
     if not isinstance(target, list):
         return str(target)
-    unscored = ("-" if part is None else part for part in target)
+    parts = ("-" if part is None else part for part in target)
     return " ".join(
-        (",".join(part) or "!") if isinstance(part, list) else str(part) for part in unscored
+        (",".join(part) or "!") if isinstance(part, list) else str(part) for part in parts
     )
 
 
@@ -372,8 +372,7 @@ def details(
     runs = {one.test_id: one for one in records if isinstance(one, Record)}
     titles = {title for board in page.boards for title in (*board.tasks, *board.other_tasks)}
     titles |= {row.task for row in page.exact.rows}
-    theories = {title: theory_here(host, title) for title in sorted(titles)}
-    known = {title: theory for title, theory in theories.items() if theory is not None}
+    theories = {t: theory for t in sorted(titles) if (theory := theory_here(host, t)) is not None}
     options = cache(partial(_options, host))
     return {
         "settings": _settings(page, runs, options),
@@ -382,10 +381,10 @@ def details(
         "records": _links(page, host, runs, [*folders, default_results()], output),
         "constructions": [_construction(row) for row in page.exact.rows],
         "verified": _verified(page.exact.rows),
-        "classes": {title: _theory_classes(theory) for title, theory in known.items()},
-        **_theorems(known),
-        "reproduced": _reproduced(sorted(titles)),
-        "beside": _beside(page, premises(runs.values(), host)),
+        "classes": {title: _theory_classes(theory) for title, theory in theories.items()},
+        **_theorems(theories),
+        "reproduced": _reproductions(sorted(titles)),
+        "beside": _paper_numbers(page, premises(runs.values(), host)),
     }
 
 
@@ -403,11 +402,11 @@ def _settings(
     def defaults(name: str) -> dict[str, Any]:
         return {key: default for key, (default, _) in options(name).items()}
 
-    found: dict[str, dict[str, dict[str, str]]] = defaultdict(dict)
+    settings: dict[str, dict[str, dict[str, str]]] = defaultdict(dict)
     for board, model, records in _runs_of(page, runs):
         if records:
-            found[board][model] = settings_of(records, defaults)
-    return dict(found)
+            settings[board][model] = settings_of(records, defaults)
+    return dict(settings)
 
 
 def _names(page: Page, runs: Mapping[str, Record]) -> dict[str, str]:
@@ -429,20 +428,20 @@ def _links(
     output: Path | None,
 ) -> dict[str, str]:
     """Return the address of each shown record that is stored at its standard path."""
-    shown = {one for *_, part in _runs_of(page, runs) for record in part if (one := record.test_id)}
-    if len(shown) > MOST_LINKED or output is None:
+    ids = {one for *_, part in _runs_of(page, runs) for record in part if (one := record.test_id)}
+    if len(ids) > MOST_LINKED or output is None:
         return {}
     root = repository_above(Path.cwd())
-    found = {}
-    for identity in sorted(shown):
+    links = {}
+    for identity in sorted(ids):
         record = runs[identity]
         places = [Store(folder).path_of(record) for folder in folders]
         if root is not None:
             places.insert(0, root / published_path(record, host))
         file = next((place for place in places if place.is_file()), None)
         if file is not None:
-            found[identity] = _address(file.resolve(), root, output.resolve())
-    return found
+            links[identity] = _address(file.resolve(), root, output.resolve())
+    return links
 
 
 def _address(file: Path, root: Path | None, output: Path) -> str:
@@ -450,15 +449,15 @@ def _address(file: Path, root: Path | None, output: Path) -> str:
     name, commit = os.environ.get("GITHUB_REPOSITORY"), os.environ.get("GITHUB_SHA")
     server = os.environ.get("GITHUB_SERVER_URL", "")
     if name and commit and root is not None and file.is_relative_to(root.resolve()):
-        inside = file.relative_to(root.resolve()).as_posix()
-        return f"{server}/{name}/blob/{commit}/{quote(inside, safe='/=+')}"
+        path = file.relative_to(root.resolve()).as_posix()
+        return f"{server}/{name}/blob/{commit}/{quote(path, safe='/=+')}"
     return quote(Path(os.path.relpath(file, output)).as_posix(), safe="/=+")
 
 
 def _construction(row: ExactModel) -> dict[str, Any]:
-    named = ("model", "task", "exhaustive", "tested_to", "strings", "errors", "margin")
+    fields = ("model", "task", "exhaustive", "tested_to", "strings", "errors", "margin")
     return {
-        **{name: getattr(row, name) for name in named},
+        **{name: getattr(row, name) for name in fields},
         "breaks": row.break_length or {},
         "size": [row.depth, row.width, row.parameters],
         "commands": row.commands,
@@ -470,7 +469,7 @@ def _verified(rows: Sequence[ExactModel]) -> dict[str, str]:
     by_model: dict[str, list[ExactModel]] = defaultdict(list)
     for row in rows:
         by_model[row.model].append(row)
-    return {model: verdict_of_verified(found) for model, found in by_model.items()}
+    return {model: verdict_of_verified(group) for model, group in by_model.items()}
 
 
 def _theory_classes(theory: Theory) -> str:
@@ -487,43 +486,43 @@ def _theorems(theories: Mapping[str, Theory]) -> dict[str, Any]:
     """Return the theorems that decide each language, and their statements."""
     from formalbench.theory.theorems import theorem_facts, verdicts
 
-    said = {title: verdicts(theory) for title, theory in theories.items()}
-    told = {one.name: theorem_facts(one) for found in said.values() for one, _ in found}
+    by_title = {title: verdicts(theory) for title, theory in theories.items()}
+    facts = {one.name: theorem_facts(one) for pairs in by_title.values() for one, _ in pairs}
     return {
         "theory": {
-            title: [[theorem.name, verdict] for theorem, verdict in found]
-            for title, found in said.items()
+            title: [[theorem.name, verdict] for theorem, verdict in pairs]
+            for title, pairs in by_title.items()
         },
-        "theorems": told,
+        "theorems": facts,
     }
 
 
-def _beside(page: Page, known: Premises) -> dict[str, list[list[Any]]]:
+def _paper_numbers(page: Page, known: Premises) -> dict[str, list[list[Any]]]:
     """Return, for each task, our results compared with published numbers."""
-    found: dict[str, list[list[Any]]] = defaultdict(list)
+    by_task: dict[str, list[list[Any]]] = defaultdict(list)
     for one in paper_comparisons(page, known):
         numbers = [one.published.max, one.published.mean, one.max, one.mean, one.difference]
         names = [one.paper.source, one.theirs.model, one.row.model, one.board.name]
-        found[one.result.task].append([*names, *numbers, "; ".join(one.differs)])
-    return dict(found)
+        by_task[one.result.task].append([*names, *numbers, "; ".join(one.differs)])
+    return dict(by_task)
 
 
-def _reproduced(titles: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+def _reproductions(titles: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """Return, for each task, what reproductions found on it, if the user is in the repository."""
     root = repository_above(Path.cwd())
-    found: dict[str, list[dict[str, Any]]] = {}
+    by_task: dict[str, list[dict[str, Any]]] = {}
     for file in sorted((root / REPRODUCTIONS).glob("*.json")) if root is not None else ():
         try:
             document = read_document(file)
         except RequestError:  # `check` reports the error
             continue
         for title in titles:
-            if told := _told_on(document, title):
-                found.setdefault(title, []).append(told)
-    return found
+            if results := _results_on(document, title):
+                by_task.setdefault(title, []).append(results)
+    return by_task
 
 
-def _told_on(document: Document, title: str) -> dict[str, Any] | None:
+def _results_on(document: Document, title: str) -> dict[str, Any] | None:
     """Return the results of a reproduction on a task: the cells whose row or column is the task."""
     cells = [
         ([side for side in (cell.row, cell.column) if not _names_task(side, title)], cell)

@@ -46,11 +46,11 @@ def breakable(name: str) -> Markup:
     model, bracket, options = harmless(name).partition("[")
     if not (model and bracket):
         # Do not wrap at a hyphen before a number: tomita-3.
-        kept = re.sub(r"(-\d+)", r'<span class="keep">\1</span>', str(escape(harmless(name))))
-        return Markup(kept)  # noqa: S704 - escaped
+        html = re.sub(r"(-\d+)", r'<span class="keep">\1</span>', str(escape(harmless(name))))
+        return Markup(html)  # noqa: S704 - escaped
     parts = re.split(r"(?<==)|(?<=, )", bracket + options)
-    inside = Markup("<wbr>").join(map(escape, parts))
-    return Markup('{}<wbr><span class="options">{}</span>').format(model, inside)
+    html = Markup("<wbr>").join(map(escape, parts))
+    return Markup('{}<wbr><span class="options">{}</span>').format(model, html)
 
 
 T = TypeVar("T")
@@ -126,8 +126,8 @@ def address(kind: str, name: str) -> str:
 def board_table(board: Board) -> SortableTable:
     """Return the ranking: a row per model, a column per task of the suite."""
     kinds = len({row.kind for row in board.rows}) > 1
-    shown = ranking(board).without("IQM interval", *([] if kinds else ["kind"]))
-    shown = Sheet([*shown.without(*_LAST).columns, *shown.only(*_LAST).columns], shown.items)
+    sheet = ranking(board).without("IQM interval", *([] if kinds else ["kind"]))
+    sheet = Sheet([*sheet.without(*_LAST).columns, *sheet.only(*_LAST).columns], sheet.items)
 
     def special(column: Column[Row], row: Row) -> PageCell | None:
         if column.form == "name":
@@ -144,13 +144,13 @@ def board_table(board: Board) -> SortableTable:
 
     lines = [
         Line(
-            _cells(shown, row, special),
+            _cells(sheet, row, special),
             {"data-row": str(place), "data-model": harmless(row.model), "data-kind": row.kind},
         )
         for place, row in enumerate(board.rows)
     ]
     caption = f"Protocol {board.name}, in percent"
-    return SortableTable(caption, _heads(shown, sorted_by="rank"), lines, _foot(shown), "board")
+    return SortableTable(caption, _heads(sheet, sorted_by="rank"), lines, _foot(sheet), "board")
 
 
 def exact_table(exact: ExactModels) -> SortableTable:
@@ -164,17 +164,17 @@ def published_table(paper: PublishedTable) -> SortableTable:
     return _plain_table(paper_numbers(paper), caption)
 
 
-def _plain_table(shown: Sheet[T], caption: str) -> SortableTable:
+def _plain_table(sheet: Sheet[T], caption: str) -> SortableTable:
     def special(column: Column[T], item: T) -> PageCell | None:
         if column.form == "name":
             return PageCell(breakable(column.text(item)), {"scope": "row"}, head=True)
         return None
 
-    lines = [Line(_cells(shown, item, special)) for item in shown.items]
-    return SortableTable(caption, _heads(shown), lines)
+    lines = [Line(_cells(sheet, item, special)) for item in sheet.items]
+    return SortableTable(caption, _heads(sheet), lines)
 
 
-def _heads(shown: Sheet[T], sorted_by: str = "") -> list[TableHead]:
+def _heads(sheet: Sheet[T], sorted_by: str = "") -> list[TableHead]:
     return [
         TableHead(
             breakable(column.heading),
@@ -187,7 +187,7 @@ def _heads(shown: Sheet[T], sorted_by: str = "") -> list[TableHead]:
             },
             address("task", column.heading) if column.form == "cell" else None,
         )
-        for column in shown.columns
+        for column in sheet.columns
     ]
 
 
@@ -202,8 +202,8 @@ Special = Callable[[Column[T], T], PageCell | None]
 """Returns the cell of an item in a column, if it is more than the column's text."""
 
 
-def _cells(shown: Sheet[T], item: T, special: Special[T]) -> list[PageCell]:
-    return [special(column, item) or _plain_cell(column, item) for column in shown.columns]
+def _cells(sheet: Sheet[T], item: T, special: Special[T]) -> list[PageCell]:
+    return [special(column, item) or _plain_cell(column, item) for column in sheet.columns]
 
 
 def _plain_cell(column: Column[T], item: T) -> PageCell:
@@ -249,23 +249,23 @@ def _cell(column: Column[Row], row: Row, result: Result | None, accuracy: bool) 
     if result.marked:
         text = escape(text) + _MARK.format(result.outcome, f" {FAILED}")
     share = 0.0 if unlearned or not accuracy else max(0.0, result.scaled or 0.0)
-    told = {
+    attributes = {
         "class": "cell unlearned" if unlearned else "cell",
         "data-sort": _order(column, row),
         "style": f"--share:{share:.3g}",
     }
-    return PageCell(text, told)
+    return PageCell(text, attributes)
 
 
-def _foot(shown: Sheet[Row]) -> list[Line]:
+def _foot(sheet: Sheet[Row]) -> list[Line]:
     """Return the values that are the same for every model: chance, classes."""
-    return [Line(list(_below(shown, name, texts))) for name, texts in shown.below.items()]
+    return [Line(list(_below(sheet, name, texts))) for name, texts in sheet.below.items()]
 
 
-def _below(shown: Sheet[Row], name: str, texts: Sequence[str | None]) -> Iterator[PageCell]:
-    for column, text in zip(shown.columns, texts, strict=True):
+def _below(sheet: Sheet[Row], name: str, texts: Sequence[str | None]) -> Iterator[PageCell]:
+    for column, text in zip(sheet.columns, texts, strict=True):
         if column.form == "name":
             yield PageCell(name, {"scope": "row"}, head=True)
         else:
-            said = text or (MISSING if column.form == "cell" else None)
-            yield PageCell(said, {"class": _class(column)})
+            value = text or (MISSING if column.form == "cell" else None)
+            yield PageCell(value, {"class": _class(column)})

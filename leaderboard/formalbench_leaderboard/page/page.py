@@ -70,15 +70,15 @@ def render_page(page: Page, known: Definitions, figure: Markup | None = None) ->
     """Return every file of the page, by its name."""
     first, script = _file("script", f"{FIRST}.js"), _script()
     detail = detail_of(page)
-    shown = curve_points(page, detail)
-    views = Views(page, known, shown, detail.seeds).html()
+    results = curve_points(page, detail)
+    views = Views(page, known, results, detail.seeds).html()
     index = from_template(
         "page.html.j2",
         policy=_policy(first, script),
         style=Markup(_file("style.css") + _file("details.css")),  # noqa: S704 - files of ours
         first=Markup(first),  # noqa: S704 - a file of ours
         script=Markup(script),  # noqa: S704 - files of ours
-        data=Markup(packed(contents(page, known, shown))),  # noqa: S704 - letters and digits
+        data=Markup(packed(contents(page, known, results))),  # noqa: S704 - letters and digits
         views=Markup(packed_text(views)),  # noqa: S704 - letters and digits
         models=sorted({row.model for board in page.boards for row in board.rows}),
         kinds=sorted({row.kind for board in page.boards for row in board.rows}),
@@ -107,9 +107,9 @@ def _policy(*scripts: str) -> str:
     Inline styles are allowed, because cells have their own shades.
     """
     digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    sources = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        f"default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; "
         "img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'"
     )
 

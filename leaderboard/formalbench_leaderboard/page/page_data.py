@@ -71,14 +71,14 @@ def chance_curve(facts: TaskFacts, detail: Detail) -> dict[str, list[int]]:
     Returns:
         Shares out of `DIGITS`.
     """
-    told, window = facts.informative_lengths, detail.window
-    if len({chance for _, chance in told}) == 1:
-        told, window = [told[0], told[-1]], 1
-    starts = np.arange(0, len(told), window)
-    lengths, chances = zip(*told, strict=True) if told else ((), ())
+    levels, window = facts.informative_lengths, detail.window
+    if len({chance for _, chance in levels}) == 1:
+        levels, window = [levels[0], levels[-1]], 1
+    starts = np.arange(0, len(levels), window)
+    lengths, chances = zip(*levels, strict=True) if levels else ((), ())
     return {
-        "length": _whole(averaged(lengths, starts)),
-        "chance": _whole(averaged(chances, starts) * DIGITS),
+        "length": _round(averaged(lengths, starts)),
+        "chance": _round(averaged(chances, starts) * DIGITS),
     }
 
 
@@ -96,17 +96,17 @@ def curve(result: Result, facts: TaskFacts | None, detail: Detail) -> dict[str, 
     cells = informative_cells(result, facts)
     if not cells:
         return None
-    found = curve_of(cells, np.arange(0, len(cells[0].length), detail.window))
-    shown: dict[str, Any] = {
+    profile = curve_of(cells, np.arange(0, len(cells[0].length), detail.window))
+    data: dict[str, Any] = {
         "dashed": not result.reaches,
-        "length": _whole(found.length),
-        "mean": _whole(found.shares.mean(axis=0) * DIGITS),
-        "low": _whole(found.low * DIGITS),
-        "high": _whole(found.high * DIGITS),
+        "length": _round(profile.length),
+        "mean": _round(profile.shares.mean(axis=0) * DIGITS),
+        "low": _round(profile.low * DIGITS),
+        "high": _round(profile.high * DIGITS),
     }
     if detail.seeds and len(cells) > 1:
-        shown["seeds"] = [_whole(shares_W * DIGITS) for shares_W in found.shares]
-    return shown
+        data["seeds"] = [_round(shares_W * DIGITS) for shares_W in profile.shares]
+    return data
 
 
 def places_curve(result: Result) -> dict[str, Any] | None:
@@ -117,19 +117,19 @@ def places_curve(result: Result) -> dict[str, Any] | None:
     line = text_line(result)
     if line is None:
         return None
-    named = {"names": list(line.names)} if line.names else {}
-    shown = {name: _short(getattr(line, name)) for name in ("mean", "low", "high")}
-    at = list(line.length) or list(range(len(line.names)))
-    return {"length": at, **named, **shown, "seeds": [_short(seed_P) for seed_P in line.seeds]}
+    names = {"names": list(line.names)} if line.names else {}
+    values = {name: _short(getattr(line, name)) for name in ("mean", "low", "high")}
+    x = list(line.length) or list(range(len(line.names)))
+    return {"length": x, **names, **values, "seeds": [_short(seed_P) for seed_P in line.seeds]}
 
 
 def _short(values: Draws) -> list[float]:
     return [float(f"{value:.5g}") for value in values]
 
 
-def _whole(numbers: Draws) -> list[int]:
-    whole: list[int] = np.rint(numbers).astype(int).tolist()
-    return whole
+def _round(numbers: Draws) -> list[int]:
+    rounded: list[int] = np.rint(numbers).astype(int).tolist()
+    return rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +158,16 @@ class PageResult:
 
 def curve_points(page: Page, detail: Detail) -> list[PageResult]:
     """Return all results of a page with the points of their curves."""
-    found: list[PageResult] = []
+    results: list[PageResult] = []
     for place, board in enumerate(page.boards):
-        known = {facts.title: facts for facts in board.facts}
+        by_title = {facts.title: facts for facts in board.facts}
         for row in board.rows:
             for result in row.results:
-                facts = known.get(result.task)
+                facts = by_title.get(result.task)
                 accuracy = facts is None or facts.measure.accuracy
                 points = curve(result, facts, detail) if accuracy else places_curve(result)
-                found.append(PageResult(len(found), place, row, result, facts, points))
-    return found
+                results.append(PageResult(len(results), place, row, result, facts, points))
+    return results
 
 
 def contents(page: Page, known: Definitions, shown: Sequence[PageResult]) -> dict[str, Any]:
@@ -223,25 +223,25 @@ def _entries(page: Page, known: Definitions) -> list[dict[str, str]]:
 
     The latter have the command that measures or shows them.
     """
-    listed = {(one.kind, one.name): one for one in known.catalogue}
+    catalogue = {(one.kind, one.name): one for one in known.catalogue}
     boards = page.boards
-    here = [("model", row.model) for board in boards for row in board.rows]
-    here += [("task", task) for board in boards for task in (*board.tasks, *board.other_tasks)]
-    found: dict[tuple[str, str], dict[str, str]] = {}
-    for kind, name in here:
+    pairs = [("model", row.model) for board in boards for row in board.rows]
+    pairs += [("task", task) for board in boards for task in (*board.tasks, *board.other_tasks)]
+    entries: dict[tuple[str, str], dict[str, str]] = {}
+    for kind, name in pairs:
         family = re.split(r"[:[]", name, maxsplit=1)[0]
         places = ((kind, name), (kind, family), ("exact", family))
-        about = next((listed[place] for place in places if place in listed), None)
-        texts = {"summary": about.summary, "words": about.words} if about else {}
-        entry = {"kind": about.kind if about else kind, "name": name, "summary": "", "words": ""}
-        found[kind, name] = {**entry, **texts, "command": ""}
+        match = next((catalogue[place] for place in places if place in catalogue), None)
+        texts = {"summary": match.summary, "words": match.words} if match else {}
+        entry = {"kind": match.kind if match else kind, "name": name, "summary": "", "words": ""}
+        entries[kind, name] = {**entry, **texts, "command": ""}
     for one in known.catalogue:
         key = ("model" if one.kind == "exact" else one.kind, one.name)
-        found.setdefault(key, {**asdict(one), "command": f"{_COMMANDS[one.kind]} {one.name}"})
-    none = {"summary": "", "words": "", "command": ""}
+        entries.setdefault(key, {**asdict(one), "command": f"{_COMMANDS[one.kind]} {one.name}"})
+    empty = {"summary": "", "words": "", "command": ""}
     return [
-        *found.values(),
-        *({"kind": "class", "name": name, **none} for name in classes_of(page, known)),
+        *entries.values(),
+        *({"kind": "class", "name": name, **empty} for name in classes_of(page, known)),
     ]
 
 
@@ -293,19 +293,19 @@ def _pairs(board: Board) -> list[Any] | None:
     count = len(board.rows) * (len(board.rows) - 1) // 2
     if count * (len(tasks) + 1) > MOST_PAIRED:
         return None
-    return [_pair(found, tasks) for found in each_pair(board)]
+    return [_pair(pair, tasks) for pair in each_pair(board)]
 
 
-def _pair(found: Comparison, tasks: Sequence[str]) -> list[Any]:
+def _pair(comparison: Comparison, tasks: Sequence[str]) -> list[Any]:
     """Return the mean and the difference on each task; None where the rows are not compared."""
-    apart = {one.task: _apart(one.accuracy) for one in found.tasks}
-    mean = found.mean
-    whole = mean and [mean.tasks, *_whole(np.array([mean.a, mean.b]) * DIGITS), _apart(mean.scaled)]
-    return [whole, *map(apart.get, tasks)]
+    differences = {one.task: _delta(one.accuracy) for one in comparison.tasks}
+    mean = comparison.mean
+    means = mean and [mean.tasks, *_round(np.array([mean.a, mean.b]) * DIGITS), _delta(mean.scaled)]
+    return [means, *map(differences.get, tasks)]
 
 
-def _apart(one: Difference) -> list[int]:
-    return _whole(np.array([one.value, one.low, one.high]) * DIGITS)
+def _delta(one: Difference) -> list[int]:
+    return _round(np.array([one.value, one.low, one.high]) * DIGITS)
 
 
 def _standing(board: Board) -> dict[str, Any]:

@@ -100,18 +100,18 @@ class Views:
 
     def definition(self, title: str) -> list[tuple[str, object]]:
         """Return the terms of a task's definition with their values; those without one last."""
-        known, facts = self.known.tasks[title], self.facts_of(title)
-        two = known.classes == 2
+        task, facts = self.known.tasks[title], self.facts_of(title)
+        binary = task.classes == 2
         accuracy = facts if facts and facts.measure.accuracy else None
-        symbols = "  ".join(known.alphabet)
+        symbols = "  ".join(task.alphabet)
         pairs: list[tuple[str, object]] = [
-            ("objective", known.objective),
-            ("classes", "2 (1: in the language, 0: not)" if two else known.classes),
+            ("objective", task.objective),
+            ("classes", "2 (1: in the language, 0: not)" if binary else task.classes),
             (
                 "alphabet",
-                symbols if len(known.alphabet) <= 24 else f"{len(known.alphabet)} symbols",
+                symbols if len(task.alphabet) <= 24 else f"{len(task.alphabet)} symbols",
             ),
-            ("training lengths", f"{known.train[0]}–{known.train[1]}"),
+            ("training lengths", f"{task.train[0]}–{task.train[1]}"),
             ("test lengths", facts and f"{facts.first}–{facts.last}"),
             ("test strings", facts and f"{facts.strings:,}"),
             (
@@ -126,8 +126,8 @@ class Views:
             ("chance, constant", accuracy and f"{percent(accuracy.chance_constant)} %"),
             ("metric", facts and facts.metric),
             ("main metric", facts and not accuracy and facts.measure.title),
-            ("members", known.members),
-            ("source", known.reference),
+            ("members", task.members),
+            ("source", task.reference),
         ]
         return [(term, value) for term, value in pairs if value]
 
@@ -147,12 +147,12 @@ class Views:
                 return one.facts.measure.order(one.result.shown)
             return 1.0 if one.result.mean is None else -one.result.mean
 
-        found = []
+        boards = []
         for number, board in enumerate(self.page.boards):
             part = [o for o in self.shown if o.result.task == title and o.place == number]
             if part:
-                found.append((board, sorted(part, key=order)))
-        return found
+                boards.append((board, sorted(part, key=order)))
+        return boards
 
     def learned(self, found: Sequence[PageResult]) -> list[PageResult]:
         """Return the results of trained models, those that learned with most seeds first."""
@@ -171,8 +171,8 @@ class Views:
         some = [one for one in by_row if one.facts and (one.curve or one.result.learned)]
         able = [one for one in some if one.curve and one.result.reaches]
         able.sort(key=lambda one: -(one.result.mean or 0.0))
-        never = [one for one in some if one.result.unlearned]
-        return able, never, [one for one in some if one not in able and one not in never]
+        unlearned = [one for one in some if one.result.unlearned]
+        return able, unlearned, [one for one in some if one not in able and one not in unlearned]
 
     def solved(self, found: Sequence[PageResult]) -> list[PageResult]:
         """Return the results with at least 99 % at every test length."""
@@ -188,12 +188,12 @@ class Views:
 
     def unmeasured(self, title: str) -> list[tuple[str, str, Any]]:
         """Return published numbers that have no number of ours beside them."""
-        beside = {tuple(line[:2]) for line in self.details["beside"].get(title, ())}
+        pairs = {tuple(line[:2]) for line in self.details["beside"].get(title, ())}
         return [
             (row.model, table.source, row.results[title])
             for table in self.page.published
             for row in table.rows
-            if title in row.results and (table.source, row.model) not in beside
+            if title in row.results and (table.source, row.model) not in pairs
         ]
 
     def places(self, found: Sequence[PageResult]) -> list[str]:
@@ -203,8 +203,8 @@ class Views:
 
     def metrics_of(self, found: Sequence[PageResult]) -> dict[str, str]:
         """Return the metrics of plugins that some results have, by the names of their cells."""
-        have = {name for one in found for name in one.result.metrics}
-        return {cell: name for cell, name in self.metric_names.items() if name in have}
+        names = {name for one in found for name in one.result.metrics}
+        return {cell: name for cell, name in self.metric_names.items() if name in names}
 
     # Models
 
@@ -219,14 +219,14 @@ class Views:
 
     def facts_about(self, board: Board, row: Row) -> list[tuple[str, object]]:
         """Return terms with their values for a row."""
-        alone = (
+        reason = (
             "no other model has a score" if row.score is not None else "not tested on every task"
         )
         rank = f"{ranks(row.rank_low, row.rank_high)} of {board.ranked}"
         score = f"{percent(row.score)} ({interval(row.low, row.high)})"
         seconds = training_seconds(row, board)
         pairs = [
-            ("rank", f"none: {alone}" if row.rank is None else rank),
+            ("rank", f"none: {reason}" if row.rank is None else rank),
             ("score", row.score is not None and score),
             ("IQM", row.iqm is not None and percent(row.iqm)),
             ("kind", row.kind),
@@ -238,10 +238,10 @@ class Views:
     def options(self, board: Board, row: Row) -> list[tuple[str, str, str, str]]:
         """Return each option of a row's model: its value, the default, and what it means."""
         settings = self.details["settings"].get(board.name, {}).get(row.model, {})
-        known = self.details["options"].get(self.details["names"].get(row.model), {})
+        facts = self.details["options"].get(self.details["names"].get(row.model), {})
         return [
             (name, settings.get(f"option {name}", value), value, meaning)
-            for name, (value, meaning) in known.items()
+            for name, (value, meaning) in facts.items()
         ]
 
     def reach(self, found: Sequence[PageResult]) -> list[PageResult]:
@@ -264,8 +264,8 @@ class Views:
 
     def record(self, run: SeedResult) -> str | None:
         """Return the address of a run's record, if it is known."""
-        found: str | None = self.details["records"].get(run.test_id)
-        return found
+        href: str | None = self.details["records"].get(run.test_id)
+        return href
 
     def each(self, one: PageResult) -> list[tuple[SeedResult, str]]:
         """Return each run of a result with its accuracy, or its status if it has none."""
@@ -305,8 +305,8 @@ def _steps(result: Result) -> float | None:
 
 
 def _seconds(result: Result) -> float | None:
-    known = [run.seconds for run in result.runs if run.seconds is not None]
-    return sum(known) / len(known) if known else None
+    seconds = [run.seconds for run in result.runs if run.seconds is not None]
+    return sum(seconds) / len(seconds) if seconds else None
 
 
 _LETTER = 6.4

@@ -71,12 +71,12 @@ class CellCounts:
     def right(self) -> list[int]:
         """Number of right strings. Strings are the trials: answers of one string are dependent."""
         cells = zip(self.correct, self.strings, self.asked, strict=True)
-        return [round(correct * strings / asked) for correct, strings, asked in cells]
+        return [round(correct * strings / answers) for correct, strings, answers in cells]
 
     @property
     def accuracy(self) -> float:
         """The mean accuracy over the cells, each with equal weight."""
-        shares = [right / every for right, every in zip(self.correct, self.asked, strict=True)]
+        shares = [right / answers for right, answers in zip(self.correct, self.asked, strict=True)]
         return sum(shares) / len(shares)
 
 
@@ -89,10 +89,10 @@ def p_value(one: CellCounts, other: CellCounts) -> float:
     """
     cells = zip(one.right, one.strings, other.right, other.strings, strict=True)
     parts = _finite(one, other, cells)
-    whole = _fisher(*map(sum, zip(*parts, strict=True))) if parts else 1.0
+    overall = _fisher(*map(sum, zip(*parts, strict=True))) if parts else 1.0
     if len(parts) <= 1:
-        return whole
-    return min(1.0, 2 * min(whole, len(parts) * min(_fisher(*part) for part in parts)))
+        return overall
+    return min(1.0, 2 * min(overall, len(parts) * min(_fisher(*part) for part in parts)))
 
 
 def _fisher(right: int, strings: int, other_right: int, other_strings: int) -> float:

@@ -45,11 +45,11 @@ def parse_count(text: str, option: str) -> int | None:
 
 def read_records(files: Iterable[Path]) -> dict[Path, AnyRecord]:
     """Return the records of valid files; the audit itself reports the others."""
-    found = {}
+    records = {}
     for file in files:
         with contextlib.suppress(RequestError):
-            found[file] = read_record(file)
-    return found
+            records[file] = read_record(file)
+    return records
 
 
 def draw_sample(
@@ -65,17 +65,17 @@ def draw_sample(
     """
     verified = [file for file, one in records.items() if isinstance(one, VerificationRecord)]
     learned = [file for file, one in records.items() if one.model.kind == "learned"]
-    return _some(learned, runs, (seed, 0)) | _some(verified, verifications, (seed, 1))
+    return _sample(learned, runs, (seed, 0)) | _sample(verified, verifications, (seed, 1))
 
 
-def _some(files: Iterable[Path], wanted: int | None, seed: tuple[int, int]) -> frozenset[Path]:
+def _sample(files: Iterable[Path], size: int | None, seed: tuple[int, int]) -> frozenset[Path]:
     import numpy as np
 
-    every = sorted(files)
-    if wanted is None or wanted >= len(every):
-        return frozenset(every)
-    places = np.random.default_rng(seed).choice(len(every), size=wanted, replace=False)
-    return frozenset(every[place] for place in places)
+    ordered = sorted(files)
+    if size is None or size >= len(ordered):
+        return frozenset(ordered)
+    places = np.random.default_rng(seed).choice(len(ordered), size=size, replace=False)
+    return frozenset(ordered[place] for place in places)
 
 
 NOT_DRAWN = "verifications that were not drawn: --verify N repeats N of them"
@@ -131,35 +131,35 @@ class Auditor:
                 are an error and not a reason to skip the record; a verification is repeated.
             again: whether to repeat the work: train a learned model, or verify an exact one.
         """
-        found = Audit(path)
-        with refusing(found):
-            record = found.record = read_record(path)
-            if why := self._passed_over(record, path, asked, again):
-                found.verdict, found.reasons = "skipped", [why]
-                return found
+        result = Audit(path)
+        with refusing(result):
+            record = result.record = read_record(path)
+            if reason := self._skip_reason(record, path, asked, again):
+                result.verdict, result.reasons = "skipped", [reason]
+                return result
             self._admission.admit(record)
             again = again and record.model.kind == "learned"
             if not again or self.has_weights(path, record):
-                self._test(found, record)
+                self._test(result, record)
             if again and isinstance(record, Record):
-                found.retrained = self._retrainer.retrain(record)
-                found.compare_retrained()
-        return found
+                result.retrained = self._retrainer.retrain(record)
+                result.compare_retrained()
+        return result
 
     def retest(self, path: Path, record: AnyRecord) -> Audit:
         """Test a valid record's network again; a run whose weights are not found is passed over."""
-        found = Audit(path, record)
-        with refusing(found):
+        result = Audit(path, record)
+        with refusing(result):
             if record.model.kind == "exact" or self.has_weights(path, record):
-                self._test(found, record)
-        return found
+                self._test(result, record)
+        return result
 
-    def _test(self, found: Audit, record: AnyRecord) -> None:
+    def _test(self, result: Audit, record: AnyRecord) -> None:
         if isinstance(record, VerificationRecord):
-            self._judge.verification(found, record)
+            self._judge.verification(result, record)
         elif record.test is not None:
-            packed = packed_weights(found.path, record, self._weights)
-            self._judge.run(found, record, packed)
+            packed = packed_weights(result.path, record, self._weights)
+            self._judge.run(result, record, packed)
 
     def has_weights(self, path: Path, record: AnyRecord) -> bool:
         """Whether a run's weights can be found, beside its record or elsewhere."""
@@ -167,19 +167,19 @@ class Auditor:
             weights_path(path).exists() or record in self._weights
         )
 
-    def _passed_over(self, record: AnyRecord, path: Path, asked: bool, again: bool) -> str | None:
+    def _skip_reason(self, record: AnyRecord, path: Path, named: bool, repeat: bool) -> str | None:
         if self._processes.standing(record) == "stale":
             return STALE
         if isinstance(record, VerificationRecord):
-            return None if asked or again else NOT_DRAWN
-        if again and record.model.kind == "learned":
+            return None if named or repeat else NOT_DRAWN
+        if repeat and record.model.kind == "learned":
             return None
         if record.test is None:
             return UNFINISHED
-        if asked or record.model.kind != "learned" or self.has_weights(path, record):
+        if named or record.model.kind != "learned" or self.has_weights(path, record):
             return None
-        demanded = bool(self._weights.places) and keeps_weights(record)
-        return None if demanded else NO_WEIGHTS
+        required = bool(self._weights.places) and keeps_weights(record)
+        return None if required else NO_WEIGHTS
 
 
 def seconds_of(records: Mapping[Path, AnyRecord], again: Collection[Path]) -> tuple[int, float]:
@@ -190,9 +190,9 @@ def seconds_of(records: Mapping[Path, AnyRecord], again: Collection[Path]) -> tu
     programs: dict[object, float] = {}
     runs = [(file, one) for file in again if isinstance(one := records[file], Record)]
     for file, record in runs:
-        told = record.training
-        cohort = told.cohort if told is not None and told.cohort else record.test_id
-        programs[file.parent, cohort] = told.seconds if told is not None else 0.0
+        training = record.training
+        cohort = training.cohort if training is not None and training.cohort else record.test_id
+        programs[file.parent, cohort] = training.seconds if training is not None else 0.0
     return len(runs), sum(programs.values())
 
 
@@ -201,5 +201,5 @@ def sentence(runs: int, seconds: float) -> str:
     units = (("hour", 3600), ("minute", 60), ("second", 1))
     unit, size = next(pair for pair in units if seconds >= 2 * pair[1] or pair[1] == 1)
     time = plural(max(1, round(seconds / size)), unit)
-    by = "its record" if runs == 1 else "their records"
-    return f"{plural(runs, 'run')} to train again: about {time} by {by}"
+    source = "its record" if runs == 1 else "their records"
+    return f"{plural(runs, 'run')} to train again: about {time} by {source}"

@@ -66,15 +66,15 @@ def broken_promises(
     Models and tasks that come with formalbench are checked by its own tests. Any other model is
     checked on each task of its records, with the options of those records.
     """
-    tried: dict[tuple[str, str, str], AnyRecord] = {}
+    unique: dict[tuple[str, str, str], AnyRecord] = {}
     for record in records:
         if not (is_built_in(record.model.source) and is_built_in(record.task.source)):
             model = display(record.model.name, record.model.options)
             window = str(record.protocol.splits) if isinstance(record, Record) else ""
-            tried.setdefault((model, title_of(record), window), record)
+            unique.setdefault((model, title_of(record), window), record)
     checks: list[Check] = []
     with Sandbox(remote.LIMIT) as sandbox:
-        for (model, title, _), record in tried.items():
+        for (model, title, _), record in unique.items():
             subject = f"{model} on {title}"
             if processes.foreign(record):
                 question = Question(record, plugins_needed(record, host), subject)
@@ -106,9 +106,9 @@ def untrue(
     auditor = Auditor(host, secrets.randbits(32), "cpu", weights, processes)
     for file, record in sorted(records.items(), key=lambda pair: title_of(pair[1])):
         if processes.foreign(record) & {"model", "task"}:
-            found = auditor.retest(file, record)
-            if found.verdict in ("MISMATCH", "refused"):
-                yield f"{file}: {'; '.join(found.reasons)}"
+            result = auditor.retest(file, record)
+            if result.verdict in ("MISMATCH", "refused"):
+                yield f"{file}: {'; '.join(result.reasons)}"
 
 
 def _try(record: AnyRecord, host: PluginHost, subject: str) -> list[Check]:
@@ -178,48 +178,48 @@ def check_published(
         stale: returns the rendered files that do not match the records, which are up to date on the
             main branch only. By default they are not compared.
     """
-    given = weights or WeightLookup()
+    lookup = weights or WeightLookup()
     results = repository / PUBLISHED_RESULTS
     sweep(results.parent)
     records, unreadable = Store(results).read()
     if unreadable:
-        return CheckResult([_below(repository, str(error)) for error in unreadable], [])
+        return CheckResult([_relative(repository, str(error)) for error in unreadable], [])
     with PluginProcesses(host) as processes:
         standing = {file: processes.standing(record) for file, record in records.items()}
-        here = {
+        relevant = {
             file: record
             for file, record in records.items()
             if standing[file] != "stale" or processes.newer(record)
         }
-        runs = parted(here.values())[0]
+        runs = parted(relevant.values())[0]
         home = cache(lambda task: home_suite(task, host))
         problems = [
             f"{file}: belongs at {path}"
-            for file, record in here.items()
+            for file, record in relevant.items()
             if file != repository / (path := path_among(record, home))
         ]
         admission = Admission(host, processes)
-        refused = dict(_refused(here, admission))
+        refused = dict(_errors(relevant, admission))
         problems += refused.values()
         problems += admission.incomplete(runs, [])
-        problems += disagreeing(here)
+        problems += disagreeing(relevant)
         problems += copied(runs)
-        problems += _weights_problems(results, records, given)
+        problems += _weights_problems(results, records, lookup)
         problems += _strays(repository)
         problems += kept_problems(repository, records)
-        known = {file: record for file, record in here.items() if standing[file] == "current"}
-        problems += broken_promises(known.values(), host, processes)
-        taken = {file: record for file, record in known.items() if file not in refused}
-        problems += untrue(taken, given, host, processes)
+        current = {file: record for file, record in relevant.items() if standing[file] == "current"}
+        problems += broken_promises(current.values(), host, processes)
+        accepted = {file: record for file, record in current.items() if file not in refused}
+        problems += untrue(accepted, lookup, host, processes)
     problems += _problems_of_plugins(repository, host)
     problems += reports_problems(repository, host)
     unchecked = list(standing.values()).count("unknown")
     return CheckResult(
-        [_below(repository, line) for line in problems],
+        [_relative(repository, line) for line in problems],
         [] if unchecked else stale(),
         list(standing.values()).count("stale"),
         unchecked,
-        weightless_records=_not_at_hand(records, given),
+        weightless_records=_count_weightless(records, lookup),
     )
 
 
@@ -228,14 +228,14 @@ def _problems_of_plugins(repository: Path, host: PluginHost) -> Iterator[str]:
     for plugin in host.plugins:
         try:
             with host.blaming(plugin):
-                asked = {"repository": repository, "host": host}
-                for lines in host.call(plugin, "formalbench_check_repository", **asked):
+                arguments = {"repository": repository, "host": host}
+                for lines in host.call(plugin, "formalbench_check_repository", **arguments):
                     yield from lines
         except FormalbenchError as error:
             yield str(error)
 
 
-def _refused(records: Mapping[Path, AnyRecord], admission: Admission) -> Iterator[tuple[Path, str]]:
+def _errors(records: Mapping[Path, AnyRecord], admission: Admission) -> Iterator[tuple[Path, str]]:
     """Return the records that could not be published as they are, a line for each."""
     for file, record in records.items():
         try:
@@ -245,7 +245,7 @@ def _refused(records: Mapping[Path, AnyRecord], admission: Admission) -> Iterato
 
 
 def _weights_problems(
-    results: Path, records: Mapping[Path, AnyRecord], given: WeightLookup
+    results: Path, records: Mapping[Path, AnyRecord], lookup: WeightLookup
 ) -> Iterator[str]:
     """Return the weights that do not match their record or belong to none, a line for each.
 
@@ -255,33 +255,33 @@ def _weights_problems(
     Args:
         results: the folder of the published records, which may contain weights, too.
         records: records of every kind, by their files.
-        given: other places with weights.
+        lookup: other places with weights.
     """
     runs = {file: one for file, one in records.items() if isinstance(one, Record)}
-    beside = {weights_path(file): file for file, run in runs.items() if run.weights is not None}
+    owners = {weights_path(file): file for file, run in runs.items() if run.weights is not None}
     for path in sorted(results.rglob("*.safetensors")):
-        if path not in beside:
+        if path not in owners:
             yield f"{path}: weights of no record that names them"
             continue
         try:
-            checked_weights(runs[beside[path]], beside[path])
+            checked_weights(runs[owners[path]], owners[path])
         except RequestError as error:
-            yield naming(beside[path], error)
-    yield from contradictions(given.archives, runs)
-    for file, run in runs.items() if given.places else ():
+            yield naming(owners[path], error)
+    yield from contradictions(lookup.archives, runs)
+    for file, run in runs.items() if lookup.places else ():
         try:
-            if run in given or (keeps_weights(run) and not weights_path(file).exists()):
-                given.read(run)
+            if run in lookup or (keeps_weights(run) and not weights_path(file).exists()):
+                lookup.read(run)
         except RequestError as error:
             yield naming(file, error)
 
 
-def _not_at_hand(records: Mapping[Path, AnyRecord], given: WeightLookup) -> int:
+def _count_weightless(records: Mapping[Path, AnyRecord], lookup: WeightLookup) -> int:
     """Return the number of runs whose weights are required but were not found."""
     return sum(
         keeps_weights(record)
         and isinstance(record, Record)
-        and record not in given
+        and record not in lookup
         and not weights_path(file).exists()
         for file, record in records.items()
     )
@@ -290,13 +290,13 @@ def _not_at_hand(records: Mapping[Path, AnyRecord], given: WeightLookup) -> int:
 def _strays(repository: Path) -> Iterator[str]:
     """Return the files that publishing does not write, a line for each."""
     for path in sorted((repository / PUBLISHED_RESULTS).rglob("*")):
-        known = path.suffix in (".json", ".safetensors") or path.name.startswith(UNFINISHED)
-        if not known and (path.is_symlink() or not path.is_dir()):
+        allowed = path.suffix in (".json", ".safetensors") or path.name.startswith(UNFINISHED)
+        if not allowed and (path.is_symlink() or not path.is_dir()):
             yield f"{path}: neither a record nor the weights of one"
     for path in sorted((repository / PUBLISHED_RESULTS.parent).rglob(f"{UNFINISHED}*")):
         yield f"{path}: left by a writer that was interrupted: delete it"
 
 
-def _below(repository: Path, line: str) -> str:
+def _relative(repository: Path, line: str) -> str:
     """Return a line with paths relative to the repository's root."""
     return harmless(line.replace(f"{repository}/", ""))

@@ -85,20 +85,20 @@ def expected_test(task: Task, protocol: Protocol) -> ExpectedTest:
     from formalbench.evaluation.evaluate import blank, evaluate, total
 
     check_process(task, protocol)
-    drawn, asked = test_set(task, protocol), validation_set(task, protocol)
+    test, validation = test_set(task, protocol), validation_set(task, protocol)
     scores, validated = (
         evaluate(blank(task), task, strings, torch.device("cpu"), usable_cores(), "fp32")
-        for strings in (drawn, asked)
+        for strings in (test, validation)
     )
-    chance, whole = task.chance(drawn.lengths), total(validated)
+    chance, whole = task.chance(test.lengths), total(validated)
     return ExpectedTest(
         facts={
             "metric": task.primary.name,
-            "fingerprint": drawn.fingerprint,
+            "fingerprint": test.fingerprint,
             "chance_constant": chance.constant,
             "chance_length": chance.length_only,
         },
-        chances=cache(partial(drawn.chances, task)),
+        chances=cache(partial(test.chances, task)),
         scores=tuple(scores),
         validated=whole.measures,
         validation_strings=whole.strings,
@@ -113,10 +113,10 @@ def with_metrics(task: Task, versions: Mapping[str, int], known: Mapping[str, in
     Raises:
         RequestError: one line, if a metric is missing or has another version here.
     """
-    here = {name: version for name, version in known.items() if name in versions}
-    check_fields(versions, here, field="test.extra_metrics")
-    named = tuple(metric for metric in task.extra_metrics if metric.name in versions)
-    return replace(task, extra_metrics=named)
+    installed = {name: version for name, version in known.items() if name in versions}
+    check_fields(versions, installed, field="test.extra_metrics")
+    metrics = tuple(metric for metric in task.extra_metrics if metric.name in versions)
+    return replace(task, extra_metrics=metrics)
 
 
 def check_test(test: TestResult, expected: ExpectedTest) -> None:
@@ -126,7 +126,7 @@ def check_test(test: TestResult, expected: ExpectedTest) -> None:
         RequestError: one line that says why.
     """
     recorded, marked = test.cells, test.cells.not_finite or ()
-    known = expected.cells(marked)
+    reference = expected.cells(marked)
 
     def facts(cells: Cells) -> dict[str, object]:
         """Return the fields that only the strings decide; non-finite cells count as chance."""
@@ -141,19 +141,19 @@ def check_test(test: TestResult, expected: ExpectedTest) -> None:
             "correct": {str(index): cells.correct[index] for index in marked},
         }
 
-    told = {name: getattr(test, name) for name in expected.facts}
-    check_fields(told, expected.facts, within=_CHANCE_ERROR, field="test")
-    check_fields(facts(recorded), facts(known), field="test.cells")
-    for at, most in enumerate(known.metrics[CROSS_ENTROPY].total):
-        of = range(at * recorded.window, min((at + 1) * recorded.window, len(recorded.length)))
-        finite = [index for index in of if index not in marked]
+    values = {name: getattr(test, name) for name in expected.facts}
+    check_fields(values, expected.facts, within=_CHANCE_ERROR, field="test")
+    check_fields(facts(recorded), facts(reference), field="test.cells")
+    for at, most in enumerate(reference.metrics[CROSS_ENTROPY].total):
+        indices = range(at * recorded.window, min((at + 1) * recorded.window, len(recorded.length)))
+        finite = [index for index in indices if index not in marked]
         right = sum(recorded.correct[index] for index in finite)
-        asked = sum(recorded.asked[index] for index in finite)
+        answers = sum(recorded.asked[index] for index in finite)
         sums = {
             name: Measure(one.total[at] / (1000 if name == CROSS_ENTROPY else 1), one.count[at])
             for name, one in recorded.metrics.items()
         }
-        _check_sums("test", Measure(right, asked), sums, most / 1000, expected)
+        _check_sums("test", Measure(right, answers), sums, most / 1000, expected)
 
 
 def check_selected(selected: SelectedCheckpoint, expected: ExpectedTest) -> None:
@@ -252,9 +252,9 @@ def prepared(record: VerificationRecord, subject: Subject) -> Verification:
     from formalbench.verification.plan import VerificationRequest
     from formalbench.verification.verify import prepare
 
-    asked = record.asked
+    settings = record.asked
     request = VerificationRequest(
-        asked.exhaustive or 0, asked.lengths or None, asked.count, asked.seed
+        settings.exhaustive or 0, settings.lengths or None, settings.count, settings.seed
     )
     with bounded(record.model.name):
         return prepare(subject, request, record.dtype if record.break_length is None else "all")
@@ -270,12 +270,12 @@ def check_verified(
     """
     entry, _ = host.models.get(record.model.name)
     with host.blaming(entry.plugin):
-        known = prepared(record, subject_of(record, host, processes))
-    plan = known.plan
-    check_fields(_network_facts(record), _network_facts(known), field="model", within=1e-9)
-    asked = {"exhaustive": plan.asked.exhaustive, "lengths": plan.asked.lengths}
-    told = {name: getattr(record.asked, name) for name in asked}
-    check_fields(told, asked, field="asked")
+        verification = prepared(record, subject_of(record, host, processes))
+    plan = verification.plan
+    check_fields(_network_facts(record), _network_facts(verification), field="model", within=1e-9)
+    expected = {"exhaustive": plan.asked.exhaustive, "lengths": plan.asked.lengths}
+    recorded = {name: getattr(record.asked, name) for name in expected}
+    check_fields(recorded, expected, field="asked")
     if sum(portion.size * max(1, portion.length) for portion in plan.portions) > MOST_SYMBOLS:
         raise RequestError("it judged more strings than anybody would judge again")
     _check_number("exhaustive", record.exhaustive, plan)
@@ -283,13 +283,13 @@ def check_verified(
     _check_break(record, plan)
 
 
-def _network_facts(found: VerificationRecord | Verification) -> dict[str, object]:
+def _network_facts(verification: VerificationRecord | Verification) -> dict[str, object]:
     """Return the fields that are known once the network is built."""
     return {
-        "parameters": found.model.parameters,
-        "depth": found.depth,
-        "width": found.width,
-        "constants": found.constants,
+        "parameters": verification.model.parameters,
+        "depth": verification.depth,
+        "width": verification.width,
+        "constants": verification.constants,
     }
 
 

@@ -220,7 +220,7 @@ class AuditJudge:
         retester = NetworkTest(network, strings.task, device, protocol.precision, how)
         recorded = CellCounts.of(record.test.cells)
         found.recorded = recorded.accuracy
-        self._own(found, record, retester, strings)
+        self._test(found, record, retester, strings)
         if strings.fresh is None:
             return
         fresh = retester.test(strings.fresh)
@@ -243,13 +243,13 @@ class AuditJudge:
             if done.judged:
                 found.verdict = "MISMATCH"
 
-    def _own(self, found: Audit, record: Record, retester: NetworkTest, strings: _Strings) -> None:
+    def _test(self, found: Audit, record: Record, retester: NetworkTest, strings: _Strings) -> None:
         """Compare the answers on the record's own test strings."""
         assert record.test is not None
         cells = record.test.cells
         recorded, own = CellCounts.of(cells), retester.test(strings.own)
         found.changed = changed(recorded, own.counts)
-        if not self._could_be(retester, strings.own, recorded, own.counts):
+        if not self._is_consistent(retester, strings.own, recorded, own.counts):
             found.mismatch(f"{found.changed:,} of its own test strings are answered otherwise")
         differ = {*recorded.not_finite} ^ {*own.counts.not_finite}
         if len(differ) > BORDER:
@@ -260,17 +260,17 @@ class AuditJudge:
                 sums[CROSS_ENTROPY] = Measure(entropy.total / 1000, entropy.count)
             _compare(found, sums, own.measures, "test", partial(retester.test, strings.own, True))
         if record.selected is not None:
-            said = replace(retester, how=None)  # validation does not search
-            self._validation(found, record.selected, said, strings.validation)
+            greedy = replace(retester, how=None)  # validation does not search
+            self._validate(found, record.selected, greedy, strings.validation)
 
-    def _validation(
+    def _validate(
         self, found: Audit, selected: SelectedCheckpoint, retester: NetworkTest, drawn: TestSet
     ) -> None:
         """Compare the answers on the validation strings that selected the checkpoint."""
         now = retester.test(drawn)
         whole = now.measures[retester.task.primary.name]
-        told = selected.strings, selected.asked
-        if (sum(now.counts.strings), whole.count) != told or (
+        recorded = selected.strings, selected.asked
+        if (sum(now.counts.strings), whole.count) != recorded or (
             abs(whole.total - selected.correct) > allowed(selected.asked)
         ):
             found.mismatch(
@@ -281,7 +281,7 @@ class AuditJudge:
         _compare(found, sums, now.measures, "validation", partial(retester.test, drawn, True))
 
     @staticmethod
-    def _could_be(
+    def _is_consistent(
         retester: NetworkTest, cells: TestSet, recorded: CellCounts, now: CellCounts
     ) -> bool:
         """Whether the arithmetic of one network can give both counts on the same strings."""
@@ -320,8 +320,8 @@ class AuditJudge:
         else:
             task = protocol.apply(self._host.task(used.name, used.options))
             fresh = None if has_fixed_test(task) else fresh_set(task, protocol, seed)
-            own, held = test_set(task, protocol), validation_set(task, protocol)
-            self._strings = _Strings(key, task, own, fresh, held)
+            own, validation = test_set(task, protocol), validation_set(task, protocol)
+            self._strings = _Strings(key, task, own, fresh, validation)
         return self._strings
 
 

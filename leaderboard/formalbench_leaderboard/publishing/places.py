@@ -37,10 +37,10 @@ def write_all(repository: Path, contents: Mapping[Path, Contents]) -> None:
     for path in contents:
         _check_inside(repository, path)
     try:
-        for path, wanted in contents.items():
+        for path, content in contents.items():
             file = repository / path
             old = read_plain(file, MAX_BYTES) if os.path.lexists(file) else None
-            new = wanted() if callable(wanted) else wanted
+            new = content() if callable(content) else content
             if new is None:
                 file.unlink(missing_ok=True)
             elif old != new:

@@ -55,8 +55,8 @@ def kept_path(source: Origin) -> Path:
 
 def named_by(record: AnyRecord, host: PluginHost) -> list[LocalPlugin]:
     """Return the local plugins that a record names."""
-    wanted, names = _hashes(record), plugin_files(record.command)
-    return [one for one in host.locals() if one.sha256 in wanted or one.named.name in names]
+    hashes, names = _hashes(record), plugin_files(record.command)
+    return [one for one in host.locals() if one.sha256 in hashes or one.named.name in names]
 
 
 def plugin_contents(local: LocalPlugin) -> dict[Path, bytes]:
@@ -82,42 +82,42 @@ def kept_problems(repository: Path, records: Mapping[Path, AnyRecord]) -> Iterat
     Returns:
         A line for each.
     """
-    folder, held = repository / FOLDER, set()
-    named = {name for one in records.values() for name in plugin_files(one.command)}
-    wanted = {file: _hashes(record) for file, record in records.items()}
-    every = {sha256 for hashes in wanted.values() for sha256 in hashes}
+    folder, stored = repository / FOLDER, set()
+    names = {name for one in records.values() for name in plugin_files(one.command)}
+    by_record = {file: _hashes(record) for file, record in records.items()}
+    all_hashes = {sha256 for hashes in by_record.values() for sha256 in hashes}
     for place in sorted(folder.iterdir()) if folder.is_dir() else ():
         try:
-            name = _check_kept(place)
+            name = _check_source(place)
         except RequestError as error:
             yield str(error)
             continue
-        held.add(place.name)
-        if place.name not in every and name not in named:
+        stored.add(place.name)
+        if place.name not in all_hashes and name not in names:
             yield f"{place}: the source of no published record"
-    for file, hashes in wanted.items():
-        if missing := sorted(hashes - held):
+    for file, hashes in by_record.items():
+        if missing := sorted(hashes - stored):
             yield f"{file}: of a plugin whose source is not in {FOLDER / missing[0]}"
 
 
 def _hashes(record: AnyRecord) -> set[str]:
     """Return the SHA-256 of every local plugin that a record names."""
-    found = {one.source.sha256 for one in (record.model, record.task)}
+    hashes = {one.source.sha256 for one in (record.model, record.task)}
     code = (isinstance(record, Record) and record.code) or {}
-    found |= {text.split()[0] for text in code.values() if _SHA256.match(text)}
-    return found - {""}
+    hashes |= {text.split()[0] for text in code.values() if _SHA256.match(text)}
+    return hashes - {""}
 
 
-def _check_kept(place: Path) -> str:
+def _check_source(place: Path) -> str:
     """Check that a folder contains exactly the plugin of its name; return the plugin's name."""
     if place.is_symlink() or not place.is_dir() or not _SHA256.fullmatch(place.name):
         raise RequestError(f"{place}: not the folder of a plugin's source")
-    inside = sorted(place.iterdir())
-    if len(inside) != 1 or not _NAME.fullmatch(inside[0].name):
+    files = sorted(place.iterdir())
+    if len(files) != 1 or not _NAME.fullmatch(files[0].name):
         raise RequestError(f"{place}: does not hold one plugin")
-    if _hash(_read(inside[0])) != place.name:
-        raise RequestError(f"{inside[0]}: not the source that its folder is named after")
-    return inside[0].name
+    if _hash(_read(files[0])) != place.name:
+        raise RequestError(f"{files[0]}: not the source that its folder is named after")
+    return files[0].name
 
 
 def _read(path: Path) -> dict[Path, bytes]:
@@ -128,19 +128,19 @@ def _read(path: Path) -> dict[Path, bytes]:
     files = [one for one in files if "__pycache__" not in one.parts]
     if len(files) > MAX_FILES:
         raise RequestError(f"{path}: more than {MAX_FILES} files, too many to publish")
-    found, left = {}, MAX_BYTES
+    result, remaining = {}, MAX_BYTES
     for file in files:
         contents = read_plain(file, MAX_BYTES, "a plugin to publish")
-        left -= len(contents)
-        if left < 0:
+        remaining -= len(contents)
+        if remaining < 0:
             raise RequestError(f"{path}: larger than {MAX_BYTES} bytes, too large to publish")
-        found[Path(path.name) / file.relative_to(path)] = contents
-    return found
+        result[Path(path.name) / file.relative_to(path)] = contents
+    return result
 
 
 def _hash(files: Mapping[Path, bytes]) -> str:
     """Return the SHA-256 of a plugin, computed as by `formalbench.host.plugin.content_hash`."""
-    below = {Path(*path.parts[1:]): contents for path, contents in files.items()}
-    if [*below] == [Path()]:  # a plugin of one file
-        return hashlib.sha256(below[Path()]).hexdigest()
-    return package_hash(below)
+    by_path = {Path(*path.parts[1:]): contents for path, contents in files.items()}
+    if [*by_path] == [Path()]:  # a plugin of one file
+        return hashlib.sha256(by_path[Path()]).hexdigest()
+    return package_hash(by_path)

@@ -66,13 +66,13 @@ def find_repository() -> Path:
     Raises:
         RequestError: if there is none.
     """
-    found = repository_above(Path.cwd())
-    if found is None:
+    repository = repository_above(Path.cwd())
+    if repository is None:
         raise RequestError(
             "neither this folder nor one above it has leaderboard/results: "
             "run this inside a clone of the formalbench repository"
         )
-    return found
+    return repository
 
 
 def publish(
@@ -90,37 +90,37 @@ def publish(
     """
     store = Store(repository / PUBLISHED_RESULTS)
     if results.resolve() == store.path.resolve():
-        again = "`formalbench leaderboard render` renders its pages"
-        raise RequestError(f"{results} is what this repository publishes: {again}")
+        hint = "`formalbench leaderboard render` renders its pages"
+        raise RequestError(f"{results} is what this repository publishes: {hint}")
     sweep(store.path.parent)
     sweep(archive.parent if archive else repository, below=False)
     clean_cache()
     files = store.files()
-    held = {identity(record): record for record in _one_per_run(files).values()}
+    stored = {identity(record): record for record in _one_per_run(files).values()}
     with PluginProcesses(host) as processes:
         admission = Admission(host, processes)
-        sorting = _sorted(admitted(results, admission), held)
+        sorting = _sort(admitted(results, admission), stored)
         fresh = sorting["added"]
-        _check_complete(admission, fresh, held.values())
+        _check_complete(admission, fresh, stored.values())
         lines = broken_promises(fresh.values(), host, processes)
         if lines := lines or [*untrue(fresh, WeightLookup(), host, processes)]:
             raise RefusedError(lines)
         sources = _sources(fresh.values(), processes)
-    names = {identity(record) for record in fresh.values()}
+    ids = {identity(record) for record in fresh.values()}
     old = {file.relative_to(repository): record for file, record in files.items()}
-    stay = {path: record for path, record in old.items() if identity(record) not in names}
-    placed = {published_path(record, host): record for record in fresh.values()}
-    contents = sources | {path: record.to_json().encode() for path, record in placed.items()}
-    for path in old.keys() - stay.keys():
-        for gone in (path, weights_path(path)):
-            contents.setdefault(gone, None)
-    packed = _packed(fresh.values(), results, archive, repository)
+    unchanged = {path: record for path, record in old.items() if identity(record) not in ids}
+    added = {published_path(record, host): record for record in fresh.values()}
+    contents = sources | {path: record.to_json().encode() for path, record in added.items()}
+    for path in old.keys() - unchanged.keys():
+        for obsolete in (path, weights_path(path)):
+            contents.setdefault(obsolete, None)
+    packed = _write_archive(fresh.values(), results, archive, repository)
     write_all(repository, contents)
     return PublishResult(
-        added=_counted(sorting["added"]),
-        differing=_counted(sorting["differing"]),
+        added=_counts(sorting["added"]),
+        differing=_counts(sorting["differing"]),
         already=len(sorting["already"]),
-        changes=_changes(old, stay | placed, host) if fresh else [],
+        changes=_changes(old, unchanged | added, host) if fresh else [],
         archive=packed,
     )
 
@@ -136,12 +136,12 @@ def _one_per_run(records: Records) -> Records:
     return {file: records[file] for file in files.values()}
 
 
-def _sorted(candidates: Records, held: Mapping[str, AnyRecord]) -> dict[str, dict[Path, AnyRecord]]:
+def _sort(candidates: Records, stored: Mapping[str, AnyRecord]) -> dict[str, dict[Path, AnyRecord]]:
     """Group records by what publishing does with them; keys are fields of `PublishResult`."""
     names = ("added", "differing", "already")
     sorting: dict[str, dict[Path, AnyRecord]] = {name: {} for name in names}
     for file, new in _one_per_run(candidates).items():
-        old = held.get(identity(new))
+        old = stored.get(identity(new))
         if old is None or (has_result(new) and not has_result(old)):
             kind = "added"
         elif isinstance(new, Record) and has_result(new) and counts_of(new) != counts_of(old):
@@ -152,9 +152,9 @@ def _sorted(candidates: Records, held: Mapping[str, AnyRecord]) -> dict[str, dic
     return sorting
 
 
-def _check_complete(admission: Admission, fresh: Records, held: Iterable[AnyRecord]) -> None:
+def _check_complete(admission: Admission, fresh: Records, stored: Iterable[AnyRecord]) -> None:
     """Refuse records if seeds, learning rates or weights are missing."""
-    new, published = parted(fresh.values())[0], parted(held)[0]
+    new, published = parted(fresh.values())[0], parted(stored)[0]
     lines = admission.incomplete(new, published) + copied([*published, *new])
     for file, record in fresh.items():
         if isinstance(record, Record) and keeps_weights(record):
@@ -194,7 +194,7 @@ def archive_path(repository: Path, records: Iterable[Record]) -> Path:
     return repository / f"weights-{sha256(' '.join(names).encode()).hexdigest()[:12]}.tar"
 
 
-def _packed(
+def _write_archive(
     fresh: Iterable[AnyRecord], results: Path, archive: Path | None, repository: Path
 ) -> Path | None:
     """Write the archive of the weights that are named by new records and stored beside them.
@@ -206,15 +206,15 @@ def _packed(
         The archive, if there are any weights.
     """
     runs = [one for one in fresh if isinstance(one, Record) and one.weights]
-    at_hand = WeightLookup([results] if runs else [])
-    held = [run for run in runs if run in at_hand]
-    if not held:
+    lookup = WeightLookup([results] if runs else [])
+    available = [run for run in runs if run in lookup]
+    if not available:
         return None
-    for kept in [archive] if archive else sorted(repository.glob("weights-*.tar")):
-        if _has_all(kept, held):
-            return kept
-    path = archive or archive_path(repository, held)
-    write_weights(path, held, at_hand)
+    for existing in [archive] if archive else sorted(repository.glob("weights-*.tar")):
+        if _has_all(existing, available):
+            return existing
+    path = archive or archive_path(repository, available)
+    write_weights(path, available, lookup)
     return path
 
 
@@ -227,7 +227,7 @@ def _has_all(path: Path, runs: Iterable[Record]) -> bool:
     return all(index.get(run.test_id) == run.weights for run in runs)
 
 
-def _counted(records: Records) -> Pairs:
+def _counts(records: Records) -> Pairs:
     pairs = Counter((model_key(one)[0], title_of(one)) for one in records.values())
     return dict(sorted(pairs.items()))
 
@@ -235,7 +235,7 @@ def _counted(records: Records) -> Pairs:
 def _changes(before: Records, after: Records, host: PluginHost) -> list[str]:
     """Return the rows of the default suite that are new or have another rank, a line for each."""
     view = suite_view(host, DEFAULT_SUITE)
-    was, now = (
+    old, new = (
         {
             (board.protocol, board.version, row.model): row.rank
             for board in build_page(parted(records.values())[0], view).boards
@@ -244,12 +244,12 @@ def _changes(before: Records, after: Records, host: PluginHost) -> list[str]:
         for records in (before, after)
     )
     lines = []
-    for place, rank in now.items():
+    for place, rank in new.items():
         protocol, _, model = place
-        if place not in was:
+        if place not in old:
             lines.append(f"{protocol}: new row {model}, {_rank(rank)}")
-        elif was[place] != rank:
-            lines.append(f"{protocol}: {model}, {_rank(was[place])} -> {rank or 'no rank'}")
+        elif old[place] != rank:
+            lines.append(f"{protocol}: {model}, {_rank(old[place])} -> {rank or 'no rank'}")
     return lines
 
 

@@ -77,7 +77,7 @@ def check_texts(record: AnyRecord) -> None:
     for text in _texts(record.model_dump(mode="json")):
         if harmless(text) != text:
             raise RequestError(f"{text!r:.60} has characters that are not allowed")
-    if not _is_its_command(record):
+    if not _command_matches(record):
         raise RequestError("the recorded command does not match the recorded configuration")
 
 
@@ -93,7 +93,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(one)
 
 
-def _is_its_command(record: AnyRecord) -> bool:
+def _command_matches(record: AnyRecord) -> bool:
     """Whether the recorded command matches the record; the paths of plugins may be any."""
     if isinstance(record, Record) and record.command == run_of(record).command:
         return True  # true for most records; parsing the command would be slower
@@ -107,8 +107,8 @@ def _is_its_command(record: AnyRecord) -> bool:
         files.append(words[at + 1])
         del words[at : at + 2]
     safe = all(_FILE.fullmatch(file) and not file.startswith("-") for file in files)
-    alone = [by_itself(record)] if isinstance(record, Record) else []
-    return safe and words in [words_of(record), *alone]
+    single = [by_itself(record)] if isinstance(record, Record) else []
+    return safe and words in [words_of(record), *single]
 
 
 _DIFFERENT_SUMS = 3
@@ -124,19 +124,19 @@ def copied(records: Iterable[Record]) -> list[str]:
     """
     groups: dict[object, dict[str, Record]] = defaultdict(dict)
     for record in records:
-        for key in _marks(record):
+        for key in _fingerprints(record):
             groups[key].setdefault(record.train_id, record)
     lines = {}
     for group in groups.values():
         first, *others = group.values()
         for other in others:
             lines[other.train_id] = (
-                f"{_named(other)}: its numbers are those of {_named(first)}: one is a copy"
+                f"{_title(other)}: its numbers are those of {_title(first)}: one is a copy"
             )
     return list(lines.values())
 
 
-def _marks(record: Record) -> list[object]:
+def _fingerprints(record: Record) -> list[object]:
     """Return the values that identify a training: no other training has the same."""
     marks: list[object] = [] if record.weights is None else [record.weights]
     sums = record.test.cells.metrics.get(CROSS_ENTROPY) if record.test else None
@@ -146,7 +146,7 @@ def _marks(record: Record) -> list[object]:
     return marks
 
 
-def _named(record: Record) -> str:
+def _title(record: Record) -> str:
     at = "" if record.learning_rate is None else f" at learning rate {rate(record.learning_rate)}"
     return (
         f"{model_key(record)[0]} on {title_of(record)}, {record.protocol.title}, "
@@ -190,8 +190,8 @@ class Admission:
             RequestError: one line that says why.
         """
         if record.model.source.distribution == SESSION.name:
-            where = "put it in one, and run it from there (--model mine.py:Mine)"
-            raise RequestError(f"its model is a class that no file has: {where}")
+            hint = "put it in one, and run it from there (--model mine.py:Mine)"
+            raise RequestError(f"its model is a class that no file has: {hint}")
         check_texts(record)
         foreign = self._foreign(record)
         if foreign <= {"model"}:
@@ -201,7 +201,7 @@ class Admission:
         elif self._processes is not None:
             self._processes.ask(record, _admit, None)
         if not foreign & {"task", "objective", "metric"}:
-            self._check_drawn(record, foreign)
+            self._check_strings(record, foreign)
 
     def check_verification(self, record: VerificationRecord) -> None:
         """Refuse a verification with another plan than here.
@@ -214,9 +214,9 @@ class Admission:
         if "task" in foreign and self._processes is not None:
             self._processes.ask(record, _admit, None)
             return
-        task, model = self._task_here(record.task), self._model_here(record, foreign)
-        asked = record.asked.model_copy(update={"version": STRINGS_VERSION})
-        here = record.model_copy(update={"task": task, "model": model, "asked": asked})
+        task, model = self._installed_task(record.task), self._installed_model(record, foreign)
+        request = record.asked.model_copy(update={"version": STRINGS_VERSION})
+        here = record.model_copy(update={"task": task, "model": model, "asked": request})
         here = here.model_copy(update={"verification_id": record.identity})
         _check_code(record, here)
         check_fields(_verification_facts(record), _verification_facts(here))
@@ -235,10 +235,10 @@ class Admission:
             held: the published records.
         """
         groups = grouped_by(cell_of, [*new, *held])
-        with_new = dict.fromkeys(map(cell_of, new))
+        cells = dict.fromkeys(map(cell_of, new))
         return [
             line
-            for group in with_new
+            for group in cells
             for line in (
                 *missing_runs(groups[group], self._registered(groups[group][0])),
                 *_unpublished(groups[group]),
@@ -264,8 +264,8 @@ class Admission:
         used = record.model.model_dump_json(), record.task.model_dump_json()
         key = _as_json([*used, protocol_contents(record.protocol), record.code])
         if key not in self._planned:
-            self._task_here(record.task)
-            model = self._model_here(record, self._foreign(record))
+            self._installed_task(record.task)
+            model = self._installed_model(record, self._foreign(record))
             self._planned[key] = run_for(self._host, record, self._registered(record), model)
         planned = self._planned[key]
         if planned.model.kind == "exact":
@@ -274,27 +274,27 @@ class Admission:
         rate = record.learning_rate if known else planned.protocol.learning_rates[0]
         return replace(planned, learning_rate=rate, seed=record.seed)
 
-    def _task_here(self, task: TaskUsed) -> TaskUsed:
+    def _installed_task(self, task: TaskUsed) -> TaskUsed:
         try:
             self._host.task_entry(task.name)
         except RequestError:
             raise RequestError(_unknown("task", task)) from None
         return task_used(self._host.select_task(task.name, options=task.options))
 
-    def _model_here(self, record: AnyRecord, foreign: frozenset[str]) -> ModelUsed:
+    def _installed_model(self, record: AnyRecord, foreign: frozenset[str]) -> ModelUsed:
         model = record.model
         try:
             entry, _ = self._host.models.get(model.name)
         except RequestError:
             raise RequestError(_unknown("model", model)) from None
         source = entry.plugin.source
-        at_hand = contents(0, source) == contents(0, model.source)
-        if self._processes is None or "model" not in foreign or not at_hand:
+        same_source = contents(0, source) == contents(0, model.source)
+        if self._processes is None or "model" not in foreign or not same_source:
             return model_used(self._host.select_model(model.name, options=model.options))
-        told = self._processes.ask_network(record, _model_there)
-        return ModelUsed.model_validate({**told, "source": source})
+        data = self._processes.ask_network(record, _remote_model)
+        return ModelUsed.model_validate({**data, "source": source})
 
-    def _check_drawn(self, record: Record, foreign: frozenset[str]) -> None:
+    def _check_strings(self, record: Record, foreign: frozenset[str]) -> None:
         """Refuse a test on other strings than here, or of another network."""
         if record.test is None:  # None if it failed before it had a network
             return
@@ -328,14 +328,14 @@ class Admission:
         with self._host.blaming(entry.plugin):
             if self._processes is not None and "model" in foreign:
                 remote = self._processes.network(record, task, "cpu").remote
-                found = remote.size, remote.is_kept
+                result = remote.size, remote.is_kept
             else:
                 with torch.random.fork_rng(devices=[]), bounded(model.name):
                     network: nn.Module = self._host.network(model.name, task, model.options)
                 size = sum(part.numel() for part in network.parameters())
-                found = size, pack(network) is not None
-        self._networks[key] = found
-        return found
+                result = size, pack(network) is not None
+        self._networks[key] = result
+        return result
 
     def _expected(self, record: Record, task: Task) -> ExpectedTest:
         """Return the test set of a record's task; each is drawn once."""
@@ -344,9 +344,9 @@ class Admission:
         if key not in self._tests:
             entry, _, _ = self._host.task_entry(record.task.name)
             with self._host.blaming(entry.plugin):
-                known = extra_metrics(self._host, task.objective.name)
-                drawn = with_metrics(task, extra, known)
-                self._tests[key] = expected_test(drawn, record.protocol)
+                versions = extra_metrics(self._host, task.objective.name)
+                test_task = with_metrics(task, extra, versions)
+                self._tests[key] = expected_test(test_task, record.protocol)
         return self._tests[key]
 
     def _task(self, used: TaskUsed, protocol: Protocol) -> Task:
@@ -360,10 +360,10 @@ class Admission:
         return self._tasks[key]
 
 
-def _check_code(record: AnyRecord, here: AnyRecord | Run) -> None:
+def _check_code(record: AnyRecord, expected: AnyRecord | Run) -> None:
     """Refuse a record whose model or task comes from code with other contents than here."""
     for kind in ("model", "task"):
-        then, now = getattr(record, kind).source, getattr(here, kind).source
+        then, now = getattr(record, kind).source, getattr(expected, kind).source
         if contents(0, then) != contents(0, now):
             raise RequestError(
                 f"its {kind}.source is {then.distribution}, with other contents than "
@@ -374,8 +374,8 @@ def _check_code(record: AnyRecord, here: AnyRecord | Run) -> None:
 def _facts(run: Record | Run) -> dict[str, object]:
     """Return the fields that decide the numbers of a run, and its ids."""
     return {
-        "model": _used(run.model),
-        "task": _used(run.task),
+        "model": _without_source(run.model),
+        "task": _without_source(run.task),
         "protocol": json.loads(protocol_contents(run.protocol)[1]),
         "learning_rate": run.learning_rate,
         "seed": run.seed,
@@ -388,28 +388,28 @@ def _facts(run: Record | Run) -> dict[str, object]:
 def _verification_facts(record: VerificationRecord) -> dict[str, object]:
     """Return the fields that decide the strings of a verification, and its id."""
     return {
-        "model": _used(record.model),
-        "task": _used(record.task),
+        "model": _without_source(record.model),
+        "task": _without_source(record.task),
         "asked": record.asked.model_dump(mode="json"),
         "verification_id": record.verification_id,
     }
 
 
-def _used(used: ModelUsed | TaskUsed) -> dict[str, object]:
+def _without_source(used: ModelUsed | TaskUsed) -> dict[str, object]:
     """Return the model or task that was used, without its source (see `_check_code`)."""
     return used.model_dump(mode="json", exclude={"parameters", "source"})
 
 
 def _unpublished(records: Sequence[Record]) -> list[str]:
     """Return the runs that were trained together with these, by the records, but are missing."""
-    held = {(record.learning_rate, record.seed) for record in records}
+    present = {(record.learning_rate, record.seed) for record in records}
     cohorts = (record.training.cohort for record in records if record.training)
-    told = {(one.learning_rate, one.seed) for cohort in cohorts for one in cohort or ()}
+    trained = {(one.learning_rate, one.seed) for cohort in cohorts for one in cohort or ()}
     first = records[0]
     return [
         f"{model_key(first)[0]} on {title_of(first)}: seed {seed} at learning rate {rate(at)} "
         "missing, which others trained together with (publish all you ran)"
-        for at, seed in sorted(told - held)
+        for at, seed in sorted(trained - present)
     ]
 
 
@@ -439,7 +439,7 @@ def _admission(plugins: tuple[LocalPlugin, ...]) -> Admission:
     return Admission(load_host(plugins))
 
 
-def _model_there(question: NetworkQuestion, report: Report) -> dict[str, Any]:
+def _remote_model(question: NetworkQuestion, report: Report) -> dict[str, Any]:
     report("loading its plugins")
     host, model = load_host(question.plugins), question.model
     chosen = host.select_model(model.name, options=model.options)

@@ -71,20 +71,20 @@ def remote_strings(
     Raises:
         RequestError: one line, if the plugin returns something else.
     """
-    told = processes.ask(record, _facts, None)
+    facts = processes.ask(record, _facts, None)
     sets: dict[str, TestSet] = {}
     levels: dict[tuple[int, ...], Chance] = {}
     try:
-        for which in ("test", "validation", "fresh")[: 2 if told["fixed"] else 3]:
-            found = unpack_test_set(processes.ask(record, _strings, (which, seed)))
-            if found is None:
+        for which in ("test", "validation", "fresh")[: 2 if facts["fixed"] else 3]:
+            strings = unpack_test_set(processes.ask(record, _strings, (which, seed)))
+            if strings is None:
                 raise ValueError(which)
-            sets[which] = found
+            sets[which] = strings
         for which in ("test", "validation"):
-            constant, by_length = told["chance"][which]
+            constant, by_length = facts["chance"][which]
             level = Chance(float(constant), tuple(map(float, by_length)))
             levels[tuple(sets[which].lengths)] = level
-        source, objective = RemoteSource(told["source"]), record.task.name.partition(":")
+        source, objective = RemoteSource(facts["source"]), record.task.name.partition(":")
         task = RemoteTask(
             objective[0], record.task.version, source, host.objective(objective[2]), levels=levels
         )

@@ -69,16 +69,16 @@ class RepeatedTraining:
         starts in the same way, but small rounding differences can grow, so its result can be that
         of any seed.
         """
-        again = "trained again on the same kind of machine"
+        prefix = "trained again on the same kind of machine"
         by_chance = {self.recorded, self.status} & {*_CHANCE}
-        if self.alike and self._ends_elsewhere and not by_chance:
+        if self.alike and self._result_differs and not by_chance:
             if self.p is None:
-                return f"{again}, it ends as: {self.status}, not {self.recorded}"
-            return f"{again}, it gives other counts"
+                return f"{prefix}, it ends as: {self.status}, not {self.recorded}"
+            return f"{prefix}, it gives other counts"
         if self.same_weights is False:
-            return f"{again}, it gives other weights"
+            return f"{prefix}, it gives other weights"
         if self.metric is not None:
-            return f"{again}, it gives another {self.metric}"
+            return f"{prefix}, it gives another {self.metric}"
         if self.same_weights is None and self.same_start is False:
             return "trained again, its learning curve begins otherwise"
         return None
@@ -89,10 +89,10 @@ class RepeatedTraining:
 
         The memory and time that were available to the recorded run are unknown.
         """
-        return self._ends_elsewhere and self.mismatch is None
+        return self._result_differs and self.mismatch is None
 
     @property
-    def _ends_elsewhere(self) -> bool:
+    def _result_differs(self) -> bool:
         if self.p is None:
             return self.status != self.recorded
         return self.p < ALARM
@@ -104,7 +104,7 @@ class Retrainer:
     def __init__(self, host: PluginHost, device: str) -> None:
         self._host = host
         self._device = device
-        self._asked: tuple[tuple[Run, ...], int] | None = None
+        self._request: tuple[tuple[Run, ...], int] | None = None
         self._records: dict[str, Record] = {}
 
     def retrain(self, record: Record) -> RepeatedTraining:
@@ -115,13 +115,13 @@ class Retrainer:
         """
         threads = max(1, min(record.environment.threads, usable_cores()))
         plugins = tuple(one.named.name for one in plugins_needed(record, self._host))
-        asked = tuple(replace(run, plugins=plugins) for run in _cohort(record)), threads
-        if asked != self._asked:
+        request = tuple(replace(run, plugins=plugins) for run in _cohort(record)), threads
+        if request != self._request:
             with TemporaryDirectory(prefix="formalbench-audit-") as folder:
-                plan, store = RunPlan(asked[0]), Store(Path(folder))
+                plan, store = RunPlan(request[0]), Store(Path(folder))
                 options = RunOptions(jobs=1, threads=threads, devices=(self._device,))
                 done = execute_live(self._host, plan, store, options)
-            self._asked, self._records = asked, {one.train_id: one for one in done}
+            self._request, self._records = request, {one.train_id: one for one in done}
         return retrained(record, self._records[record.train_id])
 
 
@@ -139,7 +139,7 @@ def retrained(record: Record, again: Record) -> RepeatedTraining:
         changed(then, now) if then and now else None,
         p_value(then, now) if then and now else None,
         record.weights == again.weights if comparable else None,
-        _begins_alike(record, again),
+        _same_start(record, again),
         _other_metric(record, again) if comparable and record.weights == again.weights else None,
     )
 
@@ -148,8 +148,8 @@ def _other_metric(record: Record, again: Record) -> str | None:
     """Return a metric of a record's test that the same weights do not reproduce, if any."""
     then, now = _metrics(record), _metrics(again)
     for name, (total, count) in sorted(then.items()):
-        other, asked = now.get(name, (math.nan, 0))
-        if count != asked or not math.isclose(total, other, rel_tol=1e-6, abs_tol=1e-6):
+        other_total, other_count = now.get(name, (math.nan, 0))
+        if count != other_count or not math.isclose(total, other_total, rel_tol=1e-6, abs_tol=1e-6):
             return name
     return None
 
@@ -159,11 +159,11 @@ def _metrics(record: Record) -> dict[str, tuple[float, float]]:
     if record.test is None:
         return {}
     cells = record.test.cells
-    found: dict[str, Measure | MetricSum | None] = {
+    sums: dict[str, Measure | MetricSum | None] = {
         name: cells.whole(name) for name in cells.metrics
     }
-    found |= record.test.pooled or {}
-    return {name: (one.total, one.count) for name, one in found.items() if one}
+    sums |= record.test.pooled or {}
+    return {name: (one.total, one.count) for name, one in sums.items() if one}
 
 
 START = 0.005
@@ -173,7 +173,7 @@ within it. Other vector instructions changed none of the three digits (measured)
 """
 
 
-def _begins_alike(record: Record, again: Record) -> bool | None:
+def _same_start(record: Record, again: Record) -> bool | None:
     """Whether two learning curves have the same first point; None if they share none."""
     curves = [one.training.curve if one.training else None for one in (record, again)]
     points = [
@@ -199,9 +199,9 @@ def _cohort(record: Record) -> tuple[Run, ...]:
 
 def _conditions(record: Record) -> tuple[object, ...]:
     """Return the conditions that affect a run's last digits, apart from the run itself."""
-    where, cohort = record.environment, record.training and record.training.cohort
-    threads = where.threads if where.device == "cpu" else None
-    return where.device, where.hardware, where.versions, threads, cohort
+    environment, cohort = record.environment, record.training and record.training.cohort
+    threads = environment.threads if environment.device == "cpu" else None
+    return environment.device, environment.hardware, environment.versions, threads, cohort
 
 
 _SHARE, _LEAST = 1e-3, 1e-9
@@ -237,9 +237,9 @@ def verify_again(
     entry, _ = host.models.get(record.model.name)
     with host.blaming(entry.plugin):
         subject = subject_of(record, host, processes, device)
-        found = prepared(record, subject)
-        carry_out(subject, found, device, lambda *_: None)
-    return compare_verifications(record, record_of(found, device))
+        verification = prepared(record, subject)
+        carry_out(subject, verification, device, lambda *_: None)
+    return compare_verifications(record, record_of(verification, device))
 
 
 def compare_verifications(
@@ -248,8 +248,8 @@ def compare_verifications(
     """Compare a verification that was repeated with its record."""
 
     def machine(record: VerificationRecord) -> tuple[object, ...]:
-        where = record.environment
-        return where.device, where.hardware, where.versions
+        environment = record.environment
+        return environment.device, environment.hardware, environment.versions
 
     def failure(record: VerificationRecord) -> object:
         first = record.first_failure

@@ -57,16 +57,16 @@ def publish_reports(results: Path, repository: Path, host: PluginHost) -> list[P
         RefusedError: if any of them cannot be published; then nothing was written.
         RequestError: if there is none.
     """
-    held = Store(results).evaluations()
-    if not held:
-        made = "`formalbench score --results` makes some"
-        raise RequestError(f"no record of an evaluation below {results}: {made}")
-    refused = [line for record in held for line in _problems(record, host)]
+    records = Store(results).evaluations()
+    if not records:
+        hint = "`formalbench score --results` makes some"
+        raise RequestError(f"no record of an evaluation below {results}: {hint}")
+    refused = [line for record in records for line in _problems(record, host)]
     if refused:
         raise RefusedError(refused)
     store = Store(FOLDER)
     contents: dict[Path, Contents] = {
-        store.path_of_evaluated(record): record.to_json().encode() for record in held
+        store.path_of_evaluated(record): record.to_json().encode() for record in records
     }
     write_all(repository, contents)
     return sorted(contents)
@@ -84,50 +84,50 @@ def published_reports(repository: Path) -> list[EvaluatedRecord]:
 def reports_problems(repository: Path, host: PluginHost) -> Iterator[str]:
     """Return the errors in the published evaluation records, a line for each."""
     try:
-        held = published_reports(repository)
+        records = published_reports(repository)
     except RequestError as error:
         yield str(error)
         return
-    for record in held:
+    for record in records:
         yield from _problems(record, host)
-    wanted = {Store(repository / FOLDER).path_of_evaluated(record) for record in held}
+    paths = {Store(repository / FOLDER).path_of_evaluated(record) for record in records}
     for file in sorted((repository / FOLDER).rglob("*")):
-        if not file.is_dir() and file not in wanted:
+        if not file.is_dir() and file not in paths:
             yield f"{file}: is no record of an evaluation at its place"
 
 
 def _problems(record: EvaluatedRecord, host: PluginHost) -> Iterator[str]:
     """Return why a record cannot be published: it must be about the test strings used here."""
-    named = f"{record.name} on {task_title(record.task.name, record.task.options)}"
+    title = f"{record.name} on {task_title(record.task.name, record.task.options)}"
     if record.evaluated_id != record.identity:
-        yield f"{named}: evaluated_id is not that of its contents"
+        yield f"{title}: evaluated_id is not that of its contents"
     if not is_built_in(record.task.source):
-        yield f"{named}: its task is not built in"
+        yield f"{title}: its task is not built in"
         return
     try:
         task = display(record.task.name, record.task.options)
         handle = TaskHandle(host, task, (), record.protocol.name)
         tests, chances = handle.test_set(), handle.chances
     except FormalbenchError as error:
-        yield f"{named}: {error}"
+        yield f"{title}: {error}"
         return
     test = record.test
-    told = {
+    recorded = {
         **{"task": record.task.model_dump(), "protocol": record.protocol.model_dump()},
         "test.fingerprint": test.fingerprint,
         "test.cells": [*zip(test.cells.length, test.cells.strings, strict=True)],
         "test.chance": (test.chance_constant, test.chance_length),
     }
-    here = {
+    expected = {
         **{"task": handle.used.model_dump(), "protocol": handle.protocol.model_dump()},
         "test.fingerprint": tests.fingerprint,
         "test.cells": [(cell.last, cell.strings) for cell in tests.cells],
         "test.chance": chances,
     }
     try:
-        check_fields(told, here, within=1e-9)
+        check_fields(recorded, expected, within=1e-9)
     except RequestError as error:
-        yield f"{named}: {error}"
+        yield f"{title}: {error}"
 
 
 def reports_page(reports: Collection[EvaluatedRecord], records: Collection[Record]) -> str:
@@ -155,8 +155,8 @@ def reports_page(reports: Collection[EvaluatedRecord], records: Collection[Recor
             .sort_values("mean_accuracy", ascending=False, kind="stable")
         )
         for model, accuracy, validation in means.head(BEST).itertuples():
-            held = percent(validation) if validation == validation else MISSING
-            rows.append([written(model), "trained here", percent(accuracy), held, ""])
+            validated = percent(validation) if validation == validation else MISSING
+            rows.append([written(model), "trained here", percent(accuracy), validated, ""])
         columns = ("who", "kind", "accuracy", "validation", "date")
         aligned = ("left", "left", "right", "right", "left")
         table = tabulate(rows, columns, "pipe", disable_numparse=True, colalign=aligned)

@@ -83,8 +83,8 @@ def foreign_parts(record: AnyRecord, host: PluginHost) -> frozenset[str]:
         return not is_built_in(source) and source.sha256 not in own
 
     parts = {name for name in ("model", "task") if is_foreign(getattr(record, name).source)}
-    for role, told in ((isinstance(record, Record) and record.code) or {}).items():
-        if told.partition(" version ")[0] != PROJECT:
+    for role, origin in ((isinstance(record, Record) and record.code) or {}).items():
+        if origin.partition(" version ")[0] != PROJECT:
             kind = role.split()[0]
             parts.add(kind if kind in ("objective", "metric") else "training")
     return frozenset(parts)
@@ -114,7 +114,7 @@ class PluginProcesses:
     def __init__(self, host: PluginHost) -> None:
         self._host = host
         self._records, self._networks = Sandbox(LIMIT), Sandbox(LIMIT)
-        self._here = current_of(host)
+        self._installed = current_of(host)
         try:
             for plugin in [one for one in host.plugins if one.noted]:
                 self._announce(plugin)
@@ -138,7 +138,7 @@ class PluginProcesses:
             RequestError: one line, if their code ends the process or gives no answer.
         """
         question = Question(record, plugins_needed(record, self._host), asked)
-        with self._remembered(question.home):
+        with self._checked_answer(question.home):
             return self._records.ask(function, question)
 
     def network(
@@ -161,7 +161,7 @@ class PluginProcesses:
         if task.layout == "decoded":  # the process has seen right answers and may remember them
             self._networks.end()
         precision = "fp32" if question.protocol is None else question.protocol.precision
-        with self._remembered(question.home):
+        with self._checked_answer(question.home):
             return build_remotely(self._networks, question, task, precision)
 
     def ask_network(
@@ -173,7 +173,7 @@ class PluginProcesses:
             RequestError: one line, if its code ends the process or gives no answer.
         """
         question = self._question(record, "cpu", None)
-        with self._remembered(question.home):
+        with self._checked_answer(question.home):
             return self._networks.ask(function, question)
 
     def foreign(self, record: AnyRecord) -> frozenset[str]:
@@ -196,36 +196,36 @@ class PluginProcesses:
 
     def sources(self, record: AnyRecord) -> list[LocalPlugin]:
         """Return the local plugins that a record needs, including those of its protocol."""
-        named = named_by(record, self._host)
+        plugins = named_by(record, self._host)
         if not isinstance(record, Record):
-            return named
+            return plugins
         own = self.is_own_run(record)
         names = {*(_names(self._host, record) if own else self._facts(record)["plugins"])}
-        return [one for one in self._host.locals() if one in named or one.named.name in names]
+        return [one for one in self._host.locals() if one in plugins or one.named.name in names]
 
     def standing(self, record: AnyRecord) -> VersionStatus:
         """Whether a record has the versions that are installed here; see `CurrentContents`."""
         if self.is_own_run(record):
-            return self._here.standing(record)
-        told = self._facts(record)["standing"]
-        return told if told in ("current", "stale") else "unknown"
+            return self._installed.standing(record)
+        status = self._facts(record)["standing"]
+        return status if status in ("current", "stale") else "unknown"
 
     def newer(self, record: AnyRecord) -> bool:
         """Whether a record was made with a newer version than the one that is installed here."""
         own = self.is_own_run(record)
-        return self._here.newer(record) if own else bool(self._facts(record)["newer"])
+        return self._installed.newer(record) if own else bool(self._facts(record)["newer"])
 
     def _facts(self, record: AnyRecord) -> dict[str, Any]:
         """Return the plugins' facts on a record with names that only plugins can resolve."""
-        told = self.ask(record, _facts, None)
-        if not isinstance(told, dict) or told.keys() != {
+        facts = self.ask(record, _facts, None)
+        if not isinstance(facts, dict) or facts.keys() != {
             "standing",
             "newer",
             "protocol",
             "plugins",
         }:
             raise RequestError("its plugin sent something else than was asked for")
-        return told
+        return facts
 
     def _question(self, record: AnyRecord, device: str, weights: bytes | None) -> NetworkQuestion:
         from formalbench.running.remote_network import NetworkQuestion
@@ -244,7 +244,7 @@ class PluginProcesses:
         )
 
     @contextmanager
-    def _remembered(self, home: object) -> Iterator[None]:
+    def _checked_answer(self, home: object) -> Iterator[None]:
         """Turn a missing answer into a one-line error, and refuse code that gave none before."""
         lost = self._records.lost.get(home) or self._networks.lost.get(home)
         if lost is not None:
@@ -259,11 +259,11 @@ class PluginProcesses:
         data = [one for one in self._host.locals() if not one.is_code]
         own = [] if plugin.local is None or plugin.local in data else [plugin.local]
         question = Question(None, (*data, *own), plugin.describe())
-        with self._remembered(question.home):
-            told = self._records.ask(_announced, question)
+        with self._checked_answer(question.home):
+            answer = self._records.ask(_component_specs, question)
         try:
             specs = {
-                kind: [_spec(self._host.registries[kind].spec_type, one) for one in told[kind]]
+                kind: [_spec(self._host.registries[kind].spec_type, one) for one in answer[kind]]
                 for kind in _KINDS
             }
             self._host.announce(plugin, specs)
@@ -279,10 +279,10 @@ _CODE = ("factory", "config", "defaults")
 """Fields of specs that are code, or belong to code."""
 
 
-def _spec(kind: type[Any], told: dict[str, Any]) -> Any:
+def _spec(kind: type[Any], fields: dict[str, Any]) -> Any:
     """Return a spec of a plugin whose code is not loaded."""
     parts = {}
-    for name, value in told.items():
+    for name, value in fields.items():
         if name in ("path", "earlier"):  # paths of data files
             value = tuple(map(Path, value)) if isinstance(value, list) else Path(value)
         parts[name] = tuple(value) if isinstance(value, list) else value
@@ -298,7 +298,7 @@ _NOWHERE = "a_plugin:not_loaded"
 # The following functions run in a sandbox.
 
 
-def _announced(question: Question[str], report: Report) -> dict[str, Any]:
+def _component_specs(question: Question[str], report: Report) -> dict[str, Any]:
     report(LOADING)
     host = load_host(question.plugins)
 

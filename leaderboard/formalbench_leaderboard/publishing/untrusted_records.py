@@ -36,7 +36,7 @@ def admitted(results: Path, admission: Admission) -> dict[Path, AnyRecord]:
     files = sorted(results.rglob("*.json"))
     if not files:
         raise RequestError(f"no record below {results}: `formalbench run` makes some")
-    found: dict[Path, AnyRecord] = {}
+    records: dict[Path, AnyRecord] = {}
     refused = []
     for file in files:
         try:
@@ -47,10 +47,10 @@ def admitted(results: Path, admission: Admission) -> dict[Path, AnyRecord]:
         except FormalbenchError as error:
             refused.append(naming(file, error))
         else:
-            found[file] = record
-    if refused := refused + disagreeing(found):
+            records[file] = record
+    if refused := refused + disagreeing(records):
         raise RefusedError(refused)
-    return found
+    return records
 
 
 def check_fields(recorded: Any, here: Any, *, within: float = 0.0, field: str = "") -> None:
@@ -95,13 +95,13 @@ def naming(file: Path, error: FormalbenchError) -> str:
 
 def disagreeing(records: Mapping[Path, AnyRecord]) -> list[str]:
     """Return the runs and verifications of which several records have different numbers."""
-    told = [file for file, record in records.items() if has_result(record)]
-    same = grouped_by(lambda file: identity(records[file]), told)
+    files = [file for file, record in records.items() if has_result(record)]
+    groups = grouped_by(lambda file: identity(records[file]), files)
     return [
         f"{first} and {other}: two records of one "
         f"{'run' if isinstance(records[other], Record) else 'verification'}, and their "
         "numbers differ: publish one of them"
-        for first, *others in same.values()
+        for first, *others in groups.values()
         for other in others
         if counts_of(records[other]) != counts_of(records[first])
     ]

@@ -103,8 +103,8 @@ def pack(file: Path, places: Iterable[Path]) -> ArchiveContents:
     at_hand, runs = WeightLookup(places), list(published_runs().values())
     found = [one for one in runs if one in at_hand]
     if not found:
-        looked = ", ".join(map(str, at_hand.places)) or "any folder"
-        raise RequestError(f"no weights of a published record in {looked}")
+        folders = ", ".join(map(str, at_hand.places)) or "any folder"
+        raise RequestError(f"no weights of a published record in {folders}")
     write_weights(file, found, at_hand)
     return ArchiveContents(file, found, [one for one in runs if one not in at_hand])
 
@@ -115,9 +115,9 @@ def write_weights(file: Path, records: Iterable[Record], at_hand: WeightLookup) 
     Raises:
         RequestError: one line, if it cannot be written, or a file does not match its record.
     """
-    held = {one.weights: one for one in records if one.weights is not None}
-    named = {one.test_id: one.weights for one in records if one.weights is not None}
-    write_archive(file, named, lambda sha256: at_hand.read(held[sha256]))
+    by_weights = {one.weights: one for one in records if one.weights is not None}
+    index = {one.test_id: one.weights for one in records if one.weights is not None}
+    write_archive(file, index, lambda sha256: at_hand.read(by_weights[sha256]))
 
 
 def unpack(file: Path, into: Path | None) -> ArchiveContents:
@@ -145,42 +145,42 @@ def unpack(file: Path, into: Path | None) -> ArchiveContents:
     contents: dict[Path, Contents] = {}
     for path, one in found.items():
         contents[weights_path(path)] = partial(archive.read, str(one.weights))
-        if not _is_there(target / path, one):
+        if not _is_stored(target / path, one):
             contents[path] = one.to_json().encode()
     target.mkdir(parents=True, exist_ok=True)
     sweep(target)
     write_all(target, contents)
-    told = {one.test_id: one.weights for one in found.values()}
-    strange = sum(told.get(identity) != sha256 for identity, sha256 in archive.index.items())
+    checksums = {one.test_id: one.weights for one in found.values()}
+    strange = sum(checksums.get(identity) != sha256 for identity, sha256 in archive.index.items())
     without = [one for path, one in runs.items() if path not in found]
     return ArchiveContents(target, list(found.values()), without, strange)
 
 
-def _is_there(path: Path, record: Record) -> bool:
+def _is_stored(path: Path, record: Record) -> bool:
     """Whether a record is at its path; raise if another record of its run is there."""
     if not path.exists():
         return False
-    held = read_record(path)
-    if not isinstance(held, Record) or held.weights != record.weights:
+    stored = read_record(path)
+    if not isinstance(stored, Record) or stored.weights != record.weights:
         raise RequestError(f"{path}: names other weights than the published record of its run")
     return True
 
 
 def contradictions(archives: Iterable[Archive], records: Mapping[Path, Record]) -> list[str]:
     """Return the contradictions between archives and the published records, a line for each."""
-    named = {one.test_id: one.weights for one in records.values()}
+    checksums = {one.test_id: one.weights for one in records.values()}
     return [
         f"{archive.path}: weights {sha256[:16]}… are of no published record"
-        if identity not in named
+        if identity not in checksums
         else f"{archive.path}: other weights of run {identity} than its record names"
         for archive in archives
         for identity, sha256 in archive.index.items()
-        if named.get(identity) != sha256
+        if checksums.get(identity) != sha256
     ]
 
 
 def facts(file: Path) -> dict[str, object]:
     """Return the size and the hash of an archive, to be published with it."""
-    with file.open("rb") as opened:
-        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    with file.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
     return {"file": str(file), "bytes": file.stat().st_size, "sha256": digest}

@@ -80,19 +80,19 @@ class Evidence:
 
 def pages(evidence: Evidence, links: Links) -> dict[Path, str]:
     """Return the pages that have any content."""
-    found = {}
+    contents = {}
     if evidence.predictions:
-        found[PREDICTIONS] = predictions_page(evidence, links)
+        contents[PREDICTIONS] = predictions_page(evidence, links)
     if evidence.papers:
-        found[PAPERS] = papers_page(evidence.papers, links)
-    return found
+        contents[PAPERS] = papers_page(evidence.papers, links)
+    return contents
 
 
 def predictions_page(evidence: Evidence, links: Links | None = None) -> str:
     """Return the page with how often predictions hold, and the exceptions, contradictions first."""
     here = (links or Links()).on(PREDICTIONS)
     cells = evidence.predictions
-    used = {cell.prediction.theorem for cell in cells if cell.prediction}
+    names = {cell.prediction.theorem for cell in cells if cell.prediction}
     return made(
         "predictions.md.j2",
         here,
@@ -116,7 +116,7 @@ def predictions_page(evidence: Evidence, links: Links | None = None) -> str:
         sources=[
             f"{theorem.name} ({theorem.evidence}): {theorem.conditions}. {theorem.source}"
             for theorem in theorems()
-            if theorem.name in used
+            if theorem.name in names
         ],
         undecided=[
             f"{theorem.name} ({theorem.evidence}): networks with "
@@ -141,36 +141,35 @@ def _first(lines: Sequence[Markdown]) -> list[Markdown]:
 def _contradiction(cell: PredictionOutcome, links: Links) -> Markdown:
     """Return a line on a result that contradicts a prediction, with its details."""
     result, theorem = cell.result, cell.theorem
-    told = written(
+    text = written(
         f"on {result.task} ({cell.board.name}): predicted “{cell.kind}” by "
         f"{theorem.name if theorem else ''}; {result.learned} of {result.seeds} seeds learned the "
-        f"training lengths (validation {percent(result.validation)}); {_tested(result)}."
+        f"training lengths (validation {percent(result.validation)}); {_test_text(result)}."
     )
-    return Markdown(f"{links.model(cell.row)} {told}")
+    return Markdown(f"{links.model(cell.row)} {text}")
 
 
-def _tested(result: Result) -> str:
+def _test_text(result: Result) -> str:
     if result.finished == 0:
         return f"tests: {result.outcome}"
-    said = f"test accuracy {percent(result.mean)} on average, {percent(result.max)} at best"
-    return f"{said} ({result.outcome})" if result.marked else said
+    text = f"test accuracy {percent(result.mean)} on average, {percent(result.max)} at best"
+    return f"{text} ({result.outcome})" if result.marked else text
 
 
 def _unlearned_line(cell: ExpectedLearning, links: Links) -> Markdown:
     """Return a line on a result that was expected to be learned and was not, with the attempts."""
     result = cell.result
-    told = written(
+    text = written(
         f"on {result.task} ({cell.board.name}): {result.learned} of {result.seeds} seeds learned "
         f"within at most {tried(result)}; mean validation accuracy {percent(result.validation)} %; "
         f"expected by {', '.join(cell.said_by)}."
     )
-    return Markdown(f"{links.model(cell.row)} {told}")
+    return Markdown(f"{links.model(cell.row)} {text}")
 
 
 def papers_page(found: Sequence[PaperComparison], links: Links | None = None) -> str:
     """Return published numbers compared with ours: a table per paper, averaged over its tasks."""
     here = (links or Links()).on(PAPERS)
-    held = list(grouped_by(lambda one: one.paper.key, found).values())
     return made(
         "papers.md.j2",
         here,
@@ -182,7 +181,7 @@ def papers_page(found: Sequence[PaperComparison], links: Links | None = None) ->
                 shown := paper_summary(part),
                 [_differs(one, here) for one in shown.items],
             )
-            for part in held
+            for part in grouped_by(lambda one: one.paper.key, found).values()
         ],
         name=lambda group: here.model(group[0].row),
     )
@@ -192,8 +191,8 @@ def _differs(group: Group, links: Links) -> Markdown:
     """Return a line on the differences that all numbers of a model share, as far as known."""
     first = group[0]
     same = [one for one in first.differs if all(one in other.differs for other in group)]
-    told = written(f"({first.board.name}) and {first.theirs.model}: {'; '.join(same) or MISSING}")
-    return Markdown(f"{links.model(first.row)} {told}")
+    text = written(f"({first.board.name}) and {first.theirs.model}: {'; '.join(same) or MISSING}")
+    return Markdown(f"{links.model(first.row)} {text}")
 
 
 def evidence_of(
@@ -208,8 +207,8 @@ def evidence_of(
         own: whether to use only the models and tasks that come with formalbench, for pages that do
             not depend on the installed plugins.
     """
-    known_here = Predictions(host, view.theory)
-    predicted = partial(_built_in_alone, host, known_here) if own else known_here.each
+    predictions = Predictions(host, view.theory)
+    predicted = partial(_built_in_predictions, host, predictions) if own else predictions.each
     page = build_page(records, replace(view, predicted=predicted))
     return Evidence(prediction_outcomes(page), paper_comparisons(page, premises(records, host)))
 
@@ -228,16 +227,16 @@ def kept_records(repository: Path) -> list[Record]:
 
     A damaged file counts as empty; `leaderboard check` reports it.
     """
-    found: list[Record] = []
+    records: list[Record] = []
     for file in sorted((repository / REPRODUCTIONS).glob("*.records.jsonl")):
         with suppress(RequestError):
-            found += [record for record in read_packed(file) if isinstance(record, Record)]
-    return found
+            records += [record for record in read_packed(file) if isinstance(record, Record)]
+    return records
 
 
-def _built_in_alone(
-    host: PluginHost, known: Predictions, model: str, task: str
+def _built_in_predictions(
+    host: PluginHost, predictions: Predictions, model: str, task: str
 ) -> tuple[Prediction, ...]:
     entries = model_here(host, model), task_here(host, task)
     own = all(entry and is_built_in(entry.plugin.source) for entry in entries)
-    return known.each(model, task) if own else ()
+    return predictions.each(model, task) if own else ()

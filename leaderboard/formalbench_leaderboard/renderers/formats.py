@@ -59,8 +59,8 @@ def render_json(page: Page) -> str:
     data = {
         "schema_version": 1,
         "title": page.title,
-        "measured": [_rounded(_measured(board)) for board in page.boards],
-        "exact": _exact(page.exact),
+        "measured": [_rounded(_board_data(board)) for board in page.boards],
+        "exact": _exact_data(page.exact),
         "published": [table.model_dump(mode="json") for table in page.published],
         "environments": list(page.environments),
     }
@@ -69,7 +69,7 @@ def render_json(page: Page) -> str:
     return text.translate(_FOR_WEB_PAGES) + "\n"
 
 
-def _measured(board: Board) -> dict[str, Any]:
+def _board_data(board: Board) -> dict[str, Any]:
     """Return a board, with the Wilson interval of every run at every length."""
     data = asdict(board)
     runs = [run for row in data["rows"] for result in row["results"] for run in result["runs"]]
@@ -82,7 +82,7 @@ def _measured(board: Board) -> dict[str, Any]:
     return data
 
 
-def _exact(exact: ExactModels) -> dict[str, Any]:
+def _exact_data(exact: ExactModels) -> dict[str, Any]:
     # Not rounded: a margin can be as small as 10^-10.
     rows = [
         {**asdict(row), "bits": dict(zip(map(str, SHOWN_LENGTHS), row.bits, strict=True))}
@@ -107,13 +107,13 @@ _Line = dict[str, Datum]
 
 def render_csv(page: Page) -> str:
     """Return the page as CSV; shares are fractions of one."""
-    lines = [line for board in page.boards for line in _measured_columns(board)]
+    lines = [line for board in page.boards for line in _board_lines(board)]
     lines += [{"origin": "verified", **line} for line in exact_table(page.exact).data()]
     for table in page.published:
         origin = f"published: {table.source}"
         lines += [{"origin": origin, **line} for line in published_data(table)]
-    further = (name for line in lines for name in line)  # metrics of plugins
-    return as_csv(lines, list(dict.fromkeys([*_header(), *further])))
+    names = (name for line in lines for name in line)  # metrics of plugins
+    return as_csv(lines, list(dict.fromkeys([*_header(), *names])))
 
 
 def as_csv(lines: Iterable[_Line], names: Sequence[str]) -> str:
@@ -133,11 +133,11 @@ def _header() -> list[str]:
     return list(dict.fromkeys(["origin", "protocol", "version", *names]))
 
 
-def _measured_columns(board: Board) -> Iterator[_Line]:
-    under: _Line = {"origin": "measured", "protocol": board.protocol, "version": board.version}
+def _board_lines(board: Board) -> Iterator[_Line]:
+    board_line: _Line = {"origin": "measured", "protocol": board.protocol, "version": board.version}
     for row, place in zip(board.rows, standing(board).data(), strict=True):
         for outcome in of_row(board, row).data():
-            yield {**under, **place, **outcome}
+            yield {**board_line, **place, **outcome}
 
 
 T = TypeVar("T")
@@ -178,20 +178,20 @@ def _latex_of_task(board: Board, title: str) -> Sheet[Outcome]:
     if title in board.otherwise:
         return by_place(board, title).without("rate", "command")
     sheet = of_task(board, title)
-    added = plugin_metrics(sheet.items)
-    shown = ("model", "validation", "mean", "interval", "scaled", *added, "≥ 99 % to", "seeds")
-    return sheet.only(*shown)
+    metrics = plugin_metrics(sheet.items)
+    names = ("model", "validation", "mean", "interval", "scaled", *metrics, "≥ 99 % to", "seeds")
+    return sheet.only(*names)
 
 
 def _below(table: Sheet[T]) -> Iterator[str]:
     for name, texts in table.below.items():
-        told = zip(table.headings, texts, strict=True)
-        yield f"{name}: {', '.join(f'{heading} {text}' for heading, text in told if text)}."
+        pairs = zip(table.headings, texts, strict=True)
+        yield f"{name}: {', '.join(f'{heading} {text}' for heading, text in pairs if text)}."
 
 
 def _tabular(table: Sheet[T]) -> Latex:
     columns = [_column(column, table.items) for column in table.columns]
-    rows = [[_apart(first), *rest] for first, *rest in zip(*columns, strict=True)]
+    rows = [[_protect(first), *rest] for first, *rest in zip(*columns, strict=True)]
     text = tabulate(
         rows,
         list(map(latex, table.headings)),
@@ -210,25 +210,25 @@ def _column(column: Column[T], items: Sequence[T]) -> list[str]:
     if column.form != "cell" and column.heading not in _COMPARED:
         return list(map(latex, texts))
     orders = [column.order(item) for item in items]
-    known = [(order, text) for order, text in zip(orders, texts, strict=True) if order is not None]
+    pairs = [(order, text) for order, text in zip(orders, texts, strict=True) if order is not None]
     pick = min if column.less else max
-    best = _parted(pick(known)[1])[0] if known else ""
-    return [_marked(text, best) for text in texts]
+    best = _split_marks(pick(pairs)[1])[0] if pairs else ""
+    return [_mark_best(text, best) for text in texts]
 
 
-def _marked(text: str, best: str) -> str:
-    number, marks = _parted(text)
+def _mark_best(text: str, best: str) -> str:
+    number, marks = _split_marks(text)
     bold = number == best and number[:1].isdigit()
     return (rf"\textbf{{{latex(number)}}}" if bold else latex(number)) + marks
 
 
-def _parted(text: str) -> tuple[str, str]:
+def _split_marks(text: str) -> tuple[str, str]:
     """Return the number in a cell, and LaTeX for the marks after it."""
     number = text.rstrip(f"{SOME}{CAPPED}{DOUBTFUL}{FAILED} ")
     return number, "".join(_MARKS.get(sign, "") for sign in text[len(number) :])
 
 
-def _apart(cell: str) -> str:
+def _protect(cell: str) -> str:
     """Protect a first cell that LaTeX would read as an option of the preceding line break."""
     return f"{{}}{cell}" if cell.startswith(("[", "*")) else cell
 
@@ -245,11 +245,11 @@ def made(template: str, links: Links, **fields: Any) -> str:
 
 def exact_tables(exact: ExactModels) -> list[Sheet[ExactModel]]:
     """Return the table of exact models in three parts: correctness, margins, precisions."""
-    shown = exact_table(exact)
+    table = exact_table(exact)
     precisions = list(map(dtype_title, DTYPES))
-    bits = [heading for heading in shown.headings if heading.startswith("bits")]
-    apart = (shown.only("model", "task", *part) for part in (bits, precisions))
-    return [shown.without(*bits, *precisions), *apart]
+    bits = [heading for heading in table.headings if heading.startswith("bits")]
+    others = (table.only("model", "task", *part) for part in (bits, precisions))
+    return [table.without(*bits, *precisions), *others]
 
 
 def verified_by(rows: Sequence[ExactModel]) -> Sheet[tuple[ExactModel, str]]:

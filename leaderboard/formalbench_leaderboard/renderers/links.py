@@ -43,8 +43,8 @@ class Links:
 
     def to(self, target: Path) -> Markdown:
         """Return the relative address of a file, from the page's folder."""
-        way = Path(os.path.relpath(target, self.page.parent)).as_posix()
-        return Markdown(quote(way, safe="/=+"))
+        path = Path(os.path.relpath(target, self.page.parent)).as_posix()
+        return Markdown(quote(path, safe="/=+"))
 
     def link(self, shown: str, target: Path | None) -> Markdown:
         """Return a text with a link to a file, or without one if there is no file."""

@@ -34,7 +34,7 @@ from formalbench_leaderboard.renderers.site import (
 
 def front_page(site: Site, *, reported: bool = False) -> str:
     """Return the front page: the first suite's rankings, and links to all other pages."""
-    there = {
+    sections = {
         "The map": site.map.columns,
         "Predictions": site.evidence.predictions,
         "Suites": site.suites,
@@ -43,7 +43,7 @@ def front_page(site: Site, *, reported: bool = False) -> str:
         "Published numbers": site.everything.published,
         "Reproductions": site.reproductions,
     }
-    names = [name for name, items in there.items() if items]
+    names = [name for name, items in sections.items() if items]
     links = site.links.on(FRONT)
     ways = [link(name, f"#{name.lower().replace(' ', '-')}") for name in names]
     if reported:
@@ -55,11 +55,11 @@ def front_page(site: Site, *, reported: bool = False) -> str:
     }
     fields = {**tables, "sentences": sentences(site.map), "map_title": TITLE, "FIGURES": FIGURES}
     fields |= {"ways": Markdown(" · ".join(ways))}
-    fields |= {"agreed": _agreed(site), "PREDICTIONS": PREDICTIONS, "PAPERS": PAPERS}
+    fields |= {"agreed": _agreement(site), "PREDICTIONS": PREDICTIONS, "PAPERS": PAPERS}
     return made("front.md.j2", links, site=site, brief=True, **fields)
 
 
-def _agreed(site: Site) -> Sheet[Agreement]:
+def _agreement(site: Site) -> Sheet[Agreement]:
     """Return how often predictions hold under the first page's protocol, if it has one."""
     cells = site.evidence.predictions
     first = [board.name for suite in site.suites[:1] for board in suite.ranked[:1]]
@@ -78,8 +78,8 @@ def suite_page(suite: SuitePage, site: Site) -> str:
         replace(board, notes=tuple(note for note in board.notes if LACKS not in note))
         for board in suite.board.boards
     )
-    shown = replace(suite, board=replace(suite.board, boards=boards))
-    fields = {"suite": shown, "missing": missing, "FRONT": FRONT}
+    page = replace(suite, board=replace(suite.board, boards=boards))
+    fields = {"suite": page, "missing": missing, "FRONT": FRONT}
     return made("suite.md.j2", site.links.on(suite.path), brief=False, **fields)
 
 
@@ -121,7 +121,7 @@ def _suites(suites: Sequence[SuitePage], links: Links) -> Sheet[SuitePage]:
 
 
 def _models(site: Site, links: Links) -> Sheet[ModelPage]:
-    def found(model: ModelPage) -> list[Row | ExactModel]:
+    def rows(model: ModelPage) -> list[Row | ExactModel]:
         return [*(row for _, row in site.rows_of(model.key)), *site.verified(model.key)]
 
     return Sheet(
@@ -130,8 +130,8 @@ def _models(site: Site, links: Links) -> Sheet[ModelPage]:
                 "model", "", lambda model: links.link(name(model.title), model.path), form="name"
             ),
             Column("what it is", "", lambda model: model.summary, form="words"),
-            Column("parameters", "", lambda model: _sizes(found(model))),
-            Column("on", "", lambda model: plural(len(_tasks(found(model))), "task")),
+            Column("parameters", "", lambda model: _sizes(rows(model))),
+            Column("on", "", lambda model: plural(len(_tasks(rows(model))), "task")),
         ],
         site.models,
     )
@@ -184,49 +184,47 @@ def _places(model: ModelPage, site: Site, links: Links) -> Sheet[tuple[SuitePage
 def _results(board: Board, row: Row, links: Links) -> Sheet[Outcome]:
     def seeds(outcome: Outcome) -> Markdown:
         runs = outcome.result.runs
-        shown = (run.status if run.accuracy is None else percent(run.accuracy) for run in runs)
-        return _spaced(
-            links.record(run.test_id, text) for run, text in zip(runs, shown, strict=True)
-        )
+        texts = (run.status if run.accuracy is None else percent(run.accuracy) for run in runs)
+        return _join(links.record(run.test_id, text) for run, text in zip(runs, texts, strict=True))
 
-    shown = of_row(board, row).without("model", "max", "Wilson interval of max", "seeds", "command")
-    if all(outcome.measure.accuracy for outcome in shown.items):
-        shown = shown.without("measure")
-    return shown.also(Column("seeds", "the record of each", seeds, form="words"))
+    sheet = of_row(board, row).without("model", "max", "Wilson interval of max", "seeds", "command")
+    if all(outcome.measure.accuracy for outcome in sheet.items):
+        sheet = sheet.without("measure")
+    return sheet.also(Column("seeds", "the record of each", seeds, form="words"))
 
 
 def _verifications(rows: Sequence[ExactModel], links: Links) -> list[Sheet[ExactModel]]:
     def records(row: ExactModel) -> Markdown:
-        return _spaced(
+        return _join(
             links.record(name, str(number)) for number, name in enumerate(row.records, start=1)
         )
 
     verified, *rest = exact_tables(ExactModels(tuple(rows)))
-    shown = verified.without("model").also(
+    sheet = verified.without("model").also(
         Column("records", "of each verification", records, form="words")
     )
-    return [shown, *(part.without("model") for part in rest)]
+    return [sheet, *(part.without("model") for part in rest)]
 
 
-def _spaced(parts: Iterable[str]) -> Markdown:
+def _join(parts: Iterable[str]) -> Markdown:
     return Markdown(" ".join(parts))
 
 
-def _tasks(found: Iterable[Row | ExactModel]) -> set[str]:
+def _tasks(rows: Iterable[Row | ExactModel]) -> set[str]:
     return {
         task
-        for row in found
+        for row in rows
         for task in (
             [row.task] if isinstance(row, ExactModel) else (result.task for result in row.results)
         )
     }
 
 
-def _sizes(found: Iterable[Row | ExactModel]) -> str:
+def _sizes(rows: Iterable[Row | ExactModel]) -> str:
     """Return the smallest and the largest number of parameters."""
     sizes = [
         size
-        for row in found
+        for row in rows
         for size in ([row.parameters] if isinstance(row, ExactModel) else row.parameters)
     ]
     return count(min(sizes), max(sizes))

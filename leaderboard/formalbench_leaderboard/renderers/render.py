@@ -73,7 +73,7 @@ def render_files(
     contents |= {path: svg.encode() for path, svg in map_files(site.map).items()}
     for one in site.suites:
         for board in one.board.boards:
-            contents |= {path: rendered(it, "svg") for it, path in one.figures(board)}
+            contents |= {path: rendered(figure, "svg") for figure, path in one.figures(board)}
     return contents
 
 
@@ -89,8 +89,8 @@ def render(repository: Path, host: PluginHost) -> list[Path]:
     """
     sweep((repository / PUBLISHED_RESULTS).parent)
     expected = _expected(repository, host)
-    contents: dict[Path, Contents] = dict.fromkeys(_left_over(repository, expected))
-    contents |= {path: expected[path] for path in _differing(repository, expected)}
+    contents: dict[Path, Contents] = dict.fromkeys(_obsolete(repository, expected))
+    contents |= {path: expected[path] for path in _changed(repository, expected)}
     write_all(repository, contents)
     return sorted(contents)
 
@@ -103,33 +103,33 @@ def stale_files(repository: Path, host: PluginHost) -> list[Path]:
             installed.
     """
     expected = _expected(repository, host)
-    return _differing(repository, expected) + _left_over(repository, expected)
+    return _changed(repository, expected) + _obsolete(repository, expected)
 
 
 def _expected(repository: Path, host: PluginHost) -> dict[Path, bytes]:
     """Return every file that is rendered from a repository's records."""
-    held = Store(repository / PUBLISHED_RESULTS).files()
-    records = {file.relative_to(repository): record for file, record in held.items()}
-    beside = linked_files(repository), reproduced(repository), kept_records(repository)
+    stored = Store(repository / PUBLISHED_RESULTS).files()
+    records = {file.relative_to(repository): record for file, record in stored.items()}
+    others = linked_files(repository), reproduced(repository), kept_records(repository)
     reports = published_reports(repository)
-    return render_files(records, host, *beside, reports=reports)
+    return render_files(records, host, *others, reports=reports)
 
 
-def _differing(repository: Path, expected: Mapping[Path, bytes]) -> list[Path]:
+def _changed(repository: Path, expected: Mapping[Path, bytes]) -> list[Path]:
     """Return the files of a repository that differ from the rendered ones."""
     return [path for path, contents in expected.items() if _read(repository / path) != contents]
 
 
-def _left_over(repository: Path, expected: Collection[Path]) -> list[Path]:
+def _obsolete(repository: Path, expected: Collection[Path]) -> list[Path]:
     """Return the files in folders of rendered files that are not rendered any more."""
-    found = (
+    files = (
         file.relative_to(repository)
         for folder in OWNED
         for file in sorted((repository / folder).rglob("*"))
         if file.is_symlink() or not file.is_dir()
     )
     pages = [PAGE] if (repository / PAGE).is_file() else []
-    return [path for path in (*found, *pages) if path not in expected]
+    return [path for path in (*files, *pages) if path not in expected]
 
 
 def _read(file: Path) -> bytes | None:
@@ -145,12 +145,12 @@ def linked_files(repository: Path) -> set[Path]:
 
     They are the pages of reproductions and the files that define tasks.
     """
-    found = [
+    files = [
         *(repository / REPRODUCTIONS).glob("*.md"),
         *(repository / "tasks").rglob("*.yaml"),
         *(repository / "tasks").rglob("*.py"),
     ]
-    return {file.relative_to(repository) for file in found}
+    return {file.relative_to(repository) for file in files}
 
 
 def reproduced(repository: Path) -> dict[str, Document]:
@@ -158,8 +158,8 @@ def reproduced(repository: Path) -> dict[str, Document]:
 
     Invalid files are left out: `check` reports them.
     """
-    found = {}
+    documents = {}
     for file in (repository / REPRODUCTIONS).glob("*.json"):
         with suppress(RequestError):
-            found[file.stem] = read_document(file)
-    return found
+            documents[file.stem] = read_document(file)
+    return documents

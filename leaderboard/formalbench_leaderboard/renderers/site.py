@@ -199,13 +199,13 @@ def lay_out(
         path for path in files if path.parent == REPRODUCTIONS and path.name != "README.md"
     )
     reproductions = [ReproductionPage(page, documents.get(page.stem)) for page in pages]
-    told = evidence_of([*runs, *kept], view, host, own=True)
+    evidence = evidence_of([*runs, *kept], view, host, own=True)
     front = complete_part(everything, _view(host, CORE_SUITE).tasks)
-    shown = language_map(front, known_here(host, view.theory, counts=_comes_along))
-    return Site(_suites(runs, host), models, everything, reproductions, links, shown, told)
+    core_map = language_map(front, known_here(host, view.theory, counts=_is_built_in))
+    return Site(_suites(runs, host), models, everything, reproductions, links, core_map, evidence)
 
 
-def _comes_along(entry: Entry[Any]) -> bool:
+def _is_built_in(entry: Entry[Any]) -> bool:
     return is_built_in(entry.plugin.source)
 
 
@@ -235,7 +235,7 @@ def _identity(record: AnyRecord) -> str:
 def _built_in_task(title: str, host: PluginHost) -> Entry[TaskSpec] | None:
     """Return the entry of a task, if it comes with formalbench."""
     entry = task_here(host, title)
-    return entry if entry and _comes_along(entry) else None
+    return entry if entry and _is_built_in(entry) else None
 
 
 def _titles(page: Page) -> Iterator[str]:
@@ -251,15 +251,15 @@ def _definitions(
     titles: Iterable[str], host: PluginHost, files: Collection[Path]
 ) -> Iterator[tuple[str, Path]]:
     """Yield the tasks that are defined by a file of the repository, each with the file."""
-    below = {path.parts[1:]: path for path in files}  # relative to the package's parent
+    by_path = {path.parts[1:]: path for path in files}  # relative to the package's parent
     for title in titles:
         entry = _built_in_task(title, host)
-        parts = () if entry is None else _made_by(entry.spec).parts
+        parts = () if entry is None else _source_file(entry.spec).parts
         tails = (parts[start:] for start in range(len(parts)))
-        yield from ((title, below[tail]) for tail in tails if tail in below)
+        yield from ((title, by_path[tail]) for tail in tails if tail in by_path)
 
 
-def _made_by(spec: TaskSpec) -> Path:
+def _source_file(spec: TaskSpec) -> Path:
     """Return the file that defines a task, relative to its package's folder or to the root."""
     if isinstance(spec.factory, str):
         return Path(*spec.factory.partition(":")[0].split(".")).with_suffix(".py")
@@ -280,12 +280,12 @@ def _suites(runs: list[Record], host: PluginHost) -> list[SuitePage]:
         )
         for spec in specs
     ]
-    found = [page for page in pages if page.scored or page.name in homes]
+    suites = [page for page in pages if page.scored or page.name in homes]
     if REST in homes:
-        in_none = [run for run in runs if home_suite(run.task.name, host) == REST]
+        others = [run for run in runs if home_suite(run.task.name, host) == REST]
         view = replace(_view(host, DEFAULT_SUITE), title=REST, tasks=(), published=())
-        found.append(SuitePage(REST, "tasks that are not in a suite", build_page(in_none, view)))
-    return found
+        suites.append(SuitePage(REST, "tasks that are not in a suite", build_page(others, view)))
+    return suites
 
 
 def _models(everything: Page, host: PluginHost) -> list[ModelPage]:
@@ -299,7 +299,7 @@ def _models(everything: Page, host: PluginHost) -> list[ModelPage]:
             key=key,
             title=names[key],
             summary=_summary(key, host),
-            path=MODELS / f"{_distinct(key, files)}.md",
+            path=MODELS / f"{_unique_name(key, files)}.md",
         )
         for key in sorted(keys, key=lambda key: (key in verified, key))
     ]
@@ -309,7 +309,7 @@ def _file_name(key: ModelKey) -> str:
     return safe_name(key[0]) or "model"
 
 
-def _distinct(key: ModelKey, files: Counter[str]) -> str:
+def _unique_name(key: ModelKey, files: Counter[str]) -> str:
     """Return a file name that no other model has, even on case-insensitive file systems."""
     name = _file_name(key)
     if files[name.casefold()] == 1:
@@ -319,5 +319,5 @@ def _distinct(key: ModelKey, files: Counter[str]) -> str:
 
 def _summary(key: ModelKey, host: PluginHost) -> str:
     entry = model_here(host, key[0])
-    own = entry and _comes_along(entry) and entry.plugin.source.distribution == key[1]
+    own = entry and _is_built_in(entry) and entry.plugin.source.distribution == key[1]
     return entry.spec.summary if entry and own else ""

@@ -11,7 +11,7 @@ import io
 import re
 import textwrap
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -46,13 +46,13 @@ ONE_SCREEN = 60
 MOST_NOTES = 3
 """Maximum number of notes on a shortened board, apart from those on marked rows."""
 
-_AFTER = 3
+_FREE_LINES = 3
 """Lines of a screen that remain free for what follows the board."""
 
 _TIE = "\N{NO-BREAK SPACE}"
 _MODEL_WIDTH = 22
 _GAP = 2
-_AGAIN = ("rank", "model", "task")
+_REPEATED = ("rank", "model", "task")
 """Columns that are repeated at the beginning of every table."""
 
 
@@ -62,7 +62,7 @@ class _Column:
     cells: tuple[str, ...]
     left: bool = False
     limit: int = WIDTH
-    again: bool = False
+    repeated: bool = False
     cell: bool = False
     name: bool = False
 
@@ -108,15 +108,15 @@ def print_page(page: Page, console: Console, detail: TableDetail = TableDetail()
     The boards come last, and the page's first board is nearest to the prompt. On a screen they are
     shortened to its height, unless everything is printed.
     """
-    rooms = [] if detail.lines is None else [detail.lines]
+    limits = [] if detail.lines is None else [detail.lines]
     if console.is_terminal and not detail.everything:
-        rooms.append(console.height - _AFTER)
-    if rooms:
-        detail = _within(min(rooms), page, console, detail)
+        limits.append(console.height - _FREE_LINES)
+    if limits:
+        detail = _fit(min(limits), page, console, detail)
     _print_page(page, console, detail)
 
 
-def _within(room: int, page: Page, console: Console, detail: TableDetail) -> TableDetail:
+def _fit(room: int, page: Page, console: Console, detail: TableDetail) -> TableDetail:
     """Return the part of a page that fits in a number of lines, with a few rows of each board.
 
     If the number of lines is limited explicitly, tasks that do not count in the score are left out
@@ -129,24 +129,24 @@ def _within(room: int, page: Page, console: Console, detail: TableDetail) -> Tab
         _print_page(page, trial, part)
         return target.getvalue().count("\n")
 
-    def of(rows: int) -> TableDetail:
+    def with_rows(rows: int) -> TableDetail:
         return replace(detail, rows=rows)
 
     if lines(detail) <= room:
         return detail
-    if detail.lines is not None and lines(of(FEWEST_ROWS)) > room:
+    if detail.lines is not None and lines(with_rows(FEWEST_ROWS)) > room:
         detail = replace(detail, other_tasks=False)
     most = max((len(board.rows) for board in page.boards), default=0)
     numbers = range(FEWEST_ROWS, most + 1)
-    fitting = bisect_right(numbers, room, key=lambda rows: lines(of(rows)))
-    return of(max(FEWEST_ROWS, FEWEST_ROWS - 1 + fitting))
+    fitting = bisect_right(numbers, room, key=lambda rows: lines(with_rows(rows)))
+    return with_rows(max(FEWEST_ROWS, FEWEST_ROWS - 1 + fitting))
 
 
 def _print_page(page: Page, console: Console, detail: TableDetail) -> None:
     if not page.boards and not page.exact.rows:
         console.print("No results yet. Run `formalbench run --model regulargpt` first.\n")
     if detail.everything:
-        _print_besides(page, console)
+        _print_other_tables(page, console)
     for board in reversed(page.boards):
         _print_board(board, page.title, console, detail)
     if detail.others:
@@ -159,7 +159,7 @@ def _print_page(page: Page, console: Console, detail: TableDetail) -> None:
         console.print()
 
 
-def _print_besides(page: Page, console: Console) -> None:
+def _print_other_tables(page: Page, console: Console) -> None:
     """Print the other tables: papers' numbers, exact models, and a table for each task."""
     for paper in page.published:
         ranked = dict.fromkeys(task for board in page.boards for task in board.tasks)
@@ -170,17 +170,11 @@ def _print_besides(page: Page, console: Console) -> None:
         _print_exact(page.exact, console)
     for board in page.boards:
         for title in (*board.tasks, *board.other_tasks):
-            if title not in board.otherwise and (shown := of_task(board, title)).items:
+            if title not in board.otherwise and (sheet := of_task(board, title)).items:
                 console.print(Text(harmless(f"{title}, protocol {board.name}"), style="bold"))
-                told = (
-                    "model",
-                    "validation",
-                    "mean",
-                    "interval",
-                    *plugin_metrics(shown.items),
-                    "seeds",
-                )
-                _print_table(shown.only(*told), console, narrow=_MODEL_WIDTH)
+                metrics = plugin_metrics(sheet.items)
+                columns = ("model", "validation", "mean", "interval", *metrics, "seeds")
+                _print_table(sheet.only(*columns), console, narrow=_MODEL_WIDTH)
 
 
 def _print_board(board: Board, title: str, console: Console, detail: TableDetail) -> None:
@@ -190,45 +184,45 @@ def _print_board(board: Board, title: str, console: Console, detail: TableDetail
         return
     rows, notes = board.rows, board.notes
     if detail.rows is not None:
-        mine = tuple(f"{row.model} " for row in rows if row.is_new)
+        new_rows = tuple(f"{row.model} " for row in rows if row.is_new)
         rows = tuple(row for n, row in enumerate(rows) if n < detail.rows or row.is_new)
-        notes = tuple(note for note in notes if note.startswith(mine))[:MOST_NOTES]
+        notes = tuple(note for note in notes if note.startswith(new_rows))[:MOST_NOTES]
     if set(board.tasks) - set(board.otherwise) or not board.otherwise:
-        shown = ranking(board).without(*_HIDDEN, *board.otherwise)
-        _print_rows(shown, rows, console, detail)
+        sheet = ranking(board).without(*_HIDDEN, *board.otherwise)
+        _print_rows(sheet, rows, console, detail)
         console.print(_legend(board, detail), style="dim", markup=False)
     _print_by_place(board, console)
     if detail.other_tasks:
         _print_other_tasks(board, console, detail)
     if not detail.everything:
-        left = (len(board.rows) - len(rows), len(board.notes) - len(notes))
-        named = zip(left, ("row", "note"), strict=True)
-        more = [plural(count, f"more {noun}") for count, noun in named if count]
+        hidden = (len(board.rows) - len(rows), len(board.notes) - len(notes))
+        counts = zip(hidden, ("row", "note"), strict=True)
+        more = [plural(count, f"more {noun}") for count, noun in counts if count]
         if board.other_tasks and not detail.other_tasks:
             more.append(f"{plural(len(board.other_tasks), 'task')} not in the score")
-        told = ", ".join([*more, "intervals", "exact models", "numbers from papers"])
-        console.print(Text(f"--all also prints: {told}."), style="dim")
+        text = ", ".join([*more, "intervals", "exact models", "numbers from papers"])
+        console.print(Text(f"--all also prints: {text}."), style="dim")
     _print_notes(notes, console)
 
 
 _HIDDEN = ("kind", "parameters", "IQM interval")
-_OF_EVERYTHING = ("interval", "IQM")
+_DETAIL_COLUMNS = ("interval", "IQM")
 
 
 def _print_rows(
-    shown: Sheet[Row], rows: Sequence[Row], console: Console, detail: TableDetail
+    sheet: Sheet[Row], rows: Sequence[Row], console: Console, detail: TableDetail
 ) -> None:
     """Print some rows of a board; new rows are marked."""
-    marked = replace(
-        next(column for column in shown.columns if column.form == "name"),
+    name_column = replace(
+        next(column for column in sheet.columns if column.form == "name"),
         text=lambda row: f"{row.model} ({detail.mark})" if row.is_new else row.model,
     )
-    columns = [marked if column.form == "name" else column for column in shown.columns]
+    columns = [name_column if column.form == "name" else column for column in sheet.columns]
     if not detail.everything:
         columns = [
-            replace(column, below=_first_lines(column.below))
+            replace(column, below={n: t for n, t in column.below.items() if n != "language class"})
             for column in columns
-            if column.heading not in _OF_EVERYTHING
+            if column.heading not in _DETAIL_COLUMNS
         ]
     new = [row.is_new for row in rows]
     _print_table(
@@ -241,14 +235,14 @@ def _print_rows(
 
 def _print_other_tasks(board: Board, console: Console, detail: TableDetail) -> None:
     """Print the results that do not count in the score, for the rows that have any."""
-    asked = set(board.other_tasks) - set(board.otherwise)
-    rows = [row for row in board.rows if any(result.task in asked for result in row.results)]
+    titles = set(board.other_tasks) - set(board.otherwise)
+    rows = [row for row in board.rows if any(result.task in titles for result in row.results)]
     if not rows:
         return
-    shown = ranking(board, other_tasks=True)
-    tasks = [column.heading for column in shown.columns if column.heading in asked]
+    sheet = ranking(board, other_tasks=True)
+    tasks = [column.heading for column in sheet.columns if column.heading in titles]
     console.print("Not in the score:")
-    _print_rows(shown.only("model", *tasks), rows, console, detail)
+    _print_rows(sheet.only("model", *tasks), rows, console, detail)
 
 
 def _print_by_place(board: Board, console: Console) -> None:
@@ -258,10 +252,6 @@ def _print_by_place(board: Board, console: Console) -> None:
         assert facts is not None  # the board knows the task's measure from its facts
         console.print(Text(harmless(f"{title}: {facts.measure.title}; not in the score")))
         _print_table(by_place(board, title).without("rate", "command"), console)
-
-
-def _first_lines(below: Mapping[str, str]) -> dict[str, str]:
-    return {name: text for name, text in below.items() if name != "language class"}
 
 
 _SHORT_LEGEND = (
@@ -315,14 +305,14 @@ def _print_exact(exact: ExactModels, console: Console) -> None:
 
 def _print_notes(notes: Sequence[str], console: Console) -> None:
     for note in notes:
-        console.print(Text(_wrapped(harmless(f"! {note}"), console.width)), style="yellow")
+        console.print(Text(_wrap(harmless(f"! {note}"), console.width)), style="yellow")
     console.print()
 
 
-def _wrapped(text: str, width: int) -> str:
+def _wrap(text: str, width: int) -> str:
     """Break a text into lines, without separating a model's name from its options."""
-    kept = re.sub(r"\[[^\[\]]*\]", lambda options: options[0].replace(" ", _TIE), text)
-    lines = textwrap.wrap(kept, width, break_long_words=False, break_on_hyphens=False)
+    text = re.sub(r"\[[^\[\]]*\]", lambda options: options[0].replace(" ", _TIE), text)
+    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines).replace(_TIE, " ")
 
 
@@ -342,7 +332,7 @@ def _print_published(paper: PublishedTable, tasks: Sequence[str], console: Conso
 
 
 def _print_table(
-    shown: Sheet[T],
+    sheet: Sheet[T],
     console: Console,
     *,
     narrow: int | None = None,
@@ -352,51 +342,51 @@ def _print_table(
     """Print a table as several tables that fit, each with the repeated columns.
 
     Args:
-        shown: the table; its summary lines come last.
+        sheet: the table; its summary lines come last.
         console: where to print.
         narrow: maximum width of a text column; longer texts are wrapped.
         style: returns the style of an item's line, by its index.
         apart: whether task columns that do not all fit are kept together, in separate tables.
     """
     limit = narrow or max(_MODEL_WIDTH, console.width * 2 // 5)
-    columns = _fitted([_column(column, shown, limit) for column in shown.columns], console.width)
+    columns = _resize([_column(column, sheet, limit) for column in sheet.columns], console.width)
     for part in _tables(columns, console.width, apart=apart):
-        lines = [n for n in range(len(columns[0].cells)) if n < len(shown.items) or _says(part, n)]
-        grid = _grid(part, lines, lambda n: style(n) if n < len(shown.items) else "dim")
+        lines = [n for n in range(len(part[0].cells)) if n < len(sheet.items) or _has_text(part, n)]
+        grid = _grid(part, lines, lambda n: style(n) if n < len(sheet.items) else "dim")
         console.print(grid)
         console.print()
 
 
-def _fitted(columns: Sequence[_Column], width: int) -> list[_Column]:
+def _resize(columns: Sequence[_Column], width: int) -> list[_Column]:
     """Set the widths: names get their full width if any word fits beside them; other texts wrap."""
-    texts = [text for one in columns if not one.again for text in (one.header, *one.cells)]
+    texts = [text for one in columns if not one.repeated for text in (one.header, *one.cells)]
     longest = max((cell_len(word) for text in texts for word in text.split()), default=0)
-    room = width + 1 - sum(one.width + _GAP for one in columns if one.again and not one.name)
+    room = width + 1 - sum(one.width + _GAP for one in columns if one.repeated and not one.name)
     names = max(_MODEL_WIDTH, room - longest - 2 * _GAP)
     columns = [replace(one, limit=names) if one.name else one for one in columns]
-    room = width + 1 - sum(one.width + _GAP for one in columns if one.again)
+    room = width + 1 - sum(one.width + _GAP for one in columns if one.repeated)
     rest = max(longest, room - _GAP)
-    return [one if one.again else replace(one, limit=min(one.limit, rest)) for one in columns]
+    return [one if one.repeated else replace(one, limit=min(one.limit, rest)) for one in columns]
 
 
-def _says(part: Sequence[_Column], line: int) -> bool:
-    return any(column.cells[line] for column in part if not column.again)
+def _has_text(part: Sequence[_Column], line: int) -> bool:
+    return any(column.cells[line] for column in part if not column.repeated)
 
 
-def _column(column: Column[T], shown: Sheet[T], limit: int) -> _Column:
-    texts = [column.text(item) for item in shown.items]
+def _column(column: Column[T], sheet: Sheet[T], limit: int) -> _Column:
+    texts = [column.text(item) for item in sheet.items]
     if column.form == "cell":
         texts = [text.replace(f" {FAILED}", "!") for text in texts]
     if column.form == "name":
-        texts += shown.below
+        texts += sheet.below
     else:
-        texts += [column.below.get(name, "") for name in shown.below]
+        texts += [column.below.get(name, "") for name in sheet.below]
     return _Column(
         harmless(column.heading) if column.form == "cell" else _narrow(column.heading),
         tuple(map(harmless, texts)),
         left=column.left,
         limit=limit if column.left else WIDTH,
-        again=column.heading in _AGAIN,
+        repeated=column.heading in _REPEATED,
         cell=column.form == "cell",
         name=column.form == "name",
     )
@@ -414,18 +404,18 @@ def _tables(columns: Sequence[_Column], width: int, *, apart: bool) -> Iterator[
     With `apart`, task columns that do not all fit beside the other columns go below them, so that
     they stay together.
     """
-    again = [column for column in columns if column.again]
-    rest = [column for column in columns if not column.again and not column.cell]
+    repeated = [column for column in columns if column.repeated]
+    rest = [column for column in columns if not column.repeated and not column.cell]
     cells = [column for column in columns if column.cell]
     together = not apart or not rest or not cells or _width(columns) <= width
     for group in [[*rest, *cells]] if together else [rest, cells]:
-        table = list(again)
+        table = list(repeated)
         for column in group:
-            if _width([*table, column]) > width and len(table) > len(again):
+            if _width([*table, column]) > width and len(table) > len(repeated):
                 yield table
-                table = list(again)
+                table = list(repeated)
             table.append(column)
-        if len(table) > len(again) or together:
+        if len(table) > len(repeated) or together:
             yield table
 
 
