@@ -40,8 +40,8 @@ class Profile:
         unlearned: number of the other languages.
         solved_seeds, learned_seeds: share of all seeds that solve their language, and that learned
             its training lengths (solved or not).
-        horizon: the longest tested length up to which half of the seeds that learned their
-            language are right on 99 % of the strings at every tested length; None if there is none.
+        horizon: the longest tested length up to which half of the seeds learned their language and
+            are right on 99 % of the strings at every tested length; None if there is none.
     """
 
     solved: int
@@ -59,15 +59,14 @@ def profile_of(results: Sequence[Result]) -> Profile | None:
         return None
     solved = sum(result.solved for result in results)
     learned = sum(result.mastered for result in results)
-    reached = sorted((_reach(run) for run in runs if run.learned), reverse=True)
-    horizon = reached[(len(reached) - 1) // 2] if reached else 0
+    reached = sorted((_reach(run) if run.learned else 0 for run in runs), reverse=True)
     return Profile(
         solved=solved,
         learned=learned - solved,
         unlearned=len(results) - learned,
         solved_seeds=sum(run.solved for run in runs) / len(runs),
         learned_seeds=sum(run.learned for run in runs) / len(runs),
-        horizon=horizon or None,
+        horizon=reached[(len(reached) - 1) // 2] or None,
     )
 
 

@@ -336,11 +336,13 @@ def _times(outcome: OutcomeName) -> Column[Agreement]:
 
 
 MEANINGS: dict[OutcomeName, str] = {
-    "as predicted": "the measurement agrees with the prediction; a seed solves a test if it is "
-    f"right on {100 * SOLVED:.0f} % at every tested length",
-    "not beyond": "a theorem says that such a network can; the trained network learned the "
-    "training lengths but not the longer ones",
-    "against": "the measurement contradicts the prediction",
+    "as predicted": "the measurement agrees: where a network can, one seed at least solved the "
+    f"test ({100 * SOLVED:.0f} % at every tested length); where it extrapolates, every seed that "
+    "learned did; where it cannot, none",
+    "not beyond": "a theorem says that such a network can; seeds learned the training lengths, and "
+    "none solved the test",
+    "against": "a seed solved what no network can, or learned and did not solve what extrapolates "
+    "once learned",
     "not learned": "no run learned the training lengths within the budget, so the prediction was "
     "not tested",
     "no prediction": "neither a theorem nor an experiment applies",
@@ -352,7 +354,7 @@ LEARNED_COUNTS: tuple[Column[LearnedCount], ...] = (
     words("protocol", "how it was trained", lambda one: one.board.name),
     number(
         "to be learned",
-        "results where a theorem says that such a network can, or a paper has 99 % or more",
+        "results where a theorem says that such a network is possible, or a paper has 99 % or more",
         lambda one: len(one.cells),
         "cells",
     ),

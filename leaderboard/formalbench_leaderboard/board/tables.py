@@ -283,7 +283,7 @@ PROFILE: tuple[Column[Profile], ...] = (
     ),
     number(
         "horizon",
-        "the longest length up to which half of the seeds that learned are right on 99 % of the "
+        "the longest length up to which half of the seeds learned and are right on 99 % of the "
         "strings at every tested length",
         lambda p: p.horizon,
     ),

@@ -99,15 +99,15 @@ def _without_width(model: str) -> str:
 LENGTH_CAPTION = (
     "Mean accuracy over the seeds against the length of the test strings. Bars span the 95 % "
     "Wilson intervals of all seeds; the dashed grey line is chance. Models whose training lengths "
-    f"no seed learned have no line, nor have those below the {MOST_LINES} highest on the board; "
-    "tasks without a line have no panel."
+    f"no seed learned have no line. At most {MOST_LINES} models are shown, the best of each family "
+    "first; tasks without a line have no panel."
 )
 
 
 TEXT_CAPTION = (
     "{measure} against the length of the texts or for each part: the mean over the seeds that "
-    "finished. Bars span the lowest and the highest seed. Each panel has its own axis. Only the "
-    "eight highest models have lines."
+    "finished. Bars span the lowest and the highest seed. Each panel has its own axis. At most "
+    f"{MOST_LINES} models are shown, the best of each family first."
 )
 
 

@@ -21,7 +21,7 @@ from formalbench.statistics.length_profile import TextLine, curve_of, text_line
 from formalbench.statistics.result import Result, TaskFacts, TaskMeasure, informative_cells
 
 MOST_LINES = 8
-"""Maximum number of models in a panel; those with the best rank are shown."""
+"""Maximum number of models in a panel: the best of each family first, then by rank."""
 
 _MARKERS = "osD^v<>P"
 
@@ -93,8 +93,7 @@ def line(result: Result, facts: TaskFacts) -> MeanLine | None:
 def length_chart(board: Board) -> Figure:
     """Draw accuracy against length, a panel for each task."""
     tasks = [(facts, lines(board, facts)) for facts in panels(board)]
-    rows = [row for row in board.rows if any(row.model in curves for _, curves in tasks)]
-    rows = rows[:MOST_LINES]
+    rows = _shown([row for row in board.rows if any(row.model in curves for _, curves in tasks)])
     ends = _bottom(tasks), 103.0
     columns = _columns(len(tasks))
     drawn = [
@@ -111,7 +110,16 @@ def length_chart(board: Board) -> Figure:
         )
         for place, (facts, curves) in enumerate(tasks)
     ]
-    return Figure(_grid(drawn), share=False, size=_PANEL, legend="model (rank, score)")
+    scored = any(row.score is not None for row in rows)
+    legend = "model (rank, score)" if scored else "model"
+    return Figure(_grid(drawn), share=False, size=_PANEL, legend=legend)
+
+
+def _shown(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that have lines: the best of each family first, in the order of the board."""
+    best = {row.model.partition("[")[0]: row.model for row in reversed(rows)}.values()
+    chosen = sorted(rows, key=lambda row: row.model not in best)[:MOST_LINES]
+    return [row for row in rows if row in chosen]
 
 
 def _columns(panels: int) -> int:
@@ -212,8 +220,7 @@ def text_panels(board: Board, measure: TaskMeasure) -> list[tuple[TaskFacts, Lin
 def text_chart(board: Board, measure: TaskMeasure) -> Figure:
     """Draw a measure of texts against length, or for each part; there is a panel for each task."""
     tasks = text_panels(board, measure)
-    rows = [row for row in board.rows if any(row.model in lines for _, lines in tasks)]
-    rows = rows[:MOST_LINES]
+    rows = _shown([row for row in board.rows if any(row.model in lines for _, lines in tasks)])
     columns = _columns(len(tasks))
     drawn = [
         _text_panel(facts, lines, rows, first=not place, outer=not place % columns)

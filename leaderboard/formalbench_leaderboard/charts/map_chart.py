@@ -103,7 +103,7 @@ LEGEND: Mapping[str, tuple[CellContent, str]] = {
     ),
     "unfinished": (
         replace(_RIGHT, unfinished=1),
-        "weak evidence: a run diverged or did not finish, and counts as chance",
+        "a run diverged or did not finish, and counts as chance",
     ),
     "partly": (replace(_RIGHT, learned=0), "not every seed learned"),
     "unlearned": (_UNLEARNED, "training lengths not learned: validation accuracy in %"),
@@ -111,9 +111,9 @@ LEGEND: Mapping[str, tuple[CellContent, str]] = {
     "failed": (replace(_UNLEARNED, state="failed"), "no run finished"),
     "not run": (replace(_UNLEARNED, state="not run"), "not run"),
     "can": ("can", "theory: can"),
-    f"can{BY_EXPERIMENTS}": (f"can{BY_EXPERIMENTS}", "experiments: can"),
+    f"can{BY_EXPERIMENTS}": (f"can{BY_EXPERIMENTS}", "experiments: extrapolates once learned"),
     "cannot": ("cannot", "theory: cannot"),
-    f"cannot{BY_EXPERIMENTS}": (f"cannot{BY_EXPERIMENTS}", "experiments: cannot"),
+    f"cannot{BY_EXPERIMENTS}": (f"cannot{BY_EXPERIMENTS}", "experiments: does not extrapolate"),
     "some": ("some", f"theory: {_DIFFERS}"),
     f"some{BY_EXPERIMENTS}": (f"some{BY_EXPERIMENTS}", f"experiments: {_DIFFERS}"),
     "built": (10_000, "built by hand and verified up to this length"),
@@ -359,8 +359,8 @@ def render(
         address: returns the address of a page, by ``model`` or ``task`` and a name.
         name: prefix of the identifiers in the SVG, which must be unique on a page.
         tallest: its maximum height. Families without a measured model are left out if it is taller,
-            then models until it fits: of the family with the most models, the last one with
-            options or else the last one, but every family keeps one.
+            then models until it fits: the last one of the family with the most models, but every
+            family keeps one.
     """
     families = shown.families
     sheet = MapLayout(shown, width, address)
@@ -371,8 +371,7 @@ def render(
         target = max(families, key=lambda family: len(family.rows), default=None)
         if target is None or len(target.rows) < 2:
             break
-        left_out = next((row for row in reversed(target.rows) if "[" in row.model), target.rows[-1])
-        shorter = replace(target, rows=tuple(row for row in target.rows if row is not left_out))
+        shorter = replace(target, rows=target.rows[:-1])
         families = tuple(shorter if family is target else family for family in families)
         sheet = MapLayout(replace(shown, families=families), width, address)
     return from_template(

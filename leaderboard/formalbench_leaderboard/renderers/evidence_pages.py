@@ -88,6 +88,10 @@ def pages(evidence: Evidence, links: Links) -> dict[Path, str]:
     return contents
 
 
+OUTCOME_MEANINGS = [f"{name}: {meaning}" for name, meaning in MEANINGS.items()]
+"""What the columns of the table of predictions mean."""
+
+
 def predictions_page(evidence: Evidence, links: Links | None = None) -> str:
     """Return the page with how often predictions hold, and the exceptions, contradictions first."""
     here = (links or Links()).on(PREDICTIONS)
@@ -99,7 +103,7 @@ def predictions_page(evidence: Evidence, links: Links | None = None) -> str:
         FRONT=FRONT,
         cells=cells,
         agreement=agreement_table,
-        meanings=[f"{name}: {meaning}" for name, meaning in MEANINGS.items()],
+        meanings=OUTCOME_MEANINGS,
         against=_first([_contradiction(cell, here) for cell in cells if cell.outcome == "against"]),
         short=_first(
             [_contradiction(cell, here) for cell in cells if cell.outcome == "not beyond"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from formalbench.documents.markup import Markdown, link, name
 from formalbench.documents.reproduction import Claim, Document, TableCell, count_verdicts
 from formalbench.documents.table import Column, Sheet
-from formalbench.documents.text import MISSING, count, percent, plural, ranks
+from formalbench.documents.text import MISSING, count, percent, ranks
 from formalbench.statistics.board import Board, ExactModel, ExactModels, Row
 from formalbench.statistics.build import LACKS
 
@@ -20,7 +20,7 @@ from formalbench_leaderboard.board.tables import STANDING, Outcome, of_row
 from formalbench_leaderboard.charts.language_map import sentences
 from formalbench_leaderboard.charts.map_chart import TITLE
 from formalbench_leaderboard.publishing.self_reported import PAGE as REPORTS
-from formalbench_leaderboard.renderers.evidence_pages import PAPERS, PREDICTIONS
+from formalbench_leaderboard.renderers.evidence_pages import OUTCOME_MEANINGS, PAPERS, PREDICTIONS
 from formalbench_leaderboard.renderers.formats import exact_tables, made
 from formalbench_leaderboard.renderers.links import FRONT, Links
 from formalbench_leaderboard.renderers.site import (
@@ -54,7 +54,7 @@ def front_page(site: Site, *, reported: bool = False) -> str:
         "reproductions": _reproductions(site.reproductions, links),
     }
     fields = {**tables, "sentences": sentences(site.map), "map_title": TITLE, "FIGURES": FIGURES}
-    fields |= {"ways": Markdown(" · ".join(ways))}
+    fields |= {"ways": Markdown(" · ".join(ways)), "meanings": OUTCOME_MEANINGS}
     fields |= {"agreed": _agreement(site), "PREDICTIONS": PREDICTIONS, "PAPERS": PAPERS}
     return made("front.md.j2", links, site=site, brief=True, **fields)
 
@@ -131,7 +131,7 @@ def _models(site: Site, links: Links) -> Sheet[ModelPage]:
             ),
             Column("what it is", "", lambda model: model.summary, form="words"),
             Column("parameters", "", lambda model: _sizes(rows(model))),
-            Column("on", "", lambda model: plural(len(_tasks(rows(model))), "task")),
+            Column("tasks", "", lambda model: str(len(_tasks(rows(model))))),
         ],
         site.models,
     )
@@ -143,8 +143,9 @@ def _verdicts(parts: Iterable[TableCell | Claim]) -> str:
 
 _DOCUMENT_COLUMNS: tuple[Column[Document], ...] = (
     Column("source", "", lambda one: one.source, form="words"),
-    Column("claims", "", lambda one: _verdicts(one.claims), form="words"),
-    Column("cells", "", lambda one: _verdicts(one.cells), form="words"),
+    Column("scale", "", lambda one: one.scale + ", stale" * bool(one.notes), form="words"),
+    Column("claims", "", lambda one: MISSING if one.notes else _verdicts(one.claims), form="words"),
+    Column("cells", "", lambda one: MISSING if one.notes else _verdicts(one.cells), form="words"),
 )
 """Columns of a reproduction on the front page."""
 
