@@ -14,7 +14,7 @@ from formalbench.contracts.verification import dtype_title
 from formalbench.documents.markup import Markdown
 from formalbench.documents.table import CAPPED, DOUBTFUL, FAILED, SOME, Column, Datum, Sheet
 from formalbench.documents.templates import Latex
-from formalbench.documents.text import harmless, latex, spreadsheet
+from formalbench.documents.text import harmless, latex, plural, spreadsheet
 from formalbench.statistics.board import (
     DTYPES,
     SHOWN_LENGTHS,
@@ -276,7 +276,15 @@ def _of_task(board: Board, title: str) -> Sheet[Outcome]:
     return of_task(board, title).without("task", "measure", "median")
 
 
+def _seeds(board: Board) -> str:
+    """Return how many seeds the results of a board have."""
+    counts = [result.seeds for row in board.rows for result in row.results] or [0]
+    least = f"{min(counts)} to " if min(counts) < max(counts) else ""
+    return f"{least}{plural(max(counts), 'seed')}"
+
+
 _PARTS = {
+    "seeds": _seeds,
     "FAILED": FAILED,
     "SOME": SOME,
     "CAPPED": CAPPED,

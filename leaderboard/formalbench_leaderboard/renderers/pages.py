@@ -79,7 +79,9 @@ def suite_page(suite: SuitePage, site: Site) -> str:
         for board in suite.board.boards
     )
     page = replace(suite, board=replace(suite.board, boards=boards))
-    fields = {"suite": page, "missing": missing, "FRONT": FRONT}
+    newest = {board.protocol: board.version for board in sorted(boards, key=lambda b: b.version)}
+    older = [board.name for board in boards if board.version < newest[board.protocol]]
+    fields = {"suite": page, "missing": missing, "older": older, "FRONT": FRONT}
     return made("suite.md.j2", site.links.on(suite.path), brief=False, **fields)
 
 
