@@ -24,7 +24,7 @@ COLOURS: Mapping[str, str] = MappingProxyType(
         "slice": "#12827c",
         "slice[block=1]": "#419c92",
         "mamba-2": "#1c95da",
-        "slstm": "#8a2f2f",
+        "slstm": "#6b1d5c",
         "mlstm": "#dd6c5f",
         "mlstm[heads=4]": "#b5533c",
         "looped-transformer": "#4656c8",
