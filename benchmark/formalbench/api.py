@@ -116,6 +116,10 @@ def run(
     host = load_plugins(plugins)
     names = host.models_named(models)
     _check_session(host, jobs, executor)
+    if jobs < 1:
+        raise RequestError(f"jobs={jobs}: must be at least 1")
+    if settings is not None and not isinstance(settings, Mapping):
+        raise RequestError('settings is a dict of options: write {"protocol.steps": 40}')
     chosen = settings_of(list((settings or {}).items()))
     request = RunRequest(names, tuple(tasks or ()), suite, protocol, seeds, chosen)
     store = Store(Path(results) if results else default_results())
@@ -214,7 +218,7 @@ def compare(
 
 
 def trained(
-    model: str,
+    model: str | type,
     task: str,
     seed: int = 0,
     *,
@@ -228,7 +232,7 @@ def trained(
     Of several learning rates, the one selected by validation.
 
     Args:
-        model: model name with options.
+        model: model name with options, or a plain class, as for `run`.
         task: task name with options.
         seed: of the run.
         protocol: its protocol; by default ``standard`` or, without such a run, any.
@@ -254,6 +258,7 @@ def trained(
     from formalbench.store.weights import network_from
 
     host = load_plugins(plugins)
+    (model,) = host.models_named([model])
     folders = _folders(results)
     records = [record for record in _records(folders) if record.weights]
     for kind, value, name_of in (
@@ -287,13 +292,19 @@ def trained(
     return network_from(host, run, lookup.read(run), f"run {run.test_id}", run.protocol)
 
 
-def _check_lists(*lists: Sequence[str | type] | None) -> None:
+def _check_lists(*lists: Sequence[object] | None) -> None:
     for names in lists:
         if isinstance(names, str) or inspect.isclass(names):
             text = names.__name__ if inspect.isclass(names) else repr(names)
             raise RequestError(
                 f"models, tasks, trackers, protocols are lists of names: write [{text}]"
             )
+        for name in names or ():
+            if not isinstance(name, str | type):
+                kind = type(name).__name__
+                raise RequestError(
+                    f"models, tasks, trackers, protocols are lists of names, and have a {kind}"
+                )
 
 
 def _check_session(host: PluginHost, jobs: int, executor: str) -> None:
@@ -325,7 +336,8 @@ def _records(folders: Sequence[Path]) -> list[Record]:
     """
     for folder in folders:
         if not folder.is_dir() and folder != default_results():
-            raise RequestError(f"results folder {folder} does not exist")
+            problem = "is no folder" if folder.exists() else "does not exist"
+            raise RequestError(f"results folder {folder} {problem}")
     return [record for folder in folders for record in Store(folder).records()]
 
 

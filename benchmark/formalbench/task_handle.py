@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, cached_property
 from itertools import count as numbers
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -218,8 +219,6 @@ class TaskHandle:
     def sample(self, length: int, count: int = 1, seed: int = 0) -> tuple[list[str], list[Any]]:
         """Sample strings with correct answers, the same on every machine.
 
-        A length without strings may be rounded (expressions have odd lengths).
-
         Args:
             length: symbols per string.
             count: how many strings.
@@ -229,7 +228,7 @@ class TaskHandle:
             The strings as text, and for each its target as JSON has it: a class, or a list.
 
         Raises:
-            RequestError: if there is no string of this length.
+            RequestError: if there is no string of this length; it names the nearest that has one.
         """
         rows = self.rows(length, count, seed)
         strings = [self.join(row["string"]) for row in rows]
@@ -242,6 +241,10 @@ class TaskHandle:
 
         Arguments as for `sample`; errors write `dashes` before their names.
         """
+        asked: dict[str, object] = {"length": length, "count": count, "seed": seed}
+        for name, value in asked.items():
+            if not isinstance(value, Integral):
+                raise RequestError(f"{dashes}{name} {value!r}: must be a whole number")
         if not 0 <= length <= LONGEST:
             raise RequestError(f"{dashes}length {length}: must be at least 0 and at most {LONGEST}")
         if count < 1:
@@ -270,6 +273,8 @@ class TaskHandle:
         answers: list[Any] = [None] * len(strings)
         by_length: dict[int, list[tuple[int, list[int]]]] = {}
         for place, text in enumerate(strings):
+            if not isinstance(text, str):
+                raise RequestError(f"strings is a list of texts, as ['0110']: {text!r} is no text")
             ids = parse_string(self.alphabet, text)
             if ids is not None:
                 by_length.setdefault(len(ids), []).append((place, ids))

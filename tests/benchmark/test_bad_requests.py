@@ -79,6 +79,7 @@ def without(option):
         (("check", "nowhere.py"), "no such file"),
         (("check", ""), "needs a name or a path"),
         (("new", "model", "class"), "class is a keyword or a module of Python"),
+        (("new", "model", "torch"), "torch is an installed module"),
     ],
     ids=lambda value: " ".join(map(repr, value)) if isinstance(value, tuple) else "",
 )
@@ -86,6 +87,11 @@ def test_one_line(refused, arguments, said):
     line = refused(*arguments)
     assert line.startswith("formalbench: ")
     assert said in line
+
+
+@pytest.mark.apart
+def test_a_path_that_check_does_not_find(refused):
+    assert refused("check", "nowhere.yaml").startswith("formalbench: check nowhere.yaml: no such")
 
 
 def test_cuda_where_there_is_none(refused, monkeypatch):
@@ -112,6 +118,22 @@ def test_bad_yaml_plugins(refused, write, command, name, text, said):
     line = refused(*command, "--plugin", path)
     assert said in line
     assert str(path) in line
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: x\ntasks: [partiy]\n", "unknown task 'partiy'"),
+        ("name: x\ntasks: [parity]\nprotocol: tyni\n", "unknown protocol 'tyni'"),
+        ("name: y\nversion: 1\nextends: tyni\n", "unknown protocol 'tyni'"),
+    ],
+)
+def test_a_file_with_an_unknown_name_is_named(refused, write, text, said):
+    path = write("bad.yaml", text)
+    asked = ("--suite", "x") if "tasks" in text else ("--task", "first", "--protocol", "y")
+    line = refused("run", "--model", "bag", *asked, "--plugin", path)
+    assert f"{path}: " in line
+    assert said in line
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """`formalbench label`: every registered task against a definition written here."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -75,6 +76,19 @@ def test_a_file_that_cannot_be_read(refused, tmp_path):
 
 def test_standard_input_that_is_not_utf_8(refused):
     assert "not text in utf-8" in refused("label", "parity", stdin=b"\xff\n")
+
+
+def test_a_byte_order_mark_is_no_symbol_and_a_closed_input_is_said(
+    cli, refused, monkeypatch, tmp_path
+):
+    (tmp_path / "strings.txt").write_text("\ufeff1\n", "utf-8")
+    for done in (
+        cli("label", "parity", "strings.txt"),
+        cli("label", "parity", stdin="\ufeff1\n".encode()),
+    ):
+        assert (done.code, done.out) == (0, "1\n")
+    monkeypatch.setattr("formalbench.cli.data.sys", SimpleNamespace(stdin=None))
+    assert "standard input is closed" in refused("label", "parity")
 
 
 def test_symbols_of_several_characters(cli, write):

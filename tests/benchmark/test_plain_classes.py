@@ -99,6 +99,9 @@ def test_a_file_a_package_and_python_give_the_same_record(
     assert package["model"]["source"]["sha256"] == content_hash(tmp_path / "pack")
     assert session["model"]["source"]["distribution"] == "(session)"
     assert "--plugin mine.py:Mine" in file["command"]
+    for model in (f"{mine}:Mine[width=6]", "mine[width=6]"):
+        more = {"protocol": "tiny", "plugins": [tiny, f"{mine}:Mine"], "results": tmp_path / "a"}
+        assert fb.trained(model, "parity", **more)
     del sys.modules["mine"]
 
 
@@ -227,6 +230,23 @@ def test_a_name_that_is_taken_is_refused(refused, write):
     assert "there is a model 'lstm' already: rename the class" in refused(
         "run", "--model", "mine.py:LSTM"
     )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "mine.py"),
+        ("run", "--plugin", "mine.py", "--model", "mine"),
+        ("run", "--model", "mine.py"),
+    ],
+)
+def test_a_file_without_its_class_is_told_the_class(refused, mine, arguments):
+    assert refused(*arguments).endswith("to use its class, name mine.py:Mine")
+
+
+def test_a_plugin_is_no_model(refused, odd_models):
+    line = refused("run", "--model", odd_models)
+    assert f"use --plugin {odd_models} and the model's name" in line
 
 
 def test_a_broken_file_shows_its_own_frames(cli, write):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from types import SimpleNamespace
 
 import formalbench as fb
 import numpy as np
@@ -10,13 +12,11 @@ import pytest
 import torch
 from formalbench.contracts.verification import parse_stored
 from formalbench.evaluation.evaluate import evaluate as scores_of
-from formalbench.files import write_atomically
 from formalbench.host import PluginHost
 from formalbench.scoring.answers import exported, score_file
 from formalbench.scoring.report import Report
 from formalbench.store import Store
 from formalbench.store.archive import WeightLookup, write_archive
-from formalbench.task_handle import TaskHandle
 from refusals import refusal
 from torch import nn
 from trained_records import TINY, train, write_protocols
@@ -175,7 +175,7 @@ def test_a_suite_has_a_report_for_each_task(write, few):
         (lambda ids: ids.sum(1) + 2, "not integers from 0 to 1"),
         (lambda ids: ids.sum(1) / 4, "not integers from 0 to 1"),
         (lambda ids: np.full((len(ids), 2), np.nan), "not finite: no score was computed"),
-        (3, "predict is int, which cannot be called"),
+        (3, "predict is int, which cannot be called and has no method classify"),
         (Counts, "Counts() takes no task argument: expected Counts(task)"),
         *(
             (lambda ids, answer=answer: answer, "did not return an array of numbers")
@@ -368,28 +368,24 @@ def test_a_length_is_reached_if_every_part_of_it_is(load):
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "hf", "lm-eval"])
-def test_a_killed_export_leaves_no_files_of_an_older_one(load, few, tmp_path, monkeypatch, kind):
-    from formalbench.scoring import export
+def test_another_export_is_not_overwritten(cli, refused, tmp_path, few, kind):
+    words = ("--format", kind, "--output", tmp_path, "--plugin", few["plugins"][0])
+    again = [cli("export", "parity", *words, "--protocol", "few") for _ in range(2)]
+    assert [done.code for done in again] == [0, 0]
+    texts = {file: file.read_bytes() for file in tmp_path.rglob("*.*") if file.is_file()}
+    line = refused("export", "parity", *words, "--protocol", "quick", "--split", "train")
+    assert line.endswith("is of another export: choose another --output")
+    assert all(file.read_bytes() == text for file, text in texts.items())
 
-    host, names = load("parity").host, ("parity", "even-pairs", "tomita-3")
-    older = [TaskHandle(host, name, (), "quick") for name in names]
-    export.export_tasks(older, tmp_path / "out", kind, "test", targets=True)
-    texts = {file: file.read_bytes() for file in (tmp_path / "out").rglob("*.*")}
-    written = []
 
-    def killed(path, text):
-        if len(written) == 2:
-            raise KeyboardInterrupt
-        written.append(path)
-        write_atomically(path, text)
-
-    monkeypatch.setattr(export, "write_atomically", killed)
-    newer = [load(name) for name in names]
-    with pytest.raises(KeyboardInterrupt):
-        export.export_tasks(newer, tmp_path / "out", kind, "test", targets=True)
-    left = {file for file in (tmp_path / "out").rglob("*.*") if file.is_file()}
-    assert left == set(written)
-    assert all(file.read_bytes() != texts[file] for file in left if file.suffix == ".jsonl")
+def test_the_loader_of_the_harness_loads_every_split(cli, tmp_path, few, monkeypatch):
+    words = ("--format", "lm-eval", "--split", "train", "--output", tmp_path)
+    cli("export", "parity", *words, "--plugin", few["plugins"][0], "--protocol", "few")
+    fake = SimpleNamespace(load_dataset=lambda kind, data_files: data_files)
+    monkeypatch.setitem(sys.modules, "datasets", fake)
+    scope = {"__file__": str(tmp_path / "utils.py")}
+    exec((tmp_path / "utils.py").read_text(), scope)
+    assert scope["load"]("parity") == {"train": str(tmp_path / "parity.train.jsonl")}
 
 
 def test_lengths_of_different_weight_are_not_for_the_harness(cli, refused, tmp_path, write):
@@ -419,6 +415,7 @@ def test_folders_for_datasets_and_the_harness(cli, tmp_path, few, refused):
     (config,) = yaml.safe_load(head)["configs"]
     (files,) = config["data_files"]
     assert files["split"] == "test"
+    assert "- `parity`: task `parity`, version 1" in (tmp_path / "hf" / "README.md").read_text()
     assert len((tmp_path / "hf" / files["path"]).read_text().splitlines()) == 160
     folder = tmp_path / "le"
     for name in ("parity", "tomita-3:next-symbols"):

@@ -109,6 +109,15 @@ def test_a_suite_of_tasks_with_options(cli, refused, write):
     assert "unknown option of parity 'q'" in refused("show", "suite", "coins", "--plugin", path)
 
 
+def test_options_are_in_the_title(cli):
+    for kind, name, full in (
+        ("task", "parity[p=0.3]", "parity:classify[p=0.3]"),
+        ("model", "lstm[width=8]", "lstm[width=8]"),
+    ):
+        assert cli("show", kind, name).lines[0].split() == ["name", full]
+        assert cli("show", kind, name, "--json").data["title"] == full
+
+
 def test_a_network_whose_options_cannot_be_is_one_line(refused):
     line = refused("show", "model", "transformer[width=10]")
     assert line == ("formalbench: transformer: width must be divisible by heads: 10 is not by 4")

@@ -151,7 +151,13 @@ def test_named_parts_of_one_length_are_joined():
         (lambda: fb.load("parity").batches("train", batch=0), "batch 0: must be at least 1"),
         (lambda: fb.load("parity").label("0110"), "write ['0110']"),
         (lambda: fb.sample("d2:next-symbols", 5), "the nearest that it has is 4"),
+        (lambda: fb.load("parity").label([1]), "1 is no text"),
+        (lambda: fb.load("parity").sample(1.5), "length 1.5: must be a whole number"),
         (lambda: fb.results("nowhere"), "results folder nowhere does not exist"),
+        (lambda: fb.results(__file__), "test_task_handle.py is no folder"),
+        (lambda: fb.run([object()]), "are lists of names, and have a object"),
+        (lambda: fb.run(["lstm"], settings=["protocol.steps=40"]), "settings is a dict"),
+        (lambda: fb.run(["lstm"], jobs=0), "jobs=0: must be at least 1"),
         (lambda: fb.compare("lstm", "gru", results="nowhere"), "nowhere does not exist"),
     ],
 )

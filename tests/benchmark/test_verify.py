@@ -206,6 +206,7 @@ def test_an_interruption_prints_what_is_known(verify, tmp_path, as_json):
     flags = ["--json"] if as_json else []
     done = verify("interrupted", "--results", tmp_path / "kept", *flags)
     assert done.code == 130
+    assert done.err.splitlines()[-1] == "formalbench: interrupted"
     assert not list((tmp_path / "kept").rglob("*.json"))
     if as_json:
         assert list(done.data) == KEYS

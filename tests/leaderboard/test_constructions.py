@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 
@@ -17,6 +18,8 @@ from formalbench_leaderboard.board.sources import PAGE
 from formalbench_leaderboard.publishing.publish import RefusedError, publish
 from formalbench_leaderboard.renderers import FORMATS, renderer
 from formalbench_leaderboard.renderers.render import render, stale_files
+from formalbench_leaderboard.renderers.terminal import TableDetail, print_page
+from rich.console import Console
 
 ALL = {"fp16": 10, "bf16": None, "fp32": 1000, "fp64": 1000}
 
@@ -99,6 +102,12 @@ def rows_of(*records):
 
 def page_of(*records) -> Page:
     return build_page([], View("a board", ("parity",)), records)
+
+
+def test_a_page_of_exact_models_alone_is_printed():
+    target = io.StringIO()
+    print_page(page_of(build_verification()), Console(file=target), TableDetail(everything=False))
+    assert "by-hand" in target.getvalue()
 
 
 def test_several_verifications_make_one_row_in_any_order():

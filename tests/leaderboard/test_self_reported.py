@@ -61,6 +61,11 @@ def test_publishing_runs_leaves_them_out(repository, scores, host):
     assert not (repository / FOLDER).exists()
 
 
+def test_a_board_of_scores_alone_says_that_they_are_not_ranked(cli, repository, scores):
+    done = cli("leaderboard", "--results", scores)
+    assert done.out == "Scores of `formalbench score` are self-reported and not ranked.\n"
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -96,11 +96,13 @@ def add_commands(app: typer.Typer) -> None:
 
 def _lines(file: str) -> Iterator[str]:
     if file == "-":
+        if sys.stdin is None:
+            raise RequestError("standard input is closed: name a file")
         for line in sys.stdin:
-            yield line.rstrip("\r\n")
+            yield line.rstrip("\r\n").removeprefix("\ufeff")  # a byte order mark
         return
     try:
-        with Path(file).open(encoding="utf-8") as stream:
+        with Path(file).open(encoding="utf-8-sig") as stream:
             for line in stream:
                 yield line.rstrip("\r\n")
     except OSError as error:

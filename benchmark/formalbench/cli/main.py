@@ -161,6 +161,8 @@ def run_command_line(arguments: Sequence[str]) -> int:
             host = PluginHost.load(paths, apart=command in APART, own_code=own_code)
             app = build_app(host, command)
         code = _invoke(app, rest, host)
+        if code == INTERRUPTED:  # typer's answer to a KeyboardInterrupt
+            raise KeyboardInterrupt
         if sys.stdout is not None:  # None if it was closed: `>&-`
             sys.stdout.flush()
         return code if isinstance(code, int) else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -74,6 +75,8 @@ def write_files(kind: NewKind, name: str, folder: Path) -> tuple[Path, Path, str
     for path in (file, test):
         if path.exists():
             raise RequestError(f"{path} already exists")
+    if PathFinder.find_spec(module):
+        raise RequestError(f"{module} is an installed module: choose another name")
     camel = "".join(part.capitalize() for part in name.split("-"))
     # The suffix avoids clashes with keywords and the template's imports.
     class_name = camel if kind == "model" else f"{camel.removesuffix('Language')}Language"

@@ -40,6 +40,7 @@ INTERVALS = (
 
 def print_facts(facts: dict[str, Any]) -> None:
     """Print facts (a line each), a table of options, theorems and examples."""
+    facts["name"] = facts.pop("title", facts["name"])
     options = facts.pop("options", None)
     theorems = facts.pop("theorems", None)
     examples = facts.pop("examples", None)
@@ -247,6 +248,7 @@ def _task_facts(host: PluginHost, name: str, selected: Selection[TaskSpec]) -> d
     example_length = min(train_lengths, key=lambda length: abs(length - 8))
     return {
         "name": task.name,
+        "title": selected.title,
         "version": task.version,
         "summary": selected.spec.summary,
         "reference": selected.spec.reference,
@@ -298,6 +300,7 @@ def model_facts(host: PluginHost, name: str) -> dict[str, Any]:
     ]
     return {
         "name": selected.name,
+        "title": selected.title,
         "version": spec.version,
         "kind": spec.kind,
         "summary": spec.summary,

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from formalbench.contracts.errors import RequestError, one_line, unknown
+from formalbench.contracts.errors import RequestError, each, one_line, unknown
 from formalbench.contracts.names import split_task
 from formalbench.contracts.specs import Factory, ModelSpec, SuiteSpec, TaskSpec, display
 from formalbench.files import read_yaml
@@ -372,8 +372,16 @@ class PluginHost(LoadedPlugins):
         return tuple(tables)
 
     def suite(self, name: str) -> SuiteSpec:
-        """Return the suite called `name`."""
-        return self.suites.get(name)[0].spec
+        """Return the suite called `name`; an unknown name in a file is an error of the file."""
+        entry, _ = self.suites.get(name)
+        if entry.plugin.local:
+            try:
+                each(self.select_task, entry.spec.tasks)
+                if entry.spec.protocol:
+                    self.protocols.get(entry.spec.protocol)
+            except RequestError as error:
+                raise RequestError(f"{entry.plugin.local.path}: {error}") from None
+        return entry.spec
 
 
 def load_plugins(plugins: Sequence[Path | str]) -> PluginHost:

@@ -232,6 +232,11 @@ class LoadedPlugins:
                 local = class_plugin(name)
             elif ":" in text:
                 (local,) = find_plugins(Path(text.strip()), "--model")
+            elif text.strip().endswith(".py"):
+                local, *_ = find_plugins(Path(text.strip()), "--model")
+                if self.local_plugin(local) is None:
+                    self.load_local(local)  # the error for a file with only a class names the class
+                raise RequestError(f"--model {text}: use --plugin {text} and the model's name")
             else:
                 result.append(name)
                 continue
@@ -261,9 +266,17 @@ class LoadedPlugins:
             self._forget(plugin, error)
             raise BrokenPluginError(broken(local.path, error)) from None
         if not plugin.provides and not self._manager.get_hookcallers(plugin.module):
-            raise BrokenPluginError(
-                f"plugin {local.path} has no function marked @formalbench.hookimpl"
-            )
+            line = f"plugin {local.path} has no function marked @formalbench.hookimpl"
+            classes = [
+                f"{os.path.relpath(local.path)}:{name}"
+                for name, value in vars(plugin.module).items()
+                if isinstance(value, type)
+                and value.__module__ == plugin.module.__name__
+                and callable(getattr(value, "forward", None))
+            ]
+            if classes:
+                raise RequestError(f"{line}: to use its class, name {' or '.join(classes)}")
+            raise BrokenPluginError(line)
 
     def _load_class(self, plugin: Plugin, local: LocalPlugin) -> None:
         from formalbench.host.plain_class import class_spec

@@ -114,6 +114,10 @@ class ProtocolLoader(NamedTuple):
         names = (*extended_by, name)
         if base_name in names:
             raise RequestError(f"{where}: {' extends '.join((*names, base_name))}")
+        try:
+            self.protocols.get(base_name)
+        except RequestError as error:
+            raise RequestError(f"{where}: {error}") from None
         base_tree, base = self._read(base_name, names)
         inherited = {key: value for key, value in base_tree.items() if key not in ABOUT_THE_FILE}
         tree = _merge(inherited, tree)

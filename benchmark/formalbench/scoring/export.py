@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from formalbench.contracts.errors import RequestError, UnwritableError
+from formalbench.contracts.errors import RequestError
 from formalbench.contracts.source import Split
 from formalbench.files import check_replaceable, write_atomically
 from formalbench.metrics.answers import STRINGS
@@ -34,7 +34,7 @@ def load(name, **ignored):
     """Return the splits of a task; lm-evaluation-harness calls this with the task's file name."""
     files = {
         split: str(file)
-        for split in ("validation", "test")
+        for split in ("train", "validation", "test")
         if (file := Path(__file__).with_name(f"{name}.{split}.jsonl")).is_file()
     }
     return datasets.load_dataset("json", data_files=files)
@@ -49,7 +49,7 @@ def export_tasks(
 
     Args:
         handles: the tasks.
-        folder: created if it does not exist; files of the same names are replaced.
+        folder: created if it does not exist.
         kind: ``jsonl``, ``hf`` or ``lm-eval``.
         split: whose strings.
         targets: whether to write the correct answers (required for ``lm-eval``).
@@ -58,7 +58,8 @@ def export_tasks(
         The files.
 
     Raises:
-        RequestError: for a task that cannot be exported, or a folder that cannot be written.
+        RequestError: for a task that cannot be exported, a folder that cannot be written, or a
+            file of another export in it.
     """
     for handle in handles:
         check_exported(handle)
@@ -77,20 +78,14 @@ def export_tasks(
         files["README.md"] = _card(handles, split)
     if kind == "lm-eval":
         files["utils.py"] = LOADER
-    # Delete all old files first, so that a killed export never leaves files of two exports.
-    for place in files:
-        _remove(folder / place)
+    for place, text in files.items():
+        file = folder / place
+        check_replaceable(file)
+        if file.exists() and file.read_bytes() != text.encode():
+            raise RequestError(f"{file} is of another export: choose another --output")
     for place, text in files.items():
         write_atomically(folder / place, text)
     return [folder / place for place in files]
-
-
-def _remove(file: Path) -> None:
-    check_replaceable(file)
-    try:
-        file.unlink(missing_ok=True)
-    except OSError as error:
-        raise UnwritableError(f"cannot write {file}: {error.strerror}") from None
 
 
 def _lines(rows: Iterator[dict[str, Any]]) -> str:
@@ -107,7 +102,7 @@ def _card(handles: Sequence[TaskHandle], split: Split) -> str:
     ]
     head = yaml.safe_dump({"configs": configs}, sort_keys=False)
     titles = "\n".join(
-        f"- `{name}`: task `{handle.name}`, version {handle.task.version}, "
+        f"- `{name}`: task `{handle.title}`, version {handle.task.version}, "
         f"fingerprint `{handle.test_set(split).fingerprint}`"
         for name, handle in zip(names, handles, strict=True)
     )

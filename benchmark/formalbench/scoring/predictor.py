@@ -129,10 +129,12 @@ def network_of(predict: Any, task: Task, *, bits: bool) -> nn.Module:
             f"the answers of {task.name} are generated step by step: predict must be a network "
             "with Traits(encoder_decoder=True)"
         )
-    method = getattr(predict, task.objective.name.replace("-", "_"), None)
+    wanted = task.objective.name.replace("-", "_")
+    method = getattr(predict, wanted, None)
     predict = method if callable(method) and not isinstance(predict, nn.Module) else predict
     if not callable(predict):
-        raise RequestError(f"predict is {type(predict).__name__}, which cannot be called")
+        line = f"predict is {type(predict).__name__}, which cannot be called"
+        raise RequestError(f"{line} and has no method {wanted}")
     return Predictor(predict, task, bits=bits)
 
 

@@ -187,9 +187,9 @@ def show(
         list[Path] | None,
         typer.Option(
             metavar="DIR",
-            help="Folder of records; repeatable. They are ranked on their own tasks, among the "
-            "published records of the current repository or of the installed package. Default: "
-            "your own results.",
+            help="Folder of records; repeatable. The table ranks them on their own tasks, among "
+            "the published records of the current repository or of the installed package; the "
+            "other formats show these folders alone. Default: your own results.",
         ),
     ] = None,
     suite: Annotated[
@@ -321,7 +321,11 @@ def show(
             others = _others(page, host, words, suites=not any(filters.values()))
             page = replace(page, boards=page.boards[:1])
             detail = replace(detail, lines=ONE_SCREEN, others=others)
-        print_page(page, Screen(), detail)
+        scores = (file for folder in results or () for file in folder.rglob("evaluated-*.json"))
+        if not records and any(scores):
+            typer.echo("Scores of `formalbench score` are self-reported and not ranked.")
+        else:
+            print_page(page, Screen(), detail)
     else:
         _show(page, by_class, records, host, suite or DEFAULT_SUITE, format, output, results or ())
     if stored.invalid:

@@ -147,6 +147,8 @@ def _print_page(page: Page, console: Console, detail: TableDetail) -> None:
         console.print("No results yet. Run `formalbench run --model regulargpt` first.\n")
     if detail.everything:
         _print_other_tables(page, console)
+    elif not page.boards and page.exact.rows:
+        _print_exact(page.exact, console)
     for board in reversed(page.boards):
         _print_board(board, page.title, console, detail)
     if detail.others:
