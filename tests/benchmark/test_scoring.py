@@ -12,11 +12,13 @@ import pytest
 import torch
 from formalbench.contracts.verification import parse_stored
 from formalbench.evaluation.evaluate import evaluate as scores_of
+from formalbench.files import write_atomically
 from formalbench.host import PluginHost
 from formalbench.scoring.answers import exported, score_file
 from formalbench.scoring.report import Report
 from formalbench.store import Store
 from formalbench.store.archive import WeightLookup, write_archive
+from formalbench.task_handle import TaskHandle
 from refusals import refusal
 from torch import nn
 from trained_records import TINY, train, write_protocols
@@ -368,14 +370,28 @@ def test_a_length_is_reached_if_every_part_of_it_is(load):
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "hf", "lm-eval"])
-def test_another_export_is_not_overwritten(cli, refused, tmp_path, few, kind):
-    words = ("--format", kind, "--output", tmp_path, "--plugin", few["plugins"][0])
-    again = [cli("export", "parity", *words, "--protocol", "few") for _ in range(2)]
-    assert [done.code for done in again] == [0, 0]
-    texts = {file: file.read_bytes() for file in tmp_path.rglob("*.*") if file.is_file()}
-    line = refused("export", "parity", *words, "--protocol", "quick", "--split", "train")
-    assert line.endswith("is of another export: choose another --output")
-    assert all(file.read_bytes() == text for file, text in texts.items())
+def test_a_killed_export_leaves_no_files_of_an_older_one(load, few, tmp_path, monkeypatch, kind):
+    from formalbench.scoring import export
+
+    host, names = load("parity").host, ("parity", "even-pairs", "tomita-3")
+    older = [TaskHandle(host, name, (), "quick") for name in names]
+    export.export_tasks(older, tmp_path / "out", kind, "test", targets=True)
+    texts = {file: file.read_bytes() for file in (tmp_path / "out").rglob("*.*")}
+    written = []
+
+    def killed(path, text):
+        if len(written) == 2:
+            raise KeyboardInterrupt
+        written.append(path)
+        write_atomically(path, text)
+
+    monkeypatch.setattr(export, "write_atomically", killed)
+    newer = [load(name) for name in names]
+    with pytest.raises(KeyboardInterrupt):
+        export.export_tasks(newer, tmp_path / "out", kind, "test", targets=True)
+    left = {file for file in (tmp_path / "out").rglob("*.*") if file.is_file()}
+    assert left == set(written)
+    assert all(file.read_bytes() != texts[file] for file in left if file.suffix == ".jsonl")
 
 
 def test_the_loader_of_the_harness_loads_every_split(cli, tmp_path, few, monkeypatch):

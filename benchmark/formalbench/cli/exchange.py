@@ -59,7 +59,6 @@ def add_commands(app: typer.Typer) -> None:
 
         jsonl: one line per string; score the answers with `formalbench score`. hf: a data set for
         the library datasets. lm-eval: tasks with answers for lm-evaluation-harness.
-        Files of another export in the folder are not overwritten.
 
         \b
         formalbench export parity --output strings

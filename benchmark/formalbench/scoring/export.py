@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import RequestError, UnwritableError
 from formalbench.contracts.source import Split
 from formalbench.files import check_replaceable, write_atomically
 from formalbench.metrics.answers import STRINGS
@@ -49,7 +49,7 @@ def export_tasks(
 
     Args:
         handles: the tasks.
-        folder: created if it does not exist.
+        folder: created if it does not exist; files of the same names are replaced.
         kind: ``jsonl``, ``hf`` or ``lm-eval``.
         split: whose strings.
         targets: whether to write the correct answers (required for ``lm-eval``).
@@ -58,8 +58,7 @@ def export_tasks(
         The files.
 
     Raises:
-        RequestError: for a task that cannot be exported, a folder that cannot be written, or a
-            file of another export in it.
+        RequestError: for a task that cannot be exported, or a folder that cannot be written.
     """
     for handle in handles:
         check_exported(handle)
@@ -78,14 +77,20 @@ def export_tasks(
         files["README.md"] = _card(handles, split)
     if kind == "lm-eval":
         files["utils.py"] = LOADER
-    for place, text in files.items():
-        file = folder / place
-        check_replaceable(file)
-        if file.exists() and file.read_bytes() != text.encode():
-            raise RequestError(f"{file} is of another export: choose another --output")
+    # Delete all old files first, so that a killed export never leaves files of two exports.
+    for place in files:
+        _remove(folder / place)
     for place, text in files.items():
         write_atomically(folder / place, text)
     return [folder / place for place in files]
+
+
+def _remove(file: Path) -> None:
+    check_replaceable(file)
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        raise UnwritableError(f"cannot write {file}: {error.strerror}") from None
 
 
 def _lines(rows: Iterator[dict[str, Any]]) -> str:
