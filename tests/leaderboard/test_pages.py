@@ -159,8 +159,8 @@ def test_reproductions_are_told_with_their_verdicts(clone, host):
     rows = [line.split(" | ") for line in front.splitlines() if "(reproductions/" in line]
     told = [[cell.strip("| ") for cell in row] for row in rows]
     assert told == [
-        ["[It is so](reproductions/chi-table2.md)", "A paper", "–", "1 holds, 2 differ"],
-        ["[yao-fig5](reproductions/yao-fig5.md)", "–", "–", "–"],
+        ["[It is so](reproductions/chi-table2.md)", "A paper", "quick", "–", "1 holds, 2 differ"],
+        ["[yao-fig5](reproductions/yao-fig5.md)", "–", "–", "–", "–"],
     ]
 
 
