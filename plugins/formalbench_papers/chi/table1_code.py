@@ -19,13 +19,19 @@ from formalbench_papers.index import experiment
 
 
 class TaskSettings(NamedTuple):
-    """How the authors' ``run.sh`` trains RegularGPT on a language."""
+    """How the authors' ``run.sh`` trains RegularGPT on a language.
+
+    Attributes:
+        width: of the network.
+        rate: the constant learning rate.
+        steps: at most; 128 strings each.
+        uniform: whether uniform strings have to be asked for; the other tasks draw them anyway.
+    """
 
     width: int
     rate: float
     steps: int
     uniform: bool = True
-    """Whether strings are to be drawn uniformly; otherwise they are anyway."""
 
 
 SETTINGS = {

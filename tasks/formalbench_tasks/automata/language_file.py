@@ -23,7 +23,8 @@ strings are drawn.
 
 The version in listings and records is 1000 times the number that `SAMPLERS` gives the sampling,
 plus the file's. If a sampling changes, every file's task is a new one, and old records no longer
-count.
+count. A task with the option ``sampling=uniform`` has its file's version: a change to uniform
+drawing raises all numbers of `SAMPLERS`.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ CONFIG = "formalbench_tasks.configs:FileConfig"
 """The options of a task from a file."""
 
 SAMPLERS = {"near-misses": 2, "edited": 0, "uniform": 0, "long-runs": 0}
-"""Version of each sampling; raise it whenever it draws a different string for the same file."""
+"""Version of each sampling; raise it whenever it draws a different string for the same file. If
+``uniform`` does, raise all."""
 
 Objective = Literal["classify", "tag", "next-symbols"]
 OBJECTIVES: tuple[Objective, ...] = ("classify", "tag", "next-symbols")
