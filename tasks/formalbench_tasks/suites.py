@@ -34,7 +34,7 @@ SUITES = (
     SuiteSpec(
         name="core",
         version=1,
-        summary="fourteen languages, at least one of each class",
+        summary="fourteen languages of most classes",
         tasks=(
             *_QUICK,
             *("group-s3:tag", "group-s5:tag"),
@@ -93,7 +93,7 @@ SUITES = (
     SuiteSpec(
         name="all",
         version=4,
-        summary="every language whose name has no parameter, except groups and recall",
+        summary="every language without a parameter, except groups, recall and what only counts",
         tasks=_plain(),
     ),
     SuiteSpec(

@@ -6,7 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from formalbench import Theory, Traits
+from formalbench.cli.show import task_facts
 from formalbench.contracts.theory import CLASSES
+from formalbench.theory.lookup import theory_for_theorems, theory_of_task
 from formalbench.theory.sizes import numbers_of, sizes_of
 from formalbench.theory.theorems import (
     Theorem,
@@ -16,6 +18,7 @@ from formalbench.theory.theorems import (
     theorem_called,
     theorems,
 )
+from formalbench_leaderboard.page.descriptions import _theorems
 from pydantic import ValidationError
 
 NOPE = ("softmax-attention", "fixed-depth", "future-masked", "no-positions")
@@ -251,3 +254,22 @@ def test_theorems_about_a_language_by_name_are_shown_whatever_its_options(cli, o
     plain = cli("show", "task", "parity", "--json").data["theorems"]
     assert any("parity" in theorem.get("languages", ()) for theorem in plain)
     assert cli("show", "task", f"parity{options}", "--json").data["theorems"] == plain
+
+
+def test_theorems_are_not_about_functions_and_deny_nothing_to_prefixes_of_members(host):
+    def decided(task):
+        return theory_for_theorems(host, task, theory_of_task(host, task))
+
+    assert decided("stack-manipulation:transduce") is None
+    assert decided("no-bb").c_rasp is False
+    assert decided("no-bb:next-symbols").c_rasp is None
+    assert decided("tomita-1:next-symbols").c_rasp is True
+
+
+def test_the_page_names_theorems_as_show_does(host):
+    tasks = "parity:tag", "stack-manipulation:transduce", "no-bb:next-symbols"
+    shown = _theorems(host, {task: theory_of_task(host, task) for task in tasks})["theory"]
+    for task in tasks:
+        facts = task_facts(host, task)["theorems"]
+        assert shown[task] == [[one["name"], one["verdict"]] for one in facts]
+    assert ["time-invariant", "cannot"] in shown["parity:tag"]

@@ -244,3 +244,23 @@ def test_a_theory_is_consistent():
         Theory("context-sensitive", context_free=True)
     with pytest.raises(ValueError, match="level 'odd' is none of regular"):
         Theory("odd")
+
+
+def automaton(transitions, classes):
+    return SimpleNamespace(transitions=np.array(transitions), classes=np.array(classes), start=0)
+
+
+def test_an_automaton_that_is_not_minimal_has_the_classes_of_its_minimal_one():
+    """Two copies of the accepting state of a*, and a group that no string reaches."""
+    twice = automaton([[1, 2], [0, 2], [2, 2], [4, 3], [3, 4]], [1, 1, 0, 0, 1])
+    assert theory_of(twice) == theory_of(automaton([[0, 1], [1, 1]], [1, 0]))
+    assert theory_of(twice).r_trivial
+
+
+@pytest.mark.parametrize(
+    ("transitions", "classes"),
+    [([[1, -1], [0, -1]], [1, 0]), ([[1, 2], [0, 1]], [1, 0]), ([[1, 0], [0, 1]], [1])],
+)
+def test_an_automaton_that_is_not_complete_is_refused(transitions, classes):
+    with pytest.raises(ValueError, match="an automaton of 2 states needs a class for each"):
+        theory_of(automaton(transitions, classes))

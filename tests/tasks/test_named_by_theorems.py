@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from formalbench.contracts.source import HasAutomaton
+from formalbench.contracts.theory import Theory
 from formalbench.host import PluginHost
 from formalbench.theory.sizes import numbers_of
 from formalbench.theory.theorems import theorem_called
@@ -16,18 +17,24 @@ def automata() -> Iterator[tuple[str, object]]:
     for entry in host.tasks.all():
         if entry.plugin.name == "formalbench_text":
             continue
-        # Of those with a parameter, the one that a suite has.
-        name = entry.spec.name.replace("group-z{n}", "group-z60")
-        if "{" in name:
-            continue
-        source = host.task(name).source
-        if isinstance(source, HasAutomaton):
-            yield name, source.automaton
+        names = [f"group-z{n}" for n in (2, 3, 4, 5, 6, 7, 8, 60)]
+        if entry.spec.name != "group-z{n}":
+            names = [entry.spec.name] if "{" not in entry.spec.name else []
+        for name in names:
+            source = host.task(name).source
+            if isinstance(source, HasAutomaton):
+                yield name, source.automaton
 
 
 @pytest.fixture(scope="module")
 def every():
     return dict(automata())
+
+
+def named_by(theorem: str, every) -> set[str]:
+    """Return those languages of `every` that a theorem names, by itself or by its family."""
+    named = theorem_called(theorem)
+    return {name for name in every if named.verdict(Theory("regular"), name) != "unknown"}
 
 
 def counted(automaton) -> set[int]:
@@ -49,7 +56,7 @@ def sees_order(automaton) -> bool:
     """Say whether two short strings differ that have the same symbols, the last one the same."""
     table = np.asarray(automaton.transitions)
     symbols = table.shape[1]
-    for length in range(2, 7 if symbols <= 3 else 6 if symbols <= 6 else 5):
+    for length in range(2, {2: 11, 3: 7}.get(symbols, 6 if symbols <= 6 else 5)):
         classes: dict[object, int] = {}
         for string in product(range(symbols), repeat=length):
             state = automaton.start
@@ -62,16 +69,15 @@ def sees_order(automaton) -> bool:
 
 
 def test_those_that_count_a_symbol(every):
-    named = theorem_called("positive-eigenvalues").languages
-    assert {name for name, one in every.items() if max(counted(one)) > 1} == set(named)
+    counting = {name for name, one in every.items() if max(counted(one)) > 1}
+    assert counting == named_by("positive-eigenvalues", every)
 
 
 def test_those_that_count_a_symbol_modulo_what_is_no_power_of_two(every):
-    named = theorem_called("real-eigenvalues").languages
     odd = {
         name for name, one in every.items() if any(steps & (steps - 1) for steps in counted(one))
     }
-    assert odd == set(named)
+    assert odd == named_by("real-eigenvalues", every)
 
 
 def test_those_whose_symbols_permute_the_states(every):
@@ -83,8 +89,16 @@ def test_those_whose_symbols_permute_the_states(every):
 
 
 def test_those_that_see_order(every):
-    named = theorem_called("order-blind").languages
     small = {name: one for name, one in every.items() if len(one.transitions[0]) <= 6}
     seen = {name for name, one in small.items() if sees_order(one)}
-    assert seen == set(named) & small.keys()
-    assert set(named) <= every.keys()
+    assert seen == named_by("order-blind", small)
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [("order-blind", "dyck-2-3"), ("counting", "shuffle-dyck-5"), ("counting", "boolean-4")],
+)
+def test_a_theorem_that_names_a_family_names_each_of_its_languages(name, language):
+    theorem = theorem_called(name)
+    assert theorem.verdict(Theory("context-free"), language) == theorem.says
+    assert theorem.verdict(Theory("context-free"), f"{language}-check") == "unknown"

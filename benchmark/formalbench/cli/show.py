@@ -12,7 +12,12 @@ from formalbench.cli.listing import objectives_of
 from formalbench.contracts.errors import each
 from formalbench.contracts.specs import show_value
 from formalbench.contracts.theory import WITHIN_REGULAR, Theory
-from formalbench.theory.lookup import numbers_of_task, theory_facts, theory_of_task
+from formalbench.theory.lookup import (
+    numbers_of_task,
+    theory_facts,
+    theory_for_theorems,
+    theory_of_task,
+)
 from formalbench.ui.terminal import (
     JsonFlag,
     console,
@@ -225,7 +230,7 @@ def _task_facts(host: PluginHost, name: str, selected: Selection[TaskSpec]) -> d
     from formalbench.evaluation.cells import split_lengths, spread
     from formalbench.task_handle import draw
     from formalbench.theory.members import MANY, most_members
-    from formalbench.theory.theorems import decidable, theorem_facts, verdicts
+    from formalbench.theory.theorems import theorem_facts, verdicts
 
     task = host.build_task(selected)
     host.warn_of_overlap(task)
@@ -239,7 +244,8 @@ def _task_facts(host: PluginHost, name: str, selected: Selection[TaskSpec]) -> d
 
     source = selected.plugin.source.model_dump(), code_digest(task.source, task.objective)
     theory = theory_of_task(host, name, task.source)
-    predictions = verdicts(theory, selected.name) if theory and decidable(task.source) else []
+    decided = theory_for_theorems(host, name, theory, task.source)
+    predictions = verdicts(decided, selected.name) if decided else []
     numbers = numbers_of_task(host, name) or {}
     identity = [task.name, task.version, dict(task.parameters)]
     constant, length_only = cached(["show task", __version__, *identity, *source, lengths], compute)

@@ -70,11 +70,19 @@ def inner_edges(table_QS: Ints, label_Q: Ints) -> list[tuple[int, int, int]]:
 def minimal_table(table_QS: Ints, class_Q: Ints) -> Ints:
     """Return the transitions of the minimal automaton with the same class for every string.
 
-    Partition refinement (Moore 1956).
-
     Args:
         table_QS: (Q, S) transitions; all states are reachable.
         class_Q: (Q,) class of strings that end in each state.
+    """
+    first, block_Q = equivalent_states(table_QS, class_Q)
+    minimal_QS: Ints = block_Q[table_QS[first]]
+    return minimal_QS
+
+
+def equivalent_states(table_QS: Ints, class_Q: Ints) -> tuple[Ints, Ints]:
+    """Return a state of each block of equivalent states, and the block of each state.
+
+    Partition refinement (Moore 1956).
     """
     _, first, block_Q = np.unique(class_Q, return_index=True, return_inverse=True)
     while True:
@@ -83,8 +91,7 @@ def minimal_table(table_QS: Ints, class_Q: Ints) -> Ints:
         _, first, block_Q = np.unique(key_QS, axis=0, return_index=True, return_inverse=True)
         block_Q = block_Q.reshape(-1)
         if len(first) == blocks:
-            minimal_QS: Ints = block_Q[table_QS[first]]
-            return minimal_QS
+            return first, block_Q
 
 
 Form = dict[int, Fraction]

@@ -18,12 +18,19 @@ Legend: Q states, S symbols, P pairs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from formalbench.contracts.theory import Theory
-from formalbench.theory.c_rasp import Ints, components, in_c_rasp, in_c_rasp_last, is_r_trivial
+from formalbench.theory.c_rasp import (
+    Ints,
+    components,
+    equivalent_states,
+    in_c_rasp,
+    in_c_rasp_last,
+    is_r_trivial,
+)
 from formalbench.theory.transition_monoid import (
     ENOUGH,
     Images,
@@ -84,11 +91,43 @@ def _has_cycle(sources: Ints, targets: Ints) -> bool:
 TOO_LARGE = "the transition monoid is too large to compute"
 
 
+class _Automaton(NamedTuple):
+    transitions: Ints
+    classes: Ints
+    start: int
+
+
+def minimal(automaton: MinimalAutomaton) -> MinimalAutomaton:
+    """Return the minimal automaton of a complete one: itself if it is minimal.
+
+    Raises:
+        ValueError: a state has no class, or a transition leads to no state.
+    """
+    table_QS, class_Q = np.asarray(automaton.transitions), np.asarray(automaton.classes)
+    states = len(table_QS)
+    whole = table_QS.ndim == 2 and class_Q.shape == (states,) and 0 <= automaton.start < states
+    if not whole or not ((table_QS >= 0) & (table_QS < states)).all():
+        raise ValueError(
+            f"an automaton of {states} states needs a class for each and transitions (Q, S) "
+            f"and a start from 0 to {states - 1}"
+        )
+    reached, size = np.array([automaton.start]), 0
+    while len(reached) > size:
+        size = len(reached)
+        reached = np.union1d(reached, table_QS[reached])
+    table_RS, class_R = np.searchsorted(reached, table_QS[reached]), class_Q[reached]
+    first, block_R = equivalent_states(table_RS, class_R)
+    if len(first) == states:
+        return automaton
+    start = int(block_R[np.searchsorted(reached, automaton.start)])
+    return _Automaton(block_R[table_RS[first]], class_R[first], start)
+
+
 def classes_of(automaton: MinimalAutomaton) -> Theory:
     """Compute the classes of an automaton's language.
 
     Args:
-        automaton: complete, deterministic and minimal.
+        automaton: complete, deterministic and minimal (`minimal` makes it so).
     """
     table_QS = np.asarray(automaton.transitions, dtype=np.int64)
     class_Q, label_Q = np.asarray(automaton.classes), components(table_QS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import unknown
@@ -20,20 +20,25 @@ if TYPE_CHECKING:
 def theory_of(thing: Source | MinimalAutomaton) -> Theory | None:
     """Return the classes of a language or an automaton; None if unknown.
 
+    A task's plugin may state more than its source knows: `load(name).theory`.
+
     Args:
-        thing: a source, or a minimal complete automaton (`transitions`, `classes`, `start`).
+        thing: a source, or a complete deterministic automaton (`transitions`, `classes`, `start`).
+
+    Raises:
+        ValueError: a state has no class, or a transition leads to no state.
     """
     from formalbench.contracts.source import HasAutomaton, Source
-    from formalbench.theory.classes import classes_of
+    from formalbench.theory.classes import classes_of, minimal
 
     if not isinstance(thing, Source):
-        return classes_of(thing)
+        return classes_of(minimal(thing))
     if isinstance(thing, HasAutomaton):
         try:
             automaton = thing.automaton
         except AttributeError:  # this member of a family has no automaton
             return thing.theory
-        return classes_of(automaton)
+        return classes_of(minimal(automaton))
     return thing.theory
 
 
@@ -56,6 +61,38 @@ def theory_of_task(host: PluginHost, name: str, built: Source | None = None) -> 
 
     facts = cached(_key(task, name), compute)
     return task.spec.theory if facts is None else Theory(**facts)
+
+
+def theory_for_theorems(
+    host: PluginHost, name: str, theory: Theory | None, built: Source | None = None
+) -> Theory | None:
+    """Return the classes of a task's language as theorems use them.
+
+    Under an objective that asks only about prefixes of members, the language is not outside C-RASP:
+    counting may suffice on these prefixes, but not on all strings.
+
+    Args:
+        host: the plugins.
+        name: of the task.
+        theory: the classes of its language; None if unknown.
+        built: its source, if it is built already.
+
+    Returns:
+        None for a function from strings to strings, to which no theorem applies.
+    """
+    from formalbench.cache import cached
+    from formalbench.theory.theorems import decidable
+
+    task = host.select_task(name)
+
+    def compute() -> bool:
+        return decidable(built or host.build_task(task).source)
+
+    if theory is None or not cached(["decidable", *_key(task, name)], compute):
+        return None
+    if host.objective(task.objective).only_viable:
+        return replace(theory, c_rasp=theory.c_rasp or None, c_rasp_last=theory.c_rasp_last or None)
+    return theory
 
 
 def modulus_of_task(host: PluginHost, name: str) -> int | None:
@@ -136,6 +173,7 @@ def _automaton_value(
 
     def compute() -> Any:
         from formalbench.contracts.source import HasAutomaton
+        from formalbench.theory.classes import minimal
 
         source = host.build_task(task).source
         if not isinstance(source, HasAutomaton):
@@ -145,7 +183,7 @@ def _automaton_value(
                 automaton = source.automaton
             except AttributeError:  # this member of a family has no automaton
                 return None
-            return find(automaton)
+            return find(minimal(automaton))
 
     return cached([kind, *_key(task, name)], compute)
 

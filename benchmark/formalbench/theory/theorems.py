@@ -12,6 +12,7 @@ its proof, `Theorem.instance` compares a network with it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -79,7 +80,8 @@ class Theorem(BaseModel):
         if self.statement:
             return "unknown"
         if self.languages:
-            return self.says if self.says and language in self.languages else "unknown"
+            named = any(_names(name, language) for name in self.languages)
+            return self.says if self.says and named else "unknown"
         if self.evidence == "experiment" and theory.level != "regular":
             return "unknown"  # experiments used regular languages
         contained = self.exactly or self.at_least
@@ -130,6 +132,12 @@ class Theorem(BaseModel):
                 return {}
             sizes[name] = math.prod(number for number in values if number is not None)
         return sizes
+
+
+def _names(name: str, language: str) -> bool:
+    """Return whether a name of a theorem, which may be that of a family, is a language's."""
+    pattern = re.sub(r"\\\{\w+\\\}", r"\\d+", re.escape(name))
+    return re.fullmatch(pattern, language) is not None
 
 
 _SETS = ("mechanisms", "without")

@@ -28,7 +28,7 @@ Legend: Q states, S symbols.
 
 A language whose groups are all commutative is defined by star-free conditions and counting modulo
 n, where n is the smallest number with gⁿ = 1 in all of them: parity counts modulo 2. A language
-with a non-commutative group, such as S3, needs more, even if the group is solvable.
+with a solvable group that is not commutative, such as S3, needs such counts within counts.
 
 Reference: Straubing (1994), Finite automata, formal logic, and circuit complexity, chapter VII.
 """

@@ -20,7 +20,7 @@ from formalbench.statistics.records import task_title, title_of
 from formalbench.statistics.result import Prediction
 from formalbench.statistics.selection import current_of, current_task
 from formalbench.theory import VERSION
-from formalbench.theory.lookup import numbers_of_task, theory_of_task
+from formalbench.theory.lookup import numbers_of_task, theory_for_theorems, theory_of_task
 
 from formalbench_leaderboard.board.sources import FolderContents
 
@@ -220,16 +220,11 @@ class Predictions:
         from formalbench.theory.sizes import sizes_of
         from formalbench.theory.theorems import predict_each
 
-        theory = self._theory(task)
+        theory = theory_for_theorems(self._host, task, self._theory(task))
         entry, _ = self._host.models.get(parse_instance(model)[0])
-        if theory is None or entry.plugin.local is not None or not _decidable(self._host, task):
+        if theory is None or entry.plugin.local is not None:
             return ()
         language = task.partition(":")[0]
-        if self._host.objective(self._host.select_task(task).objective).only_viable:
-            # Counting may suffice on prefixes of members, but not on all strings.
-            theory = replace(
-                theory, c_rasp=theory.c_rasp or None, c_rasp_last=theory.c_rasp_last or None
-            )
         traits = self._traits(entry, model, task)
         return tuple(
             Prediction(
@@ -268,15 +263,3 @@ class Predictions:
             traits = Traits(mechanisms=tuple(mechanisms), eigenvalues=eigenvalues, notes=sizes)
             self._cached_traits[model, subject] = traits
         return self._cached_traits[model, subject]
-
-
-def _decidable(host: PluginHost, task: str) -> bool:
-    """Whether theorems apply to a task; cached, because the task has to be built to find out."""
-    from formalbench.theory.theorems import decidable
-
-    selected = host.select_task(task)
-    plugin = selected.plugin
-    code = plugin.local.sha256 if plugin.local else plugin.version
-    key = ["decidable", __version__, plugin.distribution, code, selected.spec.version, task]
-    result: bool = cached(key, lambda: decidable(host.build_task(selected).source))
-    return result

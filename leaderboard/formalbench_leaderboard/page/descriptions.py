@@ -24,6 +24,7 @@ from formalbench.documents.text import harmless
 from formalbench.statistics.board import ExactModel, Page
 from formalbench.statistics.records import title_of
 from formalbench.store import REPRODUCTIONS, Store, default_results, repository_above
+from formalbench.theory.lookup import theory_for_theorems
 
 from formalbench_leaderboard.board.comparison import settings_of
 from formalbench_leaderboard.board.paper_comparison import Premises, paper_comparisons
@@ -382,7 +383,7 @@ def details(
         "constructions": [_construction(row) for row in page.exact.rows],
         "verified": _verified(page.exact.rows),
         "classes": {title: _theory_classes(theory) for title, theory in theories.items()},
-        **_theorems(theories),
+        **_theorems(host, theories),
         "reproduced": _reproductions(sorted(titles)),
         "beside": _paper_numbers(page, premises(runs.values(), host)),
     }
@@ -482,11 +483,18 @@ def _theory_classes(theory: Theory) -> str:
     return "; ".join(parts) + (f" ({theory.note})" if theory.note else "")
 
 
-def _theorems(theories: Mapping[str, Theory]) -> dict[str, Any]:
+def _theorems(host: PluginHost, theories: Mapping[str, Theory]) -> dict[str, Any]:
     """Return the theorems that decide each language, and their statements."""
-    from formalbench.theory.theorems import theorem_facts, verdicts
+    from formalbench.theory.theorems import Theorem, Verdict, theorem_facts, verdicts
 
-    by_title = {title: verdicts(theory) for title, theory in theories.items()}
+    def decisions(title: str, theory: Theory) -> list[tuple[Theorem, Verdict]]:
+        try:
+            decided = theory_for_theorems(host, title, theory)
+        except FormalbenchError:  # of a plugin that is broken here
+            return []
+        return verdicts(decided, host.select_task(title).name) if decided else []
+
+    by_title = {title: decisions(title, theory) for title, theory in theories.items()}
     facts = {one.name: theorem_facts(one) for pairs in by_title.values() for one, _ in pairs}
     return {
         "theory": {
