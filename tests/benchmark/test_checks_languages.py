@@ -25,6 +25,9 @@ def spoiled(name, **methods):
     return dataclasses.replace(task, source=copy)
 
 
+of_first = property(lambda self: HOST.task("first").source.automaton)
+
+
 def test_an_unspoiled_copy_is_fine():
     for name in ("parity", "parity:tag", "tomita-4:next-symbols"):
         assert broken_promises(spoiled(name)) == set()
@@ -120,6 +123,7 @@ def test_a_slow_oracle_and_long_strings_cost_a_check_little(monkeypatch):
         ("parity", {"alphabet": ("0", "0")}, "alphabet"),
         ("parity", {"alphabet": ("0", "")}, "alphabet"),
         ("parity", {"has_length": lambda self, n: False}, "strings to train and test on"),
+        ("parity", {"automaton": of_first}, "on all short strings"),
         ("parity:tag", {"classify_prefixes": shifted_tags}, "labels every prefix"),
         ("tomita-4:next-symbols", {"sample_members": any_string}, "draws members only"),
         ("tomita-4:next-symbols", {"next_symbols": no_end}, "names the symbols that may follow"),

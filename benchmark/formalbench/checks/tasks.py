@@ -21,7 +21,14 @@ from formalbench.contracts.objective import (
     add_up,
     demand,
 )
-from formalbench.contracts.source import Language, Source, Stream, Symbols, Transduction
+from formalbench.contracts.source import (
+    Language,
+    Source,
+    Stream,
+    Symbols,
+    Transduction,
+    automaton_of,
+)
 from formalbench.contracts.task import Task, expected_shape
 from formalbench.evaluation.cells import split_lengths, spread
 from formalbench.objectives.answers import some_lengths, tried_lengths
@@ -183,12 +190,19 @@ def _compare_some(
 
 
 def _compare_classes(language: Language, strings_BN: Symbols) -> None:
+    automaton = automaton_of(language)
     for string in strings_BN:
         # One by one, which also checks that an answer does not depend on the batch.
         fast, slow = int(language.classify(string[None])[0]), int(language.oracle(string.tolist()))
         text = _text(language, string)
         demand(fast == slow, f"{text}: classify says {fast}, the oracle {slow}")
         demand(0 <= fast < language.num_classes, f"{text}: class {fast} does not exist")
+        if automaton is not None:
+            state = automaton.start
+            for symbol in string:
+                state = automaton.transitions[state][symbol]
+            end = int(automaton.classes[state])
+            demand(fast == end, f"{text}: classify says {fast}, the automaton {end}")
 
 
 def _compare_answers(function: Transduction, strings_BN: Symbols) -> None:

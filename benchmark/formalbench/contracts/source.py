@@ -451,6 +451,14 @@ class HasAutomaton(ABC):
         """
 
 
+def automaton_of(source: Source) -> MinimalAutomaton | None:
+    """Return the automaton of a source, if it has one."""
+    try:
+        return source.automaton if isinstance(source, HasAutomaton) else None
+    except AttributeError:  # this member of a family has none
+        return None
+
+
 class HasParts(ABC):
     """Divides the strings of each length into training, validation and test.
 

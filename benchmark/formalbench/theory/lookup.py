@@ -28,18 +28,13 @@ def theory_of(thing: Source | MinimalAutomaton) -> Theory | None:
     Raises:
         ValueError: a state has no class, or a transition leads to no state.
     """
-    from formalbench.contracts.source import HasAutomaton, Source
+    from formalbench.contracts.source import Source, automaton_of
     from formalbench.theory.classes import classes_of, minimal
 
     if not isinstance(thing, Source):
         return classes_of(minimal(thing))
-    if isinstance(thing, HasAutomaton):
-        try:
-            automaton = thing.automaton
-        except AttributeError:  # this member of a family has no automaton
-            return thing.theory
-        return classes_of(minimal(automaton))
-    return thing.theory
+    automaton = automaton_of(thing)
+    return thing.theory if automaton is None else classes_of(minimal(automaton))
 
 
 def theory_of_task(host: PluginHost, name: str, built: Source | None = None) -> Theory | None:
@@ -172,18 +167,12 @@ def _automaton_value(
     task = host.select_task(name)
 
     def compute() -> Any:
-        from formalbench.contracts.source import HasAutomaton
+        from formalbench.contracts.source import automaton_of
         from formalbench.theory.classes import minimal
 
-        source = host.build_task(task).source
-        if not isinstance(source, HasAutomaton):
-            return None
         with host.blaming(task.plugin):
-            try:
-                automaton = source.automaton
-            except AttributeError:  # this member of a family has no automaton
-                return None
-            return find(minimal(automaton))
+            automaton = automaton_of(host.build_task(task).source)
+            return None if automaton is None else find(minimal(automaton))
 
     return cached([kind, *_key(task, name)], compute)
 

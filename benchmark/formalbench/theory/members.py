@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from formalbench.contracts.source import HasAutomaton, Language, MinimalAutomaton
+from formalbench.contracts.source import Language, MinimalAutomaton, automaton_of
 from formalbench.contracts.task import Task
 
 FEW_MEMBERS = "at most one member per length: all sampled members of a length are the same string"
@@ -31,10 +31,7 @@ def most_members(task: Task) -> int | None:
     source = task.source
     if not isinstance(source, Language) or source.num_classes != 2:
         return None
-    try:
-        machine = source.automaton if isinstance(source, HasAutomaton) else None
-    except AttributeError:  # this member of a family has no automaton
-        return None
+    machine = automaton_of(source)
     if machine is None:
         return None
     windows = [

@@ -333,12 +333,9 @@ def _answer(target: Any) -> str:
 
 def _automaton(task: Task) -> DrawnAutomaton | None:
     """Return the automaton of a language that is defined by one, if it is small enough."""
-    from formalbench.contracts.source import HasAutomaton
+    from formalbench.contracts.source import automaton_of
 
-    try:
-        machine = task.source.automaton if isinstance(task.source, HasAutomaton) else None
-    except AttributeError:  # a language whose family has automata, but which has none
-        return None
+    machine = automaton_of(task.source)
     if machine is None or len(machine.classes) > MOST_STATES:
         return None
     if len(task.alphabet) > MOST_SYMBOLS:

@@ -51,7 +51,8 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 
 import torch
-from formalbench import Batch, HasAutomaton, RequestError, Task
+from formalbench import Batch, RequestError, Task
+from formalbench.contracts.source import automaton_of
 from torch import Tensor, nn
 
 from formalbench_models.catalogue.constructions import ExactRegularGptConfig
@@ -114,9 +115,8 @@ def machine_of(task: Task, model: str = "exact-regulargpt") -> Machine:
     Raises:
         RequestError: if it has none.
     """
-    # Some members of a family may have no automaton.
-    automaton = getattr(task.source, "automaton", None)
-    if not isinstance(task.source, HasAutomaton) or automaton is None:
+    automaton = automaton_of(task.source)
+    if automaton is None:
         raise RequestError(
             f"{model}: {task.source_name} is not given by an automaton: "
             "take a language that is, as cycle-navigation, parity or one from a YAML file"
