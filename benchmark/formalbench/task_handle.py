@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, cached_property
 from itertools import count as numbers
+from itertools import islice
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -388,7 +389,7 @@ class TaskHandle:
             for strings, targets in labelled.values()
             for start in range(0, len(strings), batch)
         )
-        yield from (part for number, part in enumerate(parts) if number % step == first % step)
+        yield from islice(parts, first, None, step)
 
     def dataset(
         self, split: Split = "train", batch: int = 32, seed: int = 0

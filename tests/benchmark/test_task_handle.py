@@ -98,6 +98,9 @@ def test_fixed_batches_have_each_string_once():
         own = [part for part in parts if part[0].shape[1] == length]
         assert np.array_equal(np.concatenate([part[0] for part in own]), strings)
         assert np.array_equal(np.concatenate([part[1] for part in own]), targets)
+    rest = list(task.batches("validation", batch=24, first=3, step=2))
+    for (strings, _), (own, _) in zip(rest, parts[3::2], strict=True):
+        assert np.array_equal(strings, own)
 
 
 def test_answers_that_do_not_count_are_ignored_by_torch():
