@@ -242,14 +242,11 @@ class TaskHandle:
 
         Arguments as for `sample`; errors write `dashes` before their names.
         """
-        asked: dict[str, object] = {"length": length, "count": count, "seed": seed}
-        for name, value in asked.items():
-            if not isinstance(value, Integral):
-                raise RequestError(f"{dashes}{name} {value!r}: must be a whole number")
+        length = whole_number(f"{dashes}length", length)
+        count = whole_number(f"{dashes}count", count, 1)
+        seed = whole_number(f"{dashes}seed", seed)
         if not 0 <= length <= LONGEST:
             raise RequestError(f"{dashes}length {length}: must be at least 0 and at most {LONGEST}")
-        if count < 1:
-            raise RequestError(f"{dashes}count {count}: must be at least 1")
         if count * max(length, 1) > LONGEST:
             most = LONGEST // max(length, 1)
             raise RequestError(
@@ -359,13 +356,19 @@ class TaskHandle:
             answers are `IGNORED`.
 
         Raises:
-            RequestError: for another split.
+            RequestError: for another split, or a number that is not whole or too small.
         """
-        if batch < 1:
-            raise RequestError(f"batch {batch}: must be at least 1")
+        batch, seed = self._checked(split, batch, seed)
+        first, step = whole_number("first", first, 0), whole_number("step", step, 1)
         if split != "train":
             return self._fixed_batches(self.test_set(split), batch, first, step)
         return self._training_batches(batch, seed, first, step)
+
+    def _checked(self, split: str, batch: int, seed: int) -> tuple[int, int]:
+        """Return batch size and seed, after a check of the arguments of `batches`."""
+        if split not in SPLITS:
+            raise unknown("split", split, SPLITS)
+        return whole_number("batch", batch, 1), whole_number("seed", seed)
 
     def _training_batches(self, batch: int, seed: int, first: int, step: int) -> Iterator[Pair]:
         from formalbench.training.curriculum import UNIFORM, draw_length
@@ -400,6 +403,7 @@ class TaskHandle:
         """
         from formalbench.training.dataset import BatchDataset
 
+        batch, seed = self._checked(split, batch, seed)
         return BatchDataset(self, split, batch, seed)
 
     @cached_property
@@ -434,6 +438,24 @@ class TaskHandle:
 
 def _reload(plugins: list[str], name: str, protocol: Protocol) -> TaskHandle:
     return TaskHandle(load_plugins(plugins), name, protocol=protocol)
+
+
+def whole_number(name: str, value: Any, least: int | None = None) -> int:
+    """Return a whole number of any type, NumPy's included, as an `int`.
+
+    Args:
+        name: of the argument, for the error.
+        value: its value.
+        least: the smallest valid value, if there is one.
+
+    Raises:
+        RequestError: if it is something else, such as a bool, or too small.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise RequestError(f"{name} {value!r}: must be a whole number")
+    if least is not None and value < least:
+        raise RequestError(f"{name} {value}: must be at least {least}")
+    return int(value)
 
 
 def pair_of(example: Example) -> Pair:

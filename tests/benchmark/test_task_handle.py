@@ -89,6 +89,13 @@ def test_training_batches_are_those_of_a_run_of_that_seed(host, name):
         assert np.array_equal(examples.targets[0], targets)
 
 
+def test_numbers_may_be_those_of_numpy():
+    task, five = fb.load("parity"), np.int64(5)
+    assert task.sample(five, five, five) == task.sample(5, 5, 5)
+    own, plain = (next(task.batches(batch=n, seed=n, first=n, step=n)) for n in (five, 5))
+    assert all(map(np.array_equal, own, plain))
+
+
 def test_fixed_batches_have_each_string_once():
     task = fb.load("parity")
     held = task.test_set("validation")
@@ -156,6 +163,15 @@ def test_named_parts_of_one_length_are_joined():
         (lambda: fb.sample("d2:next-symbols", 5), "the nearest that it has is 4"),
         (lambda: fb.load("parity").label([1]), "1 is no text"),
         (lambda: fb.load("parity").sample(1.5), "length 1.5: must be a whole number"),
+        (lambda: fb.load("parity").sample(True), "length True: must be a whole number"),
+        (lambda: fb.load("parity").sample(5, count=0), "count 0: must be at least 1"),
+        (lambda: fb.load("parity").batches(batch=2.5), "batch 2.5: must be a whole number"),
+        (lambda: fb.load("parity").batches(seed="a"), "seed 'a': must be a whole number"),
+        (lambda: fb.load("parity").batches(seed=None), "seed None: must be a whole number"),
+        (lambda: fb.load("parity").batches(first=-1), "first -1: must be at least 0"),
+        (lambda: fb.load("parity").batches("test", step=0), "step 0: must be at least 1"),
+        (lambda: fb.load("parity").dataset("tests"), "did you mean test?"),
+        (lambda: fb.load("parity").dataset(batch=0), "batch 0: must be at least 1"),
         (lambda: fb.results("nowhere"), "results folder nowhere does not exist"),
         (lambda: fb.results(__file__), "test_task_handle.py is no folder"),
         (lambda: fb.run([object()]), "are lists of names, and have a object"),
