@@ -178,10 +178,12 @@ class TaskHandle:
 
     Attributes:
         selected: the selected task.
-        task: the `Task` that a model's factory gets.
+        task: the `Task` that a model's factory gets. A symbol's id is its index in
+            ``task.alphabet``, whose length is the number of symbols that a network reads.
         name: name with objective.
         title: name with options, as on the board.
-        alphabet: symbols of strings; a symbol's id is its index.
+        alphabet: symbols of strings as text: the first of ``task.alphabet``, to which an objective
+            may add others, such as the blank of ``transduce``.
         answers: meaning of each of a network's K outputs.
     """
 

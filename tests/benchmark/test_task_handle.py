@@ -89,6 +89,13 @@ def test_training_batches_are_those_of_a_run_of_that_seed(host, name):
         assert np.array_equal(examples.targets[0], targets)
 
 
+def test_ids_are_indices_of_the_symbols_that_a_network_reads():
+    task = fb.load("reverse-string")
+    strings, _ = next(task.batches())
+    assert set(np.unique(strings)) == {0, 1, 2}
+    assert task.task.alphabet == (*task.alphabet, "<blank>") == ("0", "1", "<blank>")
+
+
 def test_numbers_may_be_those_of_numpy():
     task, five = fb.load("parity"), np.int64(5)
     assert task.sample(five, five, five) == task.sample(5, 5, 5)
