@@ -5,7 +5,7 @@ Legend: B strings of one length, N symbols each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, cached_property
 from itertools import count as numbers
@@ -162,6 +162,13 @@ class LabelledStrings(Mapping[int, Pair]):
     def __len__(self) -> int:
         return len(self._by_length)
 
+    def __eq__(self, other: object) -> bool:
+        """Compare fingerprints; a mapping would compare arrays, which have no truth value."""
+        return isinstance(other, LabelledStrings) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
     def __repr__(self) -> str:
         strings = sum(cell.strings for cell in self.cells)
         return f"<{strings} strings of {len(self)} lengths, fingerprint {self.fingerprint[:16]}…>"
@@ -270,6 +277,9 @@ class TaskHandle:
         """
         if isinstance(strings, str):
             raise RequestError(f"strings is a list: write [{strings!r}]")
+        if not isinstance(strings, Iterable):
+            raise RequestError(f"strings is a list of texts, as ['0110']: {strings!r} is no list")
+        strings = list(strings)
         answers: list[Any] = [None] * len(strings)
         by_length: dict[int, list[tuple[int, list[int]]]] = {}
         for place, text in enumerate(strings):
@@ -316,7 +326,7 @@ class TaskHandle:
             RequestError: for another split.
         """
         if split not in SPLITS:
-            raise unknown("split", split, SPLITS)
+            raise unknown("split", str(split), SPLITS)
         return self._sets(split)
 
     def _draw(self, split: str) -> LabelledStrings:
@@ -369,7 +379,7 @@ class TaskHandle:
     def _checked(self, split: str, batch: int, seed: int) -> tuple[int, int]:
         """Return batch size and seed, after a check of the arguments of `batches`."""
         if split not in SPLITS:
-            raise unknown("split", split, SPLITS)
+            raise unknown("split", str(split), SPLITS)
         return whole_number("batch", batch, 1), whole_number("seed", seed)
 
     def _training_batches(self, batch: int, seed: int, first: int, step: int) -> Iterator[Pair]:

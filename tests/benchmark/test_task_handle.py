@@ -70,6 +70,7 @@ def test_samples_are_those_of_the_command_line_and_labels_agree(cli, name):
 def test_labels_keep_their_order_and_none_is_no_string_of_the_task():
     asked = ["0110", "", "01a", "1", "0111"]
     assert fb.label("parity", asked) == [0, 0, None, 1, 1]
+    assert fb.label("parity", iter(asked)) == [0, 0, None, 1, 1]
     assert fb.label("dyck-1:generate", ["()", ")("]) == [1, 0]
     assert fb.label("modular-arithmetic", ["1+1", "1+"]) == [2, None]
     assert fb.sample("parity", 30, p=1.0)[0] == ["1" * 30]
@@ -150,6 +151,13 @@ def test_what_is_known_of_a_task():
     assert fb.load("parity", p=0.25).shortcuts == {}
 
 
+def test_strings_are_equal_if_their_fingerprints_are():
+    tests, again = (fb.load("parity").test_set() for _ in range(2))
+    assert tests == again
+    assert len({tests, again, fb.load("parity").test_set("validation")}) == 2
+    assert tests != dict(tests)
+
+
 def test_named_parts_of_one_length_are_joined():
     parts = [Example(np.full((n, 3), n), np.full((n, 3, 2), n == 2)) for n in (1, 2)]
     cells = tuple(Cell(3, 3, (one,), name) for one, name in zip(parts, "ab", strict=True))
@@ -169,6 +177,8 @@ def test_named_parts_of_one_length_are_joined():
         (lambda: fb.load("parity").label("0110"), "write ['0110']"),
         (lambda: fb.sample("d2:next-symbols", 5), "the nearest that it has is 4"),
         (lambda: fb.load("parity").label([1]), "1 is no text"),
+        (lambda: fb.load("parity").label(1), "1 is no list"),
+        (lambda: fb.load("parity").test_set(None), "unknown split 'None'"),
         (lambda: fb.load("parity").sample(1.5), "length 1.5: must be a whole number"),
         (lambda: fb.load("parity").sample(True), "length True: must be a whole number"),
         (lambda: fb.load("parity").sample(5, count=0), "count 0: must be at least 1"),
