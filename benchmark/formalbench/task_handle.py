@@ -5,10 +5,11 @@ Legend: B strings of one length, N symbols each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, cached_property
 from itertools import count as numbers
+from itertools import islice
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -161,6 +162,13 @@ class LabelledStrings(Mapping[int, Pair]):
     def __len__(self) -> int:
         return len(self._by_length)
 
+    def __eq__(self, other: object) -> bool:
+        """Compare fingerprints; a mapping would compare arrays, which have no truth value."""
+        return isinstance(other, LabelledStrings) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
     def __repr__(self) -> str:
         strings = sum(cell.strings for cell in self.cells)
         return f"<{strings} strings of {len(self)} lengths, fingerprint {self.fingerprint[:16]}…>"
@@ -177,10 +185,12 @@ class TaskHandle:
 
     Attributes:
         selected: the selected task.
-        task: the `Task` that a model's factory gets.
+        task: the `Task` that a model's factory gets. A symbol's id is its index in
+            ``task.alphabet``, whose length is the number of symbols that a network reads.
         name: name with objective.
         title: name with options, as on the board.
-        alphabet: symbols of strings; a symbol's id is its index.
+        alphabet: symbols of strings as text: the first of ``task.alphabet``, to which an objective
+            may add others, such as the blank of ``transduce``.
         answers: meaning of each of a network's K outputs.
     """
 
@@ -241,14 +251,11 @@ class TaskHandle:
 
         Arguments as for `sample`; errors write `dashes` before their names.
         """
-        asked: dict[str, object] = {"length": length, "count": count, "seed": seed}
-        for name, value in asked.items():
-            if not isinstance(value, Integral):
-                raise RequestError(f"{dashes}{name} {value!r}: must be a whole number")
+        length = whole_number(f"{dashes}length", length)
+        count = whole_number(f"{dashes}count", count, 1)
+        seed = whole_number(f"{dashes}seed", seed)
         if not 0 <= length <= LONGEST:
             raise RequestError(f"{dashes}length {length}: must be at least 0 and at most {LONGEST}")
-        if count < 1:
-            raise RequestError(f"{dashes}count {count}: must be at least 1")
         if count * max(length, 1) > LONGEST:
             most = LONGEST // max(length, 1)
             raise RequestError(
@@ -270,6 +277,9 @@ class TaskHandle:
         """
         if isinstance(strings, str):
             raise RequestError(f"strings is a list: write [{strings!r}]")
+        if not isinstance(strings, Iterable):
+            raise RequestError(f"strings is a list of texts, as ['0110']: {strings!r} is no list")
+        strings = list(strings)
         answers: list[Any] = [None] * len(strings)
         by_length: dict[int, list[tuple[int, list[int]]]] = {}
         for place, text in enumerate(strings):
@@ -316,7 +326,7 @@ class TaskHandle:
             RequestError: for another split.
         """
         if split not in SPLITS:
-            raise unknown("split", split, SPLITS)
+            raise unknown("split", str(split), SPLITS)
         return self._sets(split)
 
     def _draw(self, split: str) -> LabelledStrings:
@@ -358,13 +368,19 @@ class TaskHandle:
             answers are `IGNORED`.
 
         Raises:
-            RequestError: for another split.
+            RequestError: for another split, or a number that is not whole or too small.
         """
-        if batch < 1:
-            raise RequestError(f"batch {batch}: must be at least 1")
+        batch, seed = self._checked(split, batch, seed)
+        first, step = whole_number("first", first, 0), whole_number("step", step, 1)
         if split != "train":
             return self._fixed_batches(self.test_set(split), batch, first, step)
         return self._training_batches(batch, seed, first, step)
+
+    def _checked(self, split: str, batch: int, seed: int) -> tuple[int, int]:
+        """Return batch size and seed, after a check of the arguments of `batches`."""
+        if split not in SPLITS:
+            raise unknown("split", str(split), SPLITS)
+        return whole_number("batch", batch, 1), whole_number("seed", seed)
 
     def _training_batches(self, batch: int, seed: int, first: int, step: int) -> Iterator[Pair]:
         from formalbench.training.curriculum import UNIFORM, draw_length
@@ -388,7 +404,7 @@ class TaskHandle:
             for strings, targets in labelled.values()
             for start in range(0, len(strings), batch)
         )
-        yield from (part for number, part in enumerate(parts) if number % step == first % step)
+        yield from islice(parts, first, None, step)
 
     def dataset(
         self, split: Split = "train", batch: int = 32, seed: int = 0
@@ -399,6 +415,7 @@ class TaskHandle:
         """
         from formalbench.training.dataset import BatchDataset
 
+        batch, seed = self._checked(split, batch, seed)
         return BatchDataset(self, split, batch, seed)
 
     @cached_property
@@ -433,6 +450,24 @@ class TaskHandle:
 
 def _reload(plugins: list[str], name: str, protocol: Protocol) -> TaskHandle:
     return TaskHandle(load_plugins(plugins), name, protocol=protocol)
+
+
+def whole_number(name: str, value: Any, least: int | None = None) -> int:
+    """Return a whole number of any type, NumPy's included, as an `int`.
+
+    Args:
+        name: of the argument, for the error.
+        value: its value.
+        least: the smallest valid value, if there is one.
+
+    Raises:
+        RequestError: if it is something else, such as a bool, or too small.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise RequestError(f"{name} {value!r}: must be a whole number")
+    if least is not None and value < least:
+        raise RequestError(f"{name} {value}: must be at least {least}")
+    return int(value)
 
 
 def pair_of(example: Example) -> Pair:

@@ -158,3 +158,12 @@ def test_runs_are_stacked_whatever_the_length_of_their_answers():
     assert both.targets.tolist() == [[[1, 2, 0, 0]], [[1, 1, 1, 2]]]
     assert both.scored.tolist() == [[[True, True, False, False]], [[True] * 4]]
     assert both.decoded.tolist() == [[[1, 0, 0]], [[1, 1, 1]]]
+
+
+def test_all_answers_count_of_an_example_that_names_none():
+    every = Example(np.ones((1, 3), dtype=int), np.array([1]))
+    some = Example(np.zeros((2, 3), dtype=int), np.array([1, 0]), scored=np.array([True, False]))
+    assert pad([every, some], "last").scored.tolist() == [True, True, False]
+    assert pad([some, every], "last").scored.tolist() == [True, False, True]
+    assert stack([every, some.rows(slice(1, 2))]).scored.tolist() == [[True], [False]]
+    assert pad([every, every], "last").scored is None

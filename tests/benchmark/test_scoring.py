@@ -33,7 +33,7 @@ decay: {steps: 20}
 validation: {every: 20, lengths: 4, strings: 16}
 test: {lengths: 5, strings: 32}
 """
-OBJECTIVES = ["parity", "parity:tag", "dyck-2-3:next-symbols", "dyck-1:generate", "flip-flop:tag",
+OBJECTIVES = ["parity", "parity:tag", "dyck-2-3:next-symbols", "flip-flop:tag",
               "duplicate-string:transduce", "modular-arithmetic"]  # fmt: skip
 
 
@@ -241,8 +241,7 @@ def test_exported_strings_are_the_tests_and_right_answers_score_fully(
     assert len({row["id"] for row in rows}) == len(rows) == 160
     assert rows[0].keys() == {"id", "length", "string", "fingerprint", "target"}
     assert [row["length"] for row in rows] == sorted(row["length"] for row in rows)
-    if not name.endswith(":generate"):
-        assert task.label([row["string"] for row in rows[:40]]) == [r["target"] for r in rows[:40]]
+    assert task.label([row["string"] for row in rows[:40]]) == [r["target"] for r in rows[:40]]
     given = [{"id": row["id"], "answer": row["target"]} for row in reversed(rows)]
     file = answers(tmp_path / "all.jsonl", given)
     told = cli("score", name, file, "--protocol", "few", "--json", *plugin).data
@@ -252,6 +251,20 @@ def test_exported_strings_are_the_tests_and_right_answers_score_fully(
         file = answers(tmp_path / "wrong.jsonl", wrong)
         told = cli("score", name, file, "--protocol", "few", "--json", *plugin).data
         assert told["accuracy"] == 1.0 - 1 / 160
+
+
+def test_next_symbols_as_labels_are_no_answers_to_generate(load, tmp_path):
+    handle = load("dyck-2-3:generate")
+
+    def labels(ids):
+        return np.pad(ids, ((0, 0), (0, 1)), constant_values=len(handle.alphabet))
+
+    assert "give logits (B, N+1, K) to" in refusal(lambda: fb.evaluate(labels, handle))
+    logits = fb.evaluate(lambda ids: 64.0 * np.eye(5)[labels(ids)], handle)
+    assert logits.record.gave == "logits"
+    rows = [{"id": row["id"], "answer": row["target"]} for row in exported(handle, targets=True)]
+    file = answers(tmp_path / "given.jsonl", rows)
+    assert "given.jsonl:1: generate is scored" in refusal(lambda: score_file(handle, file))
 
 
 def test_answers_may_be_what_label_prints(cli, tmp_path, few, load):

@@ -70,6 +70,7 @@ def test_samples_are_those_of_the_command_line_and_labels_agree(cli, name):
 def test_labels_keep_their_order_and_none_is_no_string_of_the_task():
     asked = ["0110", "", "01a", "1", "0111"]
     assert fb.label("parity", asked) == [0, 0, None, 1, 1]
+    assert fb.label("parity", iter(asked)) == [0, 0, None, 1, 1]
     assert fb.label("dyck-1:generate", ["()", ")("]) == [1, 0]
     assert fb.label("modular-arithmetic", ["1+1", "1+"]) == [2, None]
     assert fb.sample("parity", 30, p=1.0)[0] == ["1" * 30]
@@ -89,6 +90,20 @@ def test_training_batches_are_those_of_a_run_of_that_seed(host, name):
         assert np.array_equal(examples.targets[0], targets)
 
 
+def test_ids_are_indices_of_the_symbols_that_a_network_reads():
+    task = fb.load("reverse-string")
+    strings, _ = next(task.batches())
+    assert set(np.unique(strings)) == {0, 1, 2}
+    assert task.task.alphabet == (*task.alphabet, "<blank>") == ("0", "1", "<blank>")
+
+
+def test_numbers_may_be_those_of_numpy():
+    task, five = fb.load("parity"), np.int64(5)
+    assert task.sample(five, five, five) == task.sample(5, 5, 5)
+    own, plain = (next(task.batches(batch=n, seed=n, first=n, step=n)) for n in (five, 5))
+    assert all(map(np.array_equal, own, plain))
+
+
 def test_fixed_batches_have_each_string_once():
     task = fb.load("parity")
     held = task.test_set("validation")
@@ -98,6 +113,9 @@ def test_fixed_batches_have_each_string_once():
         own = [part for part in parts if part[0].shape[1] == length]
         assert np.array_equal(np.concatenate([part[0] for part in own]), strings)
         assert np.array_equal(np.concatenate([part[1] for part in own]), targets)
+    rest = list(task.batches("validation", batch=24, first=3, step=2))
+    for (strings, _), (own, _) in zip(rest, parts[3::2], strict=True):
+        assert np.array_equal(strings, own)
 
 
 def test_answers_that_do_not_count_are_ignored_by_torch():
@@ -133,6 +151,13 @@ def test_what_is_known_of_a_task():
     assert fb.load("parity", p=0.25).shortcuts == {}
 
 
+def test_strings_are_equal_if_their_fingerprints_are():
+    tests, again = (fb.load("parity").test_set() for _ in range(2))
+    assert tests == again
+    assert len({tests, again, fb.load("parity").test_set("validation")}) == 2
+    assert tests != dict(tests)
+
+
 def test_named_parts_of_one_length_are_joined():
     parts = [Example(np.full((n, 3), n), np.full((n, 3, 2), n == 2)) for n in (1, 2)]
     cells = tuple(Cell(3, 3, (one,), name) for one, name in zip(parts, "ab", strict=True))
@@ -152,7 +177,18 @@ def test_named_parts_of_one_length_are_joined():
         (lambda: fb.load("parity").label("0110"), "write ['0110']"),
         (lambda: fb.sample("d2:next-symbols", 5), "the nearest that it has is 4"),
         (lambda: fb.load("parity").label([1]), "1 is no text"),
+        (lambda: fb.load("parity").label(1), "1 is no list"),
+        (lambda: fb.load("parity").test_set(None), "unknown split 'None'"),
         (lambda: fb.load("parity").sample(1.5), "length 1.5: must be a whole number"),
+        (lambda: fb.load("parity").sample(True), "length True: must be a whole number"),
+        (lambda: fb.load("parity").sample(5, count=0), "count 0: must be at least 1"),
+        (lambda: fb.load("parity").batches(batch=2.5), "batch 2.5: must be a whole number"),
+        (lambda: fb.load("parity").batches(seed="a"), "seed 'a': must be a whole number"),
+        (lambda: fb.load("parity").batches(seed=None), "seed None: must be a whole number"),
+        (lambda: fb.load("parity").batches(first=-1), "first -1: must be at least 0"),
+        (lambda: fb.load("parity").batches("test", step=0), "step 0: must be at least 1"),
+        (lambda: fb.load("parity").dataset("tests"), "did you mean test?"),
+        (lambda: fb.load("parity").dataset(batch=0), "batch 0: must be at least 1"),
         (lambda: fb.results("nowhere"), "results folder nowhere does not exist"),
         (lambda: fb.results(__file__), "test_task_handle.py is no folder"),
         (lambda: fb.run([object()]), "are lists of names, and have a object"),

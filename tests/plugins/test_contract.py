@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import product
 
 import pytest
 import torch
@@ -130,8 +131,9 @@ def test_no_number_is_lost_at_length_4096(name):
 def test_no_strings_and_empty_ones_have_no_states(name):
     network = build(name, {}, "each")
     backbone = network.backbone if isinstance(network, Readout) else network
-    for shape in ((0, 0), (3, 0), (0, 5)):
-        found = backbone(Batch(torch.zeros(shape, dtype=torch.long)))
+    for shape, trained in product(((0, 0), (3, 0), (0, 5)), (True, False)):
+        with torch.set_grad_enabled(trained):
+            found = backbone(Batch(torch.zeros(shape, dtype=torch.long)))
         assert found.shape == (*shape, traits_of(backbone).backbone or 4)
     assert network.trace(Batch(torch.zeros((3, 0), dtype=torch.long)))
 

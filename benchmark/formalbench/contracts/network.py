@@ -127,7 +127,8 @@ def pad(examples: Sequence[Example], layout: Layout) -> Example:
         layout: position of the answers; decides which of them are padding.
 
     Returns:
-        An example with `lengths` and, unless the layout is ``last``, with `scored`.
+        An example with `lengths` and with `scored`; for the layout ``last`` only if an example
+        has it.
     """
     import numpy as np
 
@@ -205,10 +206,26 @@ def _with_lengths(example: Example, layout: Layout) -> Example:
     return example._replace(lengths=lengths, scored=scored)
 
 
+def _with_scored(examples: Sequence[Example]) -> Sequence[Example]:
+    """If an example says which answers are scored, let the others say that all of theirs are."""
+    import numpy as np
+
+    axes = next((example.scored.ndim for example in examples if example.scored is not None), None)
+    if axes is None:
+        return examples
+    return [
+        example._replace(scored=np.ones(example.targets.shape[:axes], dtype=np.bool_))
+        if example.scored is None
+        else example
+        for example in examples
+    ]
+
+
 def _combine(
     examples: Sequence[Example],
     join: Callable[[Sequence[npt.NDArray[Any]]], npt.NDArray[Any]],
 ) -> Example:
+    examples = _with_scored(examples)
     first = examples[0]
     plain = {name: join([getattr(e, name) for e in examples]) for name, _ in first.fields()}
     known = {name: join([e.known[name] for e in examples]) for name in first.known}

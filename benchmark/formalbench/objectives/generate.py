@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import Example
 from formalbench.contracts.objective import Chance, Objective, Promise, as_lists, demand
 from formalbench.contracts.source import (
@@ -28,10 +29,17 @@ from formalbench.metrics.close_brackets import CloseBrackets
 from formalbench.objectives.answers import END, check_members
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from torch import Tensor
 
     from formalbench.contracts.objective import Metric
     from formalbench.contracts.task import Task
+
+LOGITS_ONLY = (
+    "generate is scored by probabilities of the next symbol: "
+    "give logits (B, N+1, K) to evaluate(), not labels"
+)
+"""Error for labels. One next symbol says nothing of the closing bracket where another follows."""
 
 
 class Generate(Objective):
@@ -101,6 +109,22 @@ class Generate(Objective):
     def labels(self, source: Any, strings_BN: Symbols) -> list[Any]:
         """Return 1 for each member and 0 for any other string."""
         return as_lists(source.classify(strings_BN))
+
+    def read_answer(self, source: Any, answer: Any, example: Example) -> npt.NDArray[Any]:
+        """Refuse an external label.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(LOGITS_ONLY)
+
+    def decided(self, labels: Tensor, outputs: int) -> Tensor:
+        """Refuse external labels.
+
+        Raises:
+            RequestError: always.
+        """
+        raise RequestError(LOGITS_ONLY)
 
     def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
         """Return how far the likeliest close is from the confidence threshold, (B,)."""

@@ -30,10 +30,15 @@ class AttentionMixer(Mixer):
     Args:
         width: W.
         heads: they divide the width.
+
+    Raises:
+        ValueError: if they do not.
     """
 
     def __init__(self, width: int, heads: int = 4) -> None:
         super().__init__()
+        if heads < 1 or width % heads:
+            raise ValueError(f"heads={heads}: must divide the width ({width})")
         self.attention = Attention(width, heads, causal=True, log_length=False)
 
     def forward(self, x_BNW: Tensor, state: State = None) -> tuple[Tensor, State]:

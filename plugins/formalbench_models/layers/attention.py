@@ -315,6 +315,8 @@ class Attention(nn.Module):
         lengths_B: Tensor | None,
     ) -> Tensor:
         """Return the mixture (B, H, Q, E) without weights, in parts of the batch."""
+        if not query_BHQE.numel():
+            return query_BHQE
         biases = self.heads * (span.stop - span.first) * key_BHNE.shape[2]
         logits = self.hard or self.stick_breaking  # the kernel returns no weights
         own = self.pairwise or span.seen or span.places is not None

@@ -88,6 +88,8 @@ def fused_attention(
         ValueError: if the bias has a gradient.
     """
     wide = value_BHNE.dtype  # which autocast may have made narrower than the rest
+    if not query_BHQE.numel():  # torch's kernel divides by zero
+        return query_BHQE.to(wide)
     query, key = query_BHQE.to(wide), key_BHNE.to(wide)
     bias = None if bias_BHQN is None else bias_BHQN.to(wide)
     parts = (query, key, value_BHNE, bias, causal)

@@ -54,6 +54,13 @@ EPSILON = 1e-6
 class Mixer(nn.Module):
     """What lets a symbol see those before it."""
 
+    def __call__(self, x_BNW: Tensor, state: State = None) -> tuple[Tensor, State]:
+        """Call `forward`; of no symbols nothing is made and the state stays as it is."""
+        if not x_BNW.shape[1]:
+            return x_BNW, state
+        result: tuple[Tensor, State] = super().__call__(x_BNW, state)
+        return result
+
     def forward(self, x_BNW: Tensor, state: State = None) -> tuple[Tensor, State]:
         """Return the change to x, (B, N, W), and what to keep.
 

@@ -63,6 +63,17 @@ def test_mixers_do_what_their_equations_say(name, options, monkeypatch):
 
 
 @every_case
+def test_no_symbols_change_nothing(name, options):
+    mixer = build(name, options, layers=1).blocks[0].mixer
+    none_B0W = torch.zeros(2, 0, 8, dtype=torch.float64)
+    _, state = mixer(torch.randn(2, 3, 8, dtype=torch.float64))
+    for before in (None, state):
+        change_B0W, after = mixer(none_B0W, before)
+        assert change_B0W.shape == none_B0W.shape
+        assert after is before
+
+
+@every_case
 def test_from_left_to_right_as_at_once(name, options):
     network = build(name, options)
     symbols = strings(3, 13)

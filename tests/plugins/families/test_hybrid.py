@@ -47,6 +47,17 @@ def test_attention_is_the_equation_position_by_position():
     torch.testing.assert_close(mixer(x_ND[None], ())[0][0], torch.stack(expected))
 
 
+def test_attention_to_nothing_is_nothing():
+    mixer = AttentionMixer(8, 2)
+    for shape in ((2, 0, 8), (0, 3, 8), (0, 200, 8)):  # 200 symbols are trained by the kernel
+        assert mixer(torch.zeros(shape))[0].shape == shape
+        with torch.no_grad():
+            assert mixer(torch.zeros(shape))[0].shape == shape
+            assert mixer(torch.zeros(shape), (torch.zeros(shape[0], 3, 8),))[0].shape == shape
+    with pytest.raises(ValueError, match="heads=3: must divide"):
+        AttentionMixer(8, 3)
+
+
 def test_a_string_can_be_read_in_pieces(host):
     network = built(host, "pattern=mamba-2+attention+deltanet, repeats=2, width=8")
     assert len(network.blocks) == 6
