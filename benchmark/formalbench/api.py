@@ -246,7 +246,8 @@ def trained(
         passed to `evaluate`.
 
     Raises:
-        RequestError: if there is no such run, or its weights are missing or do not fit.
+        RequestError: if there is no such run, if the model, task or protocol has changed since,
+            or if its weights are missing or do not fit.
 
     Example:
         >>> network = formalbench.trained("lstm", "parity", seed=0)  # doctest: +SKIP
@@ -254,6 +255,7 @@ def trained(
     """
     from formalbench.statistics.aggregate import selected_rate
     from formalbench.statistics.records import model_key, title_of
+    from formalbench.statistics.selection import current_of
     from formalbench.store.archive import WeightLookup
     from formalbench.store.weights import network_from
 
@@ -269,6 +271,23 @@ def trained(
         records = [record for record in records if name_of(record) == value]
         if not records:
             raise unknown(f"{kind} among the trained runs", value, names)
+    origin = host.select_model(model).plugin.source.distribution
+    origins = {record.model.source.distribution for record in records}
+    if origin not in origins:
+        raise RequestError(
+            f"{model} is here of {origin}, and the runs on {task} are of "
+            f"{' and '.join(sorted(origins))}: train it again"
+        )
+    records = [record for record in records if record.model.source.distribution == origin]
+    if protocol:
+        records = [record for record in records if record.protocol.title == protocol] or records
+    current = current_of(host)
+    records = [record for record in records if current.standing(record) != "stale"]
+    if not records:
+        raise RequestError(
+            f"the model, task or protocol has changed since every run of {model} on {task}: "
+            "train it again"
+        )
     names = {record.protocol.title for record in records}
     chosen = protocol or (STANDARD if STANDARD in names else sorted(names)[0])
     records = [record for record in records if record.protocol.title == chosen]

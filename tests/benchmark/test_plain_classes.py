@@ -334,6 +334,23 @@ def test_two_classes_of_a_session_are_not_one_model():
     assert PluginHost.load().models_named([mine, mine]) == ("mine", "mine")
 
 
+def test_trained_gives_no_weights_of_an_older_file(run, mine, write, tiny, tmp_path):
+    import torch
+
+    asked = {"protocol": "tiny", "plugins": [tiny], "results": tmp_path / "runs"}
+    run("mine.py:Mine", "--results", tmp_path / "runs")
+    older = fb.trained("mine.py:Mine", "parity", **asked)
+    write("mine.py", MINE.replace("self.rnn(", "-self.rnn("))
+    with pytest.raises(fb.RequestError, match="the model, task or protocol has changed since"):
+        fb.trained("mine.py:Mine", "parity", **asked)
+    run("mine.py:Mine", "--results", tmp_path / "runs")
+    newer = fb.trained("mine.py:Mine", "parity", **asked)
+    assert not torch.equal(newer.read.weight, older.read.weight)
+    write("other.py", MINE)
+    with pytest.raises(fb.RequestError, match=r"here of other.py, and the runs .* are of mine.py"):
+        fb.trained("other.py:Mine", "parity", **asked)
+
+
 @pytest.mark.parametrize(
     ("name", "model"),
     [("Mine", "mine"), ("MyGRU2Net", "my-gru2-net"), ("minGRULM", "min-grulm"), ("_A_b", "a-b")],

@@ -164,10 +164,9 @@ class SessionText:
         for base in value.__bases__:
             self._add("base", base)
         for name, member in vars(value).items():
+            members: tuple[Any, ...] = (getattr(member, "__func__", member),)
             if isinstance(member, property):
                 members = (member.fget, member.fset, member.fdel)
-            else:
-                members = (getattr(member, "__func__", member),)
             for part in members:
                 if getattr(part, "__qualname__", "") == f"{value.__qualname__}.{name}":
                     if isinstance(part, FunctionType):
