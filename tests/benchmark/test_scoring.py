@@ -121,6 +121,19 @@ def test_a_network_with_traits_is_given_batches(load, host):
     assert fb.evaluate(network, task).extrapolated
 
 
+def test_a_backbone_without_its_readout_is_refused(load):
+    class States(nn.Module):
+        traits = fb.Traits(backbone=16)
+
+        def __init__(self, task):
+            super().__init__()
+
+    for predict in (States, States(None)):
+        assert "States is a backbone" in refusal(
+            lambda one=predict: fb.evaluate(one, load("parity"))
+        )
+
+
 def test_a_jax_function(load):
     jax = pytest.importorskip("jax")
 
