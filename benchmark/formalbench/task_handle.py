@@ -193,7 +193,7 @@ class TaskHandle:
     ) -> None:
         parsed = parse_settings(settings, ("task",))
         selected = host.select_task(name, parsed)
-        check_settings(parsed, {}, {selected.name: selected.facts})
+        check_settings(parsed, {}, {name: selected.facts})
         self.host, self.selected, self.used = host, selected, task_used(selected)
         self.protocol = host.protocol(protocol) if isinstance(protocol, str) else protocol
         self.task: Task = self.protocol.apply(host.build_task(selected))

@@ -146,6 +146,7 @@ def test_named_parts_of_one_length_are_joined():
     [
         (lambda: fb.load("parrity"), "did you mean parity"),
         (lambda: fb.load("parity", q=1), "q"),
+        (lambda: fb.load("parity[p=0.3]", p=0.4), "p is set twice, also in parity[p=0.3]"),
         (lambda: fb.load("parity", plugins="x.py"), "write ['x.py']"),
         (lambda: fb.load("parity").test_set("tests"), "did you mean test?"),
         (lambda: fb.load("parity").batches("train", batch=0), "batch 0: must be at least 1"),
