@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pandas as pd
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from formalbench.contracts.record import Record
     from formalbench.host import PluginHost
+
+N = TypeVar("N", bound=str | type)
 
 COMPARED = ["protocol", "version", "task", "a", "b", "difference", "low", "high", "better"]
 """Columns of `compare`."""
@@ -106,8 +108,8 @@ def run(
     Example:
         >>> frame = formalbench.run(models=["lstm"], tasks=["parity"])  # doctest: +SKIP
     """
-    _check_lists(models, tasks, trackers)
-    if tasks is not None and not len(tasks):
+    models, trackers = _listed(models), _listed(trackers)
+    if tasks is not None and not (tasks := _listed(tasks)):
         raise RequestError(
             "tasks=[]: name at least one task, or omit tasks to use those of a suite"
         )
@@ -124,7 +126,7 @@ def run(
     request = RunRequest(names, tuple(tasks or ()), suite, protocol, seeds, chosen)
     store = Store(Path(results) if results else default_results())
     options = RunOptions(
-        *(device, jobs, threads, executor, fail_fast, debug), quiet=True, trackers=tuple(trackers)
+        *(device, jobs, threads, executor, fail_fast, debug), quiet=True, trackers=trackers
     )
     live = console(stderr=True).is_jupyter if progress is None else progress
     records = run_session(host, request, store, options, execute_live if live else execute)
@@ -193,7 +195,8 @@ def compare(
     from formalbench.statistics.comparison import check_tasks, comparisons
     from formalbench.statistics.selection import current_of
 
-    _check_lists(tasks, protocols)
+    tasks = None if tasks is None else _listed(tasks)
+    protocols = None if protocols is None else _listed(protocols)
     host = load_plugins(plugins)
     records = _records(_folders(results))
     check_tasks(records, tasks or ())
@@ -311,19 +314,19 @@ def trained(
     return network_from(host, run, lookup.read(run), f"run {run.test_id}", run.protocol)
 
 
-def _check_lists(*lists: Sequence[object] | None) -> None:
-    for names in lists:
-        if isinstance(names, str) or inspect.isclass(names):
-            text = names.__name__ if inspect.isclass(names) else repr(names)
-            raise RequestError(
-                f"models, tasks, trackers, protocols are lists of names: write [{text}]"
-            )
-        for name in names or ():
-            if not isinstance(name, str | type):
-                kind = type(name).__name__
-                raise RequestError(
-                    f"models, tasks, trackers, protocols are lists of names, and have a {kind}"
-                )
+def _listed(names: Iterable[N]) -> tuple[N, ...]:
+    """Check a list of names and return it as a tuple, because a generator can be read once only."""
+    lists = "models, tasks, trackers, protocols are lists of names"
+    if isinstance(names, str) or inspect.isclass(names):
+        text = names.__name__ if inspect.isclass(names) else repr(names)
+        raise RequestError(f"{lists}: write [{text}]")
+    if not isinstance(names, Iterable):
+        raise RequestError(f"{lists}, and one is a {type(names).__name__}")
+    listed = tuple(names)
+    for name in listed:
+        if not isinstance(name, str | type):
+            raise RequestError(f"{lists}, and have a {type(name).__name__}")
+    return listed
 
 
 def _check_session(host: PluginHost, jobs: int, executor: str) -> None:
