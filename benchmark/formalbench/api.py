@@ -193,14 +193,19 @@ def compare(
         >>> frame = formalbench.compare("lstm", "gru", results="runs")  # doctest: +SKIP
     """
     from formalbench.statistics.comparison import check_tasks, comparisons
+    from formalbench.statistics.records import model_key, title_of
     from formalbench.statistics.selection import current_of
 
     tasks = None if tasks is None else _listed(tasks)
     protocols = None if protocols is None else _listed(protocols)
     host = load_plugins(plugins)
     records = _records(_folders(results))
+    recorded = {model_key(record)[0] for record in records} | {*map(title_of, records)}
+    if tasks is not None:
+        tasks = [task if task in recorded else host.task_title(task) for task in tasks]
     check_tasks(records, tasks or ())
-    compared = comparisons(records, (a, b), tasks, protocols, current_of(host))
+    of_a, of_b = (name if name in recorded else host.model_title(name) for name in (a, b))
+    compared = comparisons(records, (of_a, of_b), tasks, protocols, current_of(host))
     names = {"a": a, "b": b, None: None}
     rows = [
         {
@@ -266,11 +271,12 @@ def trained(
     (model,) = host.models_named([model])
     folders = _folders(results)
     records = [record for record in _records(folders) if record.weights]
-    for kind, value, name_of in (
-        ("model", model, lambda record: model_key(record)[0]),
-        ("task", task.removesuffix(":classify"), title_of),
+    for kind, name, title_here, name_of in (
+        ("model", model, host.model_title, lambda record: model_key(record)[0]),
+        ("task", task, host.task_title, title_of),
     ):
         names = {name_of(record) for record in records}
+        value = name if name in names else title_here(name)
         records = [record for record in records if name_of(record) == value]
         if not records:
             raise unknown(f"{kind} among the trained runs", value, names)

@@ -483,6 +483,26 @@ def test_the_network_of_a_run_has_the_weights_that_were_tested(runs, tmp_path):
         assert report.validation == record.selected.accuracy
 
 
+def test_a_run_is_known_by_every_name_that_run_takes(runs, host):
+    folder, plugins = runs
+    names = ("rnn[width=8,layers=1]", "parity:classify[p=0.50]")
+    assert fb.trained(*names, results=folder, plugins=plugins)
+    assert host.task_title("flip-flop") == "flip-flop:tag"
+    assert host.task_title("parity:classify[p=0.30]") == "parity[p=0.3]"
+    assert host.model_title("rn[width=8]") == "rn[width=8]"
+
+
+def test_the_network_of_a_run_ignores_the_default_dtype(runs):
+    folder, plugins = runs
+    torch.set_default_dtype(torch.float64)
+    try:
+        network = fb.trained("rnn[width=8]", "parity", results=folder, plugins=plugins)
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert {one.dtype for one in network.parameters()} == {torch.float32}
+
+
 def test_weights_may_lie_in_an_archive(runs, tmp_path):
     folder, plugins = runs
     records = {record.test_id: record.weights for record in Store(folder).records()}

@@ -280,6 +280,8 @@ def test_from_python_it_is_a_table_with_the_same_numbers(comparing, results, hos
     assert frame["better"].tolist() == [names[on["better"]] for on in told["tasks"]]
     for column, key in (("a", "a"), ("b", "b"), ("difference", "difference")):
         assert frame[column].tolist() == pytest.approx([on[key] for on in told["tasks"]], abs=1e-6)
+    longer = formalbench.compare("rnn[chunk=2]", "lstm", results=results, tasks=["parity:classify"])
+    assert longer["task"].tolist() == ["parity"]
     once = {"tasks": iter(frame["task"]), "protocols": iter(frame["protocol"].unique())}
     assert frame.equals(formalbench.compare("rnn", "lstm", results=results, **once))
     with pytest.raises(formalbench.RequestError, match="did you mean lstm"):
