@@ -134,6 +134,13 @@ def test_a_backbone_without_its_readout_is_refused(load):
         )
 
 
+def test_a_loaded_task_has_its_protocol_and_plugins(load, few):
+    task = load("parity")
+    for more in ({"protocol": "standard"}, {"plugins": few["plugins"]}):
+        said = refusal(lambda more=more: fb.evaluate(parity, task, **more))
+        assert "pass protocol and plugins to formalbench.load" in said
+
+
 def test_a_jax_function(load):
     jax = pytest.importorskip("jax")
 

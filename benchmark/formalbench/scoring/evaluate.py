@@ -43,7 +43,7 @@ def evaluate(
     task: str | TaskHandle,
     *,
     name: str = "",
-    protocol: str = STANDARD,
+    protocol: str | None = None,
     device: str = "cpu",
     plugins: Sequence[Path | str] = (),
 ) -> Report | SuiteReport:
@@ -62,9 +62,10 @@ def evaluate(
             - a class of any of these, which is called with the task (`formalbench.Task`).
         task: name of a task or suite, or the result of `formalbench.load`.
         name: name in the report; by default that of the function or class.
-        protocol: the protocol that defines the strings.
+        protocol: the protocol that defines the strings; None for that of the handle of
+            `formalbench.load`, else ``standard``.
         device: ``cpu``, ``cuda`` or ``cuda:i``, for networks with traits.
-        plugins: local plugins to load.
+        plugins: local plugins to load; a handle has its own.
 
     Returns:
         A `Report`; for a suite, reports by task name.
@@ -86,11 +87,17 @@ def evaluate(
 
 
 def _handles(
-    task: str | TaskHandle, protocol: str, plugins: Sequence[Path | str]
+    task: str | TaskHandle, protocol: str | None, plugins: Sequence[Path | str]
 ) -> tuple[list[TaskHandle], bool]:
     """Return the named tasks, and whether the name is a suite's."""
     if isinstance(task, TaskHandle):
+        if protocol is not None or plugins:
+            raise RequestError(
+                f"the loaded task {task.title} has its own protocol and plugins: pass protocol and "
+                "plugins to formalbench.load"
+            )
         return [task], False
+    protocol = STANDARD if protocol is None else protocol
     host = load_plugins(plugins)
     if is_suite(host, task):
         return [TaskHandle(host, one, (), protocol) for one in host.suite(task).tasks], True
