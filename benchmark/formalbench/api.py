@@ -15,7 +15,7 @@ from formalbench.device import check_threads, wait_passively
 from formalbench.host import load_plugins
 from formalbench.host.options import settings_of
 from formalbench.host.plugin import SESSION
-from formalbench.running.plan import RunOptions, RunRequest, Seeds
+from formalbench.running.plan import RunOptions, RunRequest, Seeds, check_seeds
 from formalbench.running.session import execute, run_session
 from formalbench.store import PUBLISHED_RESULTS, Store, default_results, repository_above
 from formalbench.task_handle import STANDARD
@@ -123,6 +123,7 @@ def run(
     if settings is not None and not isinstance(settings, Mapping):
         raise RequestError('settings is a dict of options: write {"protocol.steps": 40}')
     chosen = settings_of(list((settings or {}).items()))
+    seeds = check_seeds(seeds)
     request = RunRequest(names, tuple(tasks or ()), suite, protocol, seeds, chosen)
     store = Store(Path(results) if results else default_results())
     options = RunOptions(
