@@ -141,6 +141,37 @@ def test_a_loaded_task_has_its_protocol_and_plugins(load, few):
         assert "pass protocol and plugins to formalbench.load" in said
 
 
+def test_a_network_is_tested_where_its_parameters_are(load, host, monkeypatch):
+    task, devices = load("parity"), []
+
+    def test_network(network, task, held, device, **more):
+        devices.append(device.type)
+        raise fb.RequestError("tested")
+
+    monkeypatch.setattr("formalbench.scoring.evaluate.test_network", test_network)
+    elsewhere = host.network("rnn", task.task).to("meta")
+    plain = Network(task.task).to("meta")
+    for predict in (host.network("rnn", task.task), elsewhere, plain, parity):
+        assert refusal(lambda predict=predict: fb.evaluate(predict, task)) == "tested"
+    assert devices == ["cpu", "meta", "cpu", "cpu"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("parity", parity), "task is a function: pass the name of a task or suite"),
+        ((parity, ["parity"]), "task is a list"),
+        ((parity, "parity", {"name": 3}), "name=3: must be a text of at most 200 characters"),
+        ((parity, "parity", {"name": "b" * 201}), "must be a text of at most 200 characters"),
+        ((parity, "parity", {"device": torch.device("meta")}), "--device meta: must be auto"),
+    ],
+    ids=str,
+)
+def test_arguments_of_another_type(asked, said):
+    (predict, task, *more) = asked
+    assert said in refusal(lambda: fb.evaluate(predict, task, **(more[0] if more else {})))
+
+
 def test_a_jax_function(load):
     jax = pytest.importorskip("jax")
 
