@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import pandas as pd
 
 from formalbench.contracts.config import Value
-from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.errors import RequestError, check_text, unknown
 from formalbench.device import check_threads, wait_passively
 from formalbench.host import load_plugins
 from formalbench.host.options import settings_of
@@ -23,6 +24,7 @@ from formalbench.ui.live import execute_live
 from formalbench.ui.terminal import console
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
 
     from formalbench.contracts.record import Record
@@ -59,7 +61,7 @@ def run(
     suite: str = "",
     protocol: str = "",
     seeds: Seeds = None,
-    device: str = "auto",
+    device: str | torch.device = "auto",
     settings: Mapping[str, Value | Sequence[Value]] | None = None,
     results: Path | str | None = None,
     jobs: int = 1,
@@ -113,6 +115,12 @@ def run(
         raise RequestError(
             "tasks=[]: name at least one task, or omit tasks to use those of a suite"
         )
+    for task in tasks or ():
+        check_text("a task", task)
+    numbers: dict[str, object] = {"jobs": jobs, "threads": threads}
+    for argument, number in numbers.items():
+        if not isinstance(number, Integral) or isinstance(number, bool):
+            raise RequestError(f"{argument}={number!r:.60}: must be a whole number")
     wait_passively()
     check_threads(threads)
     host = load_plugins(plugins)
@@ -122,12 +130,16 @@ def run(
         raise RequestError(f"jobs={jobs}: must be at least 1")
     if settings is not None and not isinstance(settings, Mapping):
         raise RequestError('settings is a dict of options: write {"protocol.steps": 40}')
+    for option in settings or ():
+        check_text("a key of settings", option)
     chosen = settings_of(list((settings or {}).items()))
     seeds = check_seeds(seeds)
     request = RunRequest(names, tuple(tasks or ()), suite, protocol, seeds, chosen)
     store = Store(Path(results) if results else default_results())
     options = RunOptions(
-        *(device, jobs, threads, executor, fail_fast, debug), quiet=True, trackers=trackers
+        *(str(device), int(jobs), int(threads), executor, fail_fast, debug),
+        quiet=True,
+        trackers=trackers,
     )
     live = console(stderr=True).is_jupyter if progress is None else progress
     records = run_session(host, request, store, options, execute_live if live else execute)
@@ -197,6 +209,8 @@ def compare(
     from formalbench.statistics.records import model_key, title_of
     from formalbench.statistics.selection import current_of
 
+    for argument, name in (("a", a), ("b", b)):
+        check_text(argument, name)
     tasks = None if tasks is None else _listed(tasks)
     protocols = None if protocols is None else _listed(protocols)
     host = load_plugins(plugins)
@@ -268,6 +282,9 @@ def trained(
     from formalbench.store.archive import WeightLookup
     from formalbench.store.weights import network_from
 
+    if not isinstance(model, type):
+        check_text("model", model)
+    check_text("task", task)
     host = load_plugins(plugins)
     (model,) = host.models_named([model])
     folders = _folders(results)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.errors import RequestError, check_text, unknown
 from formalbench.contracts.network import pad
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.specs import LONGEST, display, show_value
@@ -76,6 +76,7 @@ def load(
         >>> load("parity").label(["0110", "0111"])
         [0, 1]
     """
+    check_text("name", name)
     texts = [f"{key}={show_value(value)}" for key, value in options.items()]
     return TaskHandle(load_plugins(plugins), name, texts, protocol)
 

@@ -131,12 +131,12 @@ def check_seeds(seeds: Seeds) -> int | tuple[int, ...] | None:
         return None
     given: Any = seeds  # callers in Python can pass anything
     is_list = isinstance(given, Iterable) and not isinstance(given, str)
-    values = tuple(given) if is_list else (given,)
-    if not all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in values):
+    items = tuple(given) if is_list else (given,)
+    if not all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in items):
         raise RequestError(
             f"seeds={seeds!r:.80}: must be a number of seeds (5) or a list of seeds ([3, 7, 11])"
         )
-    values = tuple(map(int, values))
+    values = tuple(int(seed) for seed in items)
     if not is_list:
         if not 1 <= values[0] <= MAX_SEEDS:
             raise RequestError(f"--seeds {seeds}: must be at least 1 and at most {MAX_SEEDS}")

@@ -44,7 +44,7 @@ def evaluate(
     *,
     name: str = "",
     protocol: str | None = None,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
     plugins: Sequence[Path | str] = (),
 ) -> Report | SuiteReport:
     """Score answers to the leaderboard's test and validation strings.
