@@ -119,7 +119,7 @@ def run(
         check_text("a task", task)
     numbers: dict[str, object] = {"jobs": jobs, "threads": threads}
     for argument, number in numbers.items():
-        if not isinstance(number, Integral) or isinstance(number, bool):
+        if isinstance(number, bool) or not isinstance(number, Integral):
             raise RequestError(f"{argument}={number!r:.60}: must be a whole number")
     wait_passively()
     check_threads(threads)
@@ -198,9 +198,11 @@ def compare(
         One row per protocol and task: protocol, version, task, a and b (mean test accuracies),
         difference (a - b) with its 95 % interval low to high over seeds and test strings, better
         (the significantly better model after correction for the number of tasks, or None).
+        ``attrs["notes"]`` lists tasks that are not compared, with the reasons.
 
     Raises:
-        RequestError: for an unknown model, protocol or folder, or if both share no protocol.
+        RequestError: for an unknown model, protocol or folder, or if both share no protocol or no
+            comparable results.
 
     Example:
         >>> frame = formalbench.compare("lstm", "gru", results="runs")  # doctest: +SKIP
@@ -237,7 +239,12 @@ def compare(
         for pair in compared
         for row in pair.tasks
     ]
-    return pd.DataFrame(rows, columns=COMPARED)
+    notes = list(dict.fromkeys(note for pair in compared for note in pair.notes))
+    if notes and not rows:
+        raise RequestError(f"{a} and {b} have no comparable results: {' '.join(notes)}")
+    frame = pd.DataFrame(rows, columns=COMPARED)
+    frame.attrs["notes"] = notes
+    return frame
 
 
 def trained(

@@ -290,3 +290,14 @@ def test_from_python_it_is_a_table_with_the_same_numbers(comparing, results, hos
         formalbench.compare("rnn", "lstm", results=results, tasks=["parrity"])
     with pytest.raises(formalbench.RequestError, match=r"write \['parity'\]"):
         formalbench.compare("rnn", "lstm", results=results, tasks="parity")
+
+
+def test_from_python_it_says_which_tasks_are_not_compared(results, host, make_record, monkeypatch):
+    monkeypatch.setattr("formalbench.api.load_plugins", lambda plugins: host)
+    Store(results).write(make_record("newcomer", strings=50))
+    with pytest.raises(formalbench.RequestError, match="not tested on the same strings: parity"):
+        formalbench.compare("rnn", "newcomer", results=results)
+    Store(results).write(make_record("newcomer", "first:classify"))
+    frame = formalbench.compare("rnn", "newcomer", results=results)
+    assert frame["task"].tolist() == ["first"]
+    assert frame.attrs["notes"] == ["not tested on the same strings: parity."]
