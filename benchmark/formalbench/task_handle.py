@@ -28,7 +28,7 @@ from formalbench.evaluation.cells import (
     validation_set,
 )
 from formalbench.host import load_plugins
-from formalbench.host.options import check_settings, parse_settings
+from formalbench.host.options import check_settings, parse_instance, parse_settings
 from formalbench.running.plan import task_used
 
 if TYPE_CHECKING:
@@ -78,6 +78,9 @@ def load(
     """
     check_text("name", name)
     texts = [f"{key}={show_value(value)}" for key, value in options.items()]
+    for key, text in zip(options, texts, strict=True):
+        if key in parse_instance(name)[1]:
+            raise RequestError(f"{text}: {key} is set twice, also in {name}")
     return TaskHandle(load_plugins(plugins), name, texts, protocol)
 
 
@@ -194,7 +197,7 @@ class TaskHandle:
     ) -> None:
         parsed = parse_settings(settings, ("task",))
         selected = host.select_task(name, parsed)
-        check_settings(parsed, {}, {name: selected.facts})
+        check_settings(parsed, {}, {selected.name: selected.facts})
         self.host, self.selected, self.used = host, selected, task_used(selected)
         self.protocol = host.protocol(protocol) if isinstance(protocol, str) else protocol
         self.task: Task = self.protocol.apply(host.build_task(selected))
