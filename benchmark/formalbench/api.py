@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pandas as pd
 
 from formalbench.contracts.config import Value
-from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.errors import RequestError, check_text, unknown
 from formalbench.device import check_threads, wait_passively
 from formalbench.host import load_plugins
 from formalbench.host.options import settings_of
 from formalbench.host.plugin import SESSION
-from formalbench.running.plan import RunOptions, RunRequest, Seeds
+from formalbench.running.plan import RunOptions, RunRequest, Seeds, check_seeds
 from formalbench.running.session import execute, run_session
 from formalbench.store import PUBLISHED_RESULTS, Store, default_results, repository_above
 from formalbench.task_handle import STANDARD
@@ -23,10 +24,13 @@ from formalbench.ui.live import execute_live
 from formalbench.ui.terminal import console
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
 
     from formalbench.contracts.record import Record
     from formalbench.host import PluginHost
+
+N = TypeVar("N", bound=str | type)
 
 COMPARED = ["protocol", "version", "task", "a", "b", "difference", "low", "high", "better"]
 """Columns of `compare`."""
@@ -57,7 +61,7 @@ def run(
     suite: str = "",
     protocol: str = "",
     seeds: Seeds = None,
-    device: str = "auto",
+    device: str | torch.device = "auto",
     settings: Mapping[str, Value | Sequence[Value]] | None = None,
     results: Path | str | None = None,
     jobs: int = 1,
@@ -106,11 +110,17 @@ def run(
     Example:
         >>> frame = formalbench.run(models=["lstm"], tasks=["parity"])  # doctest: +SKIP
     """
-    _check_lists(models, tasks, trackers)
-    if tasks is not None and not len(tasks):
+    models, trackers = _listed(models), _listed(trackers)
+    if tasks is not None and not (tasks := _listed(tasks)):
         raise RequestError(
             "tasks=[]: name at least one task, or omit tasks to use those of a suite"
         )
+    for task in tasks or ():
+        check_text("a task", task)
+    numbers: dict[str, object] = {"jobs": jobs, "threads": threads}
+    for argument, number in numbers.items():
+        if isinstance(number, bool) or not isinstance(number, Integral):
+            raise RequestError(f"{argument}={number!r:.60}: must be a whole number")
     wait_passively()
     check_threads(threads)
     host = load_plugins(plugins)
@@ -120,11 +130,16 @@ def run(
         raise RequestError(f"jobs={jobs}: must be at least 1")
     if settings is not None and not isinstance(settings, Mapping):
         raise RequestError('settings is a dict of options: write {"protocol.steps": 40}')
+    for option in settings or ():
+        check_text("a key of settings", option)
     chosen = settings_of(list((settings or {}).items()))
+    seeds = check_seeds(seeds)
     request = RunRequest(names, tuple(tasks or ()), suite, protocol, seeds, chosen)
     store = Store(Path(results) if results else default_results())
     options = RunOptions(
-        *(device, jobs, threads, executor, fail_fast, debug), quiet=True, trackers=tuple(trackers)
+        *(str(device), int(jobs), int(threads), executor, fail_fast, debug),
+        quiet=True,
+        trackers=trackers,
     )
     live = console(stderr=True).is_jupyter if progress is None else progress
     records = run_session(host, request, store, options, execute_live if live else execute)
@@ -183,21 +198,31 @@ def compare(
         One row per protocol and task: protocol, version, task, a and b (mean test accuracies),
         difference (a - b) with its 95 % interval low to high over seeds and test strings, better
         (the significantly better model after correction for the number of tasks, or None).
+        ``attrs["notes"]`` lists tasks that are not compared, with the reasons.
 
     Raises:
-        RequestError: for an unknown model, protocol or folder, or if both share no protocol.
+        RequestError: for an unknown model, protocol or folder, or if both share no protocol or no
+            comparable results.
 
     Example:
         >>> frame = formalbench.compare("lstm", "gru", results="runs")  # doctest: +SKIP
     """
     from formalbench.statistics.comparison import check_tasks, comparisons
+    from formalbench.statistics.records import model_key, title_of
     from formalbench.statistics.selection import current_of
 
-    _check_lists(tasks, protocols)
+    for argument, name in (("a", a), ("b", b)):
+        check_text(argument, name)
+    tasks = None if tasks is None else _listed(tasks)
+    protocols = None if protocols is None else _listed(protocols)
     host = load_plugins(plugins)
     records = _records(_folders(results))
+    recorded = {model_key(record)[0] for record in records} | {*map(title_of, records)}
+    if tasks is not None:
+        tasks = [task if task in recorded else host.task_title(task) for task in tasks]
     check_tasks(records, tasks or ())
-    compared = comparisons(records, (a, b), tasks, protocols, current_of(host))
+    of_a, of_b = (name if name in recorded else host.model_title(name) for name in (a, b))
+    compared = comparisons(records, (of_a, of_b), tasks, protocols, current_of(host))
     names = {"a": a, "b": b, None: None}
     rows = [
         {
@@ -214,7 +239,12 @@ def compare(
         for pair in compared
         for row in pair.tasks
     ]
-    return pd.DataFrame(rows, columns=COMPARED)
+    notes = list(dict.fromkeys(note for pair in compared for note in pair.notes))
+    if notes and not rows:
+        raise RequestError(f"{a} and {b} have no comparable results: {' '.join(notes)}")
+    frame = pd.DataFrame(rows, columns=COMPARED)
+    frame.attrs["notes"] = notes
+    return frame
 
 
 def trained(
@@ -246,7 +276,8 @@ def trained(
         passed to `evaluate`.
 
     Raises:
-        RequestError: if there is no such run, or its weights are missing or do not fit.
+        RequestError: if there is no such run, if the model, task or protocol has changed since,
+            or if its weights are missing or do not fit.
 
     Example:
         >>> network = formalbench.trained("lstm", "parity", seed=0)  # doctest: +SKIP
@@ -254,21 +285,43 @@ def trained(
     """
     from formalbench.statistics.aggregate import selected_rate
     from formalbench.statistics.records import model_key, title_of
+    from formalbench.statistics.selection import current_of
     from formalbench.store.archive import WeightLookup
     from formalbench.store.weights import network_from
 
+    if not isinstance(model, type):
+        check_text("model", model)
+    check_text("task", task)
     host = load_plugins(plugins)
     (model,) = host.models_named([model])
     folders = _folders(results)
     records = [record for record in _records(folders) if record.weights]
-    for kind, value, name_of in (
-        ("model", model, lambda record: model_key(record)[0]),
-        ("task", task.removesuffix(":classify"), title_of),
+    for kind, name, title_here, name_of in (
+        ("model", model, host.model_title, lambda record: model_key(record)[0]),
+        ("task", task, host.task_title, title_of),
     ):
         names = {name_of(record) for record in records}
+        value = name if name in names else title_here(name)
         records = [record for record in records if name_of(record) == value]
         if not records:
             raise unknown(f"{kind} among the trained runs", value, names)
+    origin = host.select_model(model).plugin.source.distribution
+    origins = {record.model.source.distribution for record in records}
+    if origin not in origins:
+        raise RequestError(
+            f"{model} is here of {origin}, and the runs on {task} are of "
+            f"{' and '.join(sorted(origins))}: train it again"
+        )
+    records = [record for record in records if record.model.source.distribution == origin]
+    if protocol:
+        records = [record for record in records if record.protocol.title == protocol] or records
+    current = current_of(host)
+    records = [record for record in records if current.standing(record) != "stale"]
+    if not records:
+        raise RequestError(
+            f"the model, task or protocol has changed since every run of {model} on {task}: "
+            "train it again"
+        )
     names = {record.protocol.title for record in records}
     chosen = protocol or (STANDARD if STANDARD in names else sorted(names)[0])
     records = [record for record in records if record.protocol.title == chosen]
@@ -292,19 +345,19 @@ def trained(
     return network_from(host, run, lookup.read(run), f"run {run.test_id}", run.protocol)
 
 
-def _check_lists(*lists: Sequence[object] | None) -> None:
-    for names in lists:
-        if isinstance(names, str) or inspect.isclass(names):
-            text = names.__name__ if inspect.isclass(names) else repr(names)
-            raise RequestError(
-                f"models, tasks, trackers, protocols are lists of names: write [{text}]"
-            )
-        for name in names or ():
-            if not isinstance(name, str | type):
-                kind = type(name).__name__
-                raise RequestError(
-                    f"models, tasks, trackers, protocols are lists of names, and have a {kind}"
-                )
+def _listed(names: Iterable[N]) -> tuple[N, ...]:
+    """Check a list of names and return it as a tuple, because a generator can be read once only."""
+    lists = "models, tasks, trackers, protocols are lists of names"
+    if isinstance(names, str) or inspect.isclass(names):
+        text = names.__name__ if inspect.isclass(names) else repr(names)
+        raise RequestError(f"{lists}: write [{text}]")
+    if not isinstance(names, Iterable):
+        raise RequestError(f"{lists}, and one is a {type(names).__name__}")
+    listed = tuple(names)
+    for name in listed:
+        if not isinstance(name, str | type):
+            raise RequestError(f"{lists}, and have a {type(name).__name__}")
+    return listed
 
 
 def _check_session(host: PluginHost, jobs: int, executor: str) -> None:

@@ -176,7 +176,7 @@ MAX_KEYS = 1_000
 """Maximum top-level keys of a YAML file; each unknown one is compared with every known one."""
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path | str) -> dict[str, Any]:
     """Read a YAML file with one mapping.
 
     Aliases (which can expand a small file enormously) and duplicate keys are errors.
@@ -184,6 +184,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     Raises:
         RequestError: one line that names the file and, where known, the line in it.
     """
+    path = Path(path)
     try:
         if path.stat().st_size > MAX_BYTES:
             raise RequestError(f"{path}: larger than {MAX_BYTES} bytes")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.errors import RequestError, check_text, unknown
 from formalbench.contracts.network import pad
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.specs import LONGEST, display, show_value
@@ -29,7 +29,7 @@ from formalbench.evaluation.cells import (
     validation_set,
 )
 from formalbench.host import load_plugins
-from formalbench.host.options import check_settings, parse_settings
+from formalbench.host.options import check_settings, parse_instance, parse_settings
 from formalbench.running.plan import task_used
 
 if TYPE_CHECKING:
@@ -77,7 +77,11 @@ def load(
         >>> load("parity").label(["0110", "0111"])
         [0, 1]
     """
+    check_text("name", name)
     texts = [f"{key}={show_value(value)}" for key, value in options.items()]
+    for key, text in zip(options, texts, strict=True):
+        if key in parse_instance(name)[1]:
+            raise RequestError(f"{text}: {key} is set twice, also in {name}")
     return TaskHandle(load_plugins(plugins), name, texts, protocol)
 
 

@@ -7,7 +7,7 @@ import formalbench as fb
 import pytest
 from formalbench.contracts.network import traits_of
 from formalbench.host import PluginHost
-from formalbench.host.plain_class import model_name
+from formalbench.host.plain_class import class_plugin, model_name
 from formalbench.host.plugin import content_hash
 from formalbench.running.plan import Run
 
@@ -277,6 +277,78 @@ def test_a_class_of_a_session_runs_in_its_process_alone(monkeypatch, tiny, odd):
     with pytest.raises(fb.RequestError, match="and not to this process: put it in a file"):
         PluginHost.load().load_local(local)
     assert Run.foreign_code
+
+
+SCALE = 1
+
+
+def helper(x):
+    return x * SCALE
+
+
+def made(width, base=None):
+    import torch
+
+    class Base(torch.nn.Module):
+        def __init__(self, task):
+            super().__init__()
+            self.embed = torch.nn.Embedding(len(task.alphabet), width)
+
+        @torch.no_grad()
+        def forward(self, ids):
+            return (lambda x: helper(x))(self.embed(ids))
+
+    class Mine(base or Base):
+        pass
+
+    return Mine
+
+
+def test_a_class_of_a_session_is_known_by_its_values_and_bases(monkeypatch):
+    from torch import nn, tensor
+
+    def sha256(*arguments):
+        return class_plugin(made(*arguments)).sha256
+
+    assert sha256(8) == sha256(8) != sha256(32)
+    assert sha256(tensor([1, 2])) != sha256(tensor([1, 3]))
+    assert sha256({"a": [made(8)]}) != sha256({"a": [made(9)]})
+    assert sha256({"x", "y"}) == sha256({"y", "x"})
+    assert sha256(8, nn.GRU) != sha256(8, nn.LSTM)
+    same = sha256(8)
+    monkeypatch.setitem(globals(), "SCALE", 2)
+    assert sha256(8) == same  # `helper` can be imported: a file's imports do not count
+    monkeypatch.setattr(helper, "__module__", "__main__")
+    assert (two := sha256(8)) != same
+    monkeypatch.setitem(globals(), "SCALE", 3)
+    assert sha256(8) != two
+
+
+def test_two_classes_of_a_session_are_not_one_model():
+    host = PluginHost.load()
+    with pytest.raises(fb.RequestError, match="two classes Mine have the same source and values"):
+        host.models_named([made(8), made(8)])
+    with pytest.raises(fb.RequestError, match="there is a model 'mine' already"):
+        host.models_named([made(8), made(9)])
+    mine = made(8)
+    assert PluginHost.load().models_named([mine, mine]) == ("mine", "mine")
+
+
+def test_trained_gives_no_weights_of_an_older_file(run, mine, write, tiny, tmp_path):
+    import torch
+
+    asked = {"protocol": "tiny", "plugins": [tiny], "results": tmp_path / "runs"}
+    run("mine.py:Mine", "--results", tmp_path / "runs")
+    older = fb.trained("mine.py:Mine", "parity", **asked)
+    write("mine.py", MINE.replace("self.rnn(", "-self.rnn("))
+    with pytest.raises(fb.RequestError, match="the model, task or protocol has changed since"):
+        fb.trained("mine.py:Mine", "parity", **asked)
+    run("mine.py:Mine", "--results", tmp_path / "runs")
+    newer = fb.trained("mine.py:Mine", "parity", **asked)
+    assert not torch.equal(newer.read.weight, older.read.weight)
+    write("other.py", MINE)
+    with pytest.raises(fb.RequestError, match=r"here of other.py, and the runs .* are of mine.py"):
+        fb.trained("other.py:Mine", "parity", **asked)
 
 
 @pytest.mark.parametrize(

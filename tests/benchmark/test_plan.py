@@ -3,6 +3,7 @@
 import dataclasses
 import shlex
 
+import numpy as np
 import pytest
 from formalbench.cli.run import split_names
 from formalbench.contracts.errors import RequestError
@@ -52,6 +53,9 @@ def test_names_are_put_in_full_and_taken_once(plan):
 def test_seeds(plan):
     assert {run.seed for run in plan(["bag"], ["first"], seeds=4).runs} == {0, 1, 2, 3}
     assert [run.seed for run in plan(["bag"], ["first"], seeds=(3, 7, 3, 0)).runs] == [3, 7, 0]
+    for seeds in (np.int64(2), np.arange(2), [np.int64(0), 1], iter([0, 1])):
+        runs = plan(["bag"], ["first"], seeds=seeds, protocol="tiny").runs
+        assert [(run.seed, type(run.seed)) for run in runs] == [(0, int), (1, int)]
     few = plan(["bag"], ["first"], seeds=1, protocol="tiny").runs[0]
     many = plan(["bag"], ["first"], seeds=9, protocol="tiny").runs[0]
     listed = plan(["bag"], ["first"], seeds=(0,), protocol="tiny").runs[0]

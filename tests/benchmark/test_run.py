@@ -243,7 +243,7 @@ def test_a_changed_chance_level_is_not_taken_from_the_cache(run, write):
 
 def test_from_python(tiny, odd_models, results):
     frame = api.run(
-        models=["bag", "rejecting"], tasks=["first"], protocol="tiny", device="cpu",
+        models=iter(["bag", "rejecting"]), tasks=iter(["first"]), protocol="tiny", device="cpu",
         settings={"model.width": 4}, plugins=[tiny, str(odd_models)], seeds=2,
     )  # fmt: skip
     assert list(frame.columns) == [
@@ -274,6 +274,7 @@ def test_from_python(tiny, odd_models, results):
         ({"seeds": [0, 1.5]}, "seeds=[0, 1.5]: must be a number of seeds"),
         ({"seeds": True}, "seeds=True: must be a number of seeds"),
         ({"models": []}, "name a model"),
+        ({"models": 3}, "are lists of names, and one is a int"),
         ({"tasks": []}, "tasks=[]: name at least one task, or omit tasks to use those of a suite"),
         ({"plugins": "mine.py"}, "plugins is a list of paths: write ['mine.py']"),
         ({"plugins": Path("mine.py")}, "plugins is a list of paths: write ['mine.py']"),

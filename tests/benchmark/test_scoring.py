@@ -121,6 +121,57 @@ def test_a_network_with_traits_is_given_batches(load, host):
     assert fb.evaluate(network, task).extrapolated
 
 
+def test_a_backbone_without_its_readout_is_refused(load):
+    class States(nn.Module):
+        traits = fb.Traits(backbone=16)
+
+        def __init__(self, task):
+            super().__init__()
+
+    for predict in (States, States(None)):
+        assert "States is a backbone" in refusal(
+            lambda one=predict: fb.evaluate(one, load("parity"))
+        )
+
+
+def test_a_loaded_task_has_its_protocol_and_plugins(load, few):
+    task = load("parity")
+    for more in ({"protocol": "standard"}, {"plugins": few["plugins"]}):
+        said = refusal(lambda more=more: fb.evaluate(parity, task, **more))
+        assert "pass protocol and plugins to formalbench.load" in said
+
+
+def test_a_network_is_tested_where_its_parameters_are(load, host, monkeypatch):
+    task, devices = load("parity"), []
+
+    def test_network(network, task, held, device, **more):
+        devices.append(device.type)
+        raise fb.RequestError("tested")
+
+    monkeypatch.setattr("formalbench.scoring.evaluate.test_network", test_network)
+    elsewhere = host.network("rnn", task.task).to("meta")
+    plain = Network(task.task).to("meta")
+    for predict in (host.network("rnn", task.task), elsewhere, plain, parity):
+        assert refusal(lambda predict=predict: fb.evaluate(predict, task)) == "tested"
+    assert devices == ["cpu", "meta", "cpu", "cpu"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("parity", parity), "task is a function: pass the name of a task or suite"),
+        ((parity, ["parity"]), "task is a list"),
+        ((parity, "parity", {"name": 3}), "name=3: must be a text of at most 200 characters"),
+        ((parity, "parity", {"name": "b" * 201}), "must be a text of at most 200 characters"),
+        ((parity, "parity", {"device": torch.device("meta")}), "--device meta: must be auto"),
+    ],
+    ids=str,
+)
+def test_arguments_of_another_type(asked, said):
+    (predict, task, *more) = asked
+    assert said in refusal(lambda: fb.evaluate(predict, task, **(more[0] if more else {})))
+
+
 def test_a_jax_function(load):
     jax = pytest.importorskip("jax")
 
@@ -481,6 +532,26 @@ def test_the_network_of_a_run_has_the_weights_that_were_tested(runs, tmp_path):
         assert tuple(report.frame["correct"]) == record.test.cells.correct
         assert report.record.test.fingerprint == record.test.fingerprint
         assert report.validation == record.selected.accuracy
+
+
+def test_a_run_is_known_by_every_name_that_run_takes(runs, host):
+    folder, plugins = runs
+    names = ("rnn[width=8,layers=1]", "parity:classify[p=0.50]")
+    assert fb.trained(*names, results=folder, plugins=plugins)
+    assert host.task_title("flip-flop") == "flip-flop:tag"
+    assert host.task_title("parity:classify[p=0.30]") == "parity[p=0.3]"
+    assert host.model_title("rn[width=8]") == "rn[width=8]"
+
+
+def test_the_network_of_a_run_ignores_the_default_dtype(runs):
+    folder, plugins = runs
+    torch.set_default_dtype(torch.float64)
+    try:
+        network = fb.trained("rnn[width=8]", "parity", results=folder, plugins=plugins)
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert {one.dtype for one in network.parameters()} == {torch.float32}
 
 
 def test_weights_may_lie_in_an_archive(runs, tmp_path):

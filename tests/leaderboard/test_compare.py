@@ -280,9 +280,24 @@ def test_from_python_it_is_a_table_with_the_same_numbers(comparing, results, hos
     assert frame["better"].tolist() == [names[on["better"]] for on in told["tasks"]]
     for column, key in (("a", "a"), ("b", "b"), ("difference", "difference")):
         assert frame[column].tolist() == pytest.approx([on[key] for on in told["tasks"]], abs=1e-6)
+    longer = formalbench.compare("rnn[chunk=2]", "lstm", results=results, tasks=["parity:classify"])
+    assert longer["task"].tolist() == ["parity"]
+    once = {"tasks": iter(frame["task"]), "protocols": iter(frame["protocol"].unique())}
+    assert frame.equals(formalbench.compare("rnn", "lstm", results=results, **once))
     with pytest.raises(formalbench.RequestError, match="did you mean lstm"):
         formalbench.compare("rnn", "lsmt", results=results)
     with pytest.raises(formalbench.RequestError, match="did you mean parity"):
         formalbench.compare("rnn", "lstm", results=results, tasks=["parrity"])
     with pytest.raises(formalbench.RequestError, match=r"write \['parity'\]"):
         formalbench.compare("rnn", "lstm", results=results, tasks="parity")
+
+
+def test_from_python_it_says_which_tasks_are_not_compared(results, host, make_record, monkeypatch):
+    monkeypatch.setattr("formalbench.api.load_plugins", lambda plugins: host)
+    Store(results).write(make_record("newcomer", strings=50))
+    with pytest.raises(formalbench.RequestError, match="not tested on the same strings: parity"):
+        formalbench.compare("rnn", "newcomer", results=results)
+    Store(results).write(make_record("newcomer", "first:classify"))
+    frame = formalbench.compare("rnn", "newcomer", results=results)
+    assert frame["task"].tolist() == ["first"]
+    assert frame.attrs["notes"] == ["not tested on the same strings: parity."]

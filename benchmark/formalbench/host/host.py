@@ -187,6 +187,33 @@ class PluginHost(LoadedPlugins):
             self._objective_for(selected, self._source(replace(selected, written={}, settings=())))
         return _check_options(selected)
 
+    def model_title(self, name: str) -> str:
+        """Return a model's title in records, without options at their defaults.
+
+        A name that is not known here is returned unchanged.
+
+        Example:
+            >>> load_plugins(()).model_title("lstm[width=16,layers=1]")
+            'lstm[width=16]'
+        """
+        try:
+            return self.select_model(name).title
+        except RequestError:
+            return name
+
+    def task_title(self, name: str) -> str:
+        """Return a task's title on a board; a name that is not known here unchanged.
+
+        Example:
+            >>> load_plugins(()).task_title("parity:classify[p=0.30]")
+            'parity[p=0.3]'
+        """
+        try:
+            selected = self.select_task(name)
+        except RequestError:
+            return name
+        return display(selected.full_name.removesuffix(":classify"), selected.options)
+
     def task_entry(self, name: str) -> tuple[Entry[TaskSpec], str, dict[str, int]]:
         """Return spec, objective's name and integer fields of a task name."""
         selected = self.select_task(name)

@@ -224,12 +224,17 @@ class LoadedPlugins:
             BrokenPluginError: if its file cannot be imported.
         """
         result = []
+        classes: dict[LocalPlugin, type] = {}
         for name in names:
             text, bracket, options = ("", "", "") if isinstance(name, type) else name.partition("[")
             if isinstance(name, type):
                 from formalbench.host.plain_class import class_plugin
 
                 local = class_plugin(name)
+                if classes.setdefault(local, name) is not name:
+                    raise RequestError(
+                        f"two classes {name.__name__} have the same source and values: name one"
+                    )
             elif ":" in text:
                 (local,) = find_plugins(Path(text.strip()), "--model")
             elif text.strip().endswith(".py"):

@@ -6,14 +6,16 @@ signature.
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from pydantic import ConfigDict, create_model
@@ -32,7 +34,7 @@ CONSTRUCTOR = "__init__(self, task, *, width=64, …)"
 FORWARD = "forward(self, ids): LongTensor (B, N) to states (B, N, D)"
 
 _session: dict[str, type] = {}
-"""Model classes of this Python session by the SHA-256 of their source."""
+"""Model classes of this Python session by the SHA-256 of their `SessionText`."""
 
 
 class PlainOptions(Config):
@@ -110,20 +112,115 @@ def model_name(name: str) -> str:
 
 def class_plugin(found: type) -> LocalPlugin:
     """Return the plugin of a class object: its file or, if it has none, the class alone."""
-    module = sys.modules.get(found.__module__)
-    importable = getattr(module, found.__name__, None) is found and found.__module__ != "__main__"
-    place = find_module(found.__module__) if importable else None
+    place = find_module(found.__module__) if _is_importable(found) else None
     if place and Path(inspect.getfile(found)).resolve().is_relative_to(place[0]):
         return LocalPlugin(place[0], content_hash(place[0]), ".".join((*place[1], found.__name__)))
-    try:
-        source = textwrap.dedent(inspect.getsource(found))
-    except (OSError, TypeError):
-        raise RequestError(
-            f"the source of class {found.__name__} is not known: put it in a file"
-        ) from None
-    sha256 = hashlib.sha256(source.encode()).hexdigest()
+    sha256 = hashlib.sha256(SessionText(found).text.encode()).hexdigest()
     _session[sha256] = found
     return LocalPlugin(SESSION, sha256, found.__name__)
+
+
+def _is_importable(value: type | FunctionType) -> bool:
+    """Return whether another process finds a class or function by its module and name."""
+    module = sys.modules.get(value.__module__)
+    return value.__module__ != "__main__" and getattr(module, value.__name__, None) is value
+
+
+class SessionText:
+    """Everything that determines the networks of a class without a file, as text.
+
+    These are its source, that of the classes and functions of the session that it uses, and the
+    values that its functions read from outside: variables, defaults, attributes of the class.
+
+    Attributes:
+        text: the source of the class first.
+    """
+
+    def __init__(self, found: type) -> None:
+        self._parts: list[str] = []
+        self._seen: set[int] = set()
+        self._modules = ("__main__", found.__module__)
+        self._define(found)
+        self.text = "\n".join(self._parts)
+
+    def _define(self, value: type | FunctionType) -> None:
+        """Add a class or function of the session."""
+        if id(value) in self._seen:
+            return
+        self._seen.add(id(value))
+        try:
+            self._parts.append(textwrap.dedent(inspect.getsource(value)))
+        except (OSError, TypeError):
+            if value.__module__ in self._modules:
+                kind = "class" if isinstance(value, type) else "function"
+                raise RequestError(
+                    f"the source of {kind} {value.__name__} is not known: put it in a file"
+                ) from None
+            self._parts.append(f"{value.__module__}.{value.__qualname__}")  # not Python
+            return
+        if isinstance(value, FunctionType):
+            self._read_by(value)
+            return
+        for base in value.__bases__:
+            self._add("base", base)
+        for name, member in vars(value).items():
+            members: tuple[Any, ...] = (getattr(member, "__func__", member),)
+            if isinstance(member, property):
+                members = (member.fget, member.fset, member.fdel)
+            for part in members:
+                if getattr(part, "__qualname__", "") == f"{value.__qualname__}.{name}":
+                    if isinstance(part, FunctionType):
+                        self._read_by(part)
+                elif not name.startswith("__"):
+                    self._add(name, part)
+
+    def _read_by(self, function: FunctionType) -> None:
+        """Add the values that a function reads from outside."""
+        self._add("defaults", function.__defaults__)
+        self._add("defaults", function.__kwdefaults__)
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        for name, cell in cells:
+            try:
+                self._add(name, cell.cell_contents)
+            except ValueError:  # a variable without a value yet
+                continue
+        if function.__globals__.get("__name__") in self._modules:
+            for name in _globals_of(function.__code__):
+                if name in function.__globals__:
+                    self._add(name, function.__globals__[name])
+
+    def _add(self, name: str, value: object) -> None:
+        """Add a value; of what is importable, only its name."""
+        if isinstance(value, type | FunctionType):
+            if _is_importable(value):
+                self._parts.append(f"{name}: {value.__module__}.{value.__qualname__}")
+            else:
+                self._define(value)
+        elif isinstance(value, Mapping | list | tuple):
+            if id(value) not in self._seen:
+                self._seen.add(id(value))
+                pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
+                for key, item in pairs:
+                    self._add(f"{name}[{key!r}]", item)
+        elif isinstance(value, set | frozenset):
+            self._parts.append(f"{name}: {sorted(map(repr, value))}")
+        elif isinstance(value, ModuleType):
+            self._parts.append(f"{name}: {value.__name__}")
+        elif value is not None:
+            array = getattr(value, "tolist", None)  # of a tensor, whose repr omits values
+            shown = repr(array() if callable(array) else value)
+            self._parts.append(f"{name}: " + re.sub(r" at 0x[0-9a-fA-F]+", "", shown))
+            if not (callable(array) or _is_importable(type(value))):
+                self._add(name, type(value))
+                self._add(name, getattr(value, "__dict__", None))
+
+
+def _globals_of(code: CodeType) -> list[str]:
+    """Return the names of globals that code reads, that of its inner functions included."""
+    reads = ("LOAD_GLOBAL", "LOAD_NAME")
+    names = {one.argval for one in dis.get_instructions(code) if one.opname in reads}
+    inner = (const for const in code.co_consts if isinstance(const, CodeType))
+    return sorted(names.union(*map(_globals_of, inner)))
 
 
 def _check_class(cls: object, title: str) -> None:

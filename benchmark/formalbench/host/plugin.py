@@ -38,7 +38,7 @@ class LocalPlugin:
 
     Attributes:
         path: file or package; `SESSION` for a class of this Python session.
-        sha256: hash of its contents, or of the class's source text.
+        sha256: hash of its contents, or of the class's source and the values that it uses.
         attribute: name of a plain class, in a package after its module: ``module.Mine``. Empty for
             a plugin with hooks.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
@@ -125,26 +125,28 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
         ) from None
 
 
-def check_seeds(seeds: Seeds) -> None:
-    """Refuse invalid seeds."""
+def check_seeds(seeds: Seeds) -> int | tuple[int, ...] | None:
+    """Return seeds as Python integers, which may be NumPy's; refuse invalid ones."""
     if seeds is None:
-        return
-    values: Any = seeds  # callers in Python can pass anything
-    if not isinstance(values, Sequence | Set) or isinstance(values, str):
-        values = [values]
-    if not all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in values):
+        return None
+    given: Any = seeds  # callers in Python can pass anything
+    is_list = isinstance(given, Iterable) and not isinstance(given, str)
+    items = tuple(given) if is_list else (given,)
+    if not all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in items):
         raise RequestError(
             f"seeds={seeds!r:.80}: must be a number of seeds (5) or a list of seeds ([3, 7, 11])"
         )
-    if isinstance(seeds, int):
-        if not 1 <= seeds <= MAX_SEEDS:
+    values = tuple(int(seed) for seed in items)
+    if not is_list:
+        if not 1 <= values[0] <= MAX_SEEDS:
             raise RequestError(f"--seeds {seeds}: must be at least 1 and at most {MAX_SEEDS}")
-        return
-    text = ",".join(map(str, seeds))[:80]
-    if not seeds or len(seeds) > MAX_SEEDS:
+        return values[0]
+    text = ",".join(map(str, values))[:80]
+    if not values or len(values) > MAX_SEEDS:
         raise RequestError(f"--seeds {text}: name at least 1 and at most {MAX_SEEDS}")
-    if not all(0 <= seed <= MAX_SEED for seed in seeds):
+    if not all(0 <= seed <= MAX_SEED for seed in values):
         raise RequestError(f"--seeds {text}: a seed is at least 0 and at most {MAX_SEED}")
+    return values
 
 
 DEFAULT_SUITE = "default"
@@ -340,7 +342,7 @@ def make_plan(host: PluginHost, request: RunRequest) -> RunPlan:
     Raises:
         RequestError: for an unregistered name, or a setting that nothing in the request has.
     """
-    check_seeds(request.seeds)
+    seeds = check_seeds(request.seeds)
     models, tasks = _models(host, request.models), _tasks(host, request)
     tables = [one.facts for one in models.values()], [one.facts for one in tasks.values()]
     check_settings(
@@ -374,7 +376,7 @@ def make_plan(host: PluginHost, request: RunRequest) -> RunPlan:
                     code=code[task.objective],
                     plugins=local_plugins(host, model, task, protocol),
                 )
-                runs += _by_rate_and_seed(run, request.seeds)
+                runs += _by_rate_and_seed(run, seeds)
     distinct: dict[RunKey, Run] = {}
     for run in runs:
         distinct.setdefault(key_of(run), run)

@@ -25,7 +25,7 @@ from formalbench.device import choose_device
 from formalbench.evaluation.evaluate import NotFiniteError, pooled, total
 from formalbench.evaluation.evaluate import evaluate as test_network
 from formalbench.host import load_plugins
-from formalbench.host.options import parse_instance
+from formalbench.host.options import MAX_TEXT, parse_instance
 from formalbench.running.run_record import cells_of, summed
 from formalbench.scoring.predictor import network_of
 from formalbench.scoring.report import Report, SuiteReport
@@ -43,8 +43,8 @@ def evaluate(
     task: str | TaskHandle,
     *,
     name: str = "",
-    protocol: str = STANDARD,
-    device: str = "cpu",
+    protocol: str | None = None,
+    device: str | torch.device = "cpu",
     plugins: Sequence[Path | str] = (),
 ) -> Report | SuiteReport:
     """Score answers to the leaderboard's test and validation strings.
@@ -62,9 +62,11 @@ def evaluate(
             - a class of any of these, which is called with the task (`formalbench.Task`).
         task: name of a task or suite, or the result of `formalbench.load`.
         name: name in the report; by default that of the function or class.
-        protocol: the protocol that defines the strings.
-        device: ``cpu``, ``cuda`` or ``cuda:i``, for networks with traits.
-        plugins: local plugins to load.
+        protocol: the protocol that defines the strings; None for that of the handle of
+            `formalbench.load`, else ``standard``.
+        device: ``cpu``, ``cuda`` or ``cuda:i``, for classes. A network with parameters is tested on
+            the device of these.
+        plugins: local plugins to load; a handle has its own.
 
     Returns:
         A `Report`; for a suite, reports by task name.
@@ -79,18 +81,31 @@ def evaluate(
         (1.0, True, True)
     """
     handles, suite = _handles(task, protocol, plugins)
-    name = name or getattr(predict, "__name__", type(predict).__name__)
-    device = choose_device(device)
+    if not isinstance(name, str) or len(name) > MAX_TEXT:
+        raise RequestError(f"name={name!r:.60}: must be a text of at most {MAX_TEXT} characters")
+    name = name or getattr(predict, "__name__", type(predict).__name__)[:MAX_TEXT]
+    device = choose_device(str(device))
     reports = [evaluate_task(predict, handle, name, device) for handle in handles]
     return SuiteReport(reports) if suite else reports[0]
 
 
 def _handles(
-    task: str | TaskHandle, protocol: str, plugins: Sequence[Path | str]
+    task: str | TaskHandle, protocol: str | None, plugins: Sequence[Path | str]
 ) -> tuple[list[TaskHandle], bool]:
     """Return the named tasks, and whether the name is a suite's."""
+    if not isinstance(task, str | TaskHandle):
+        raise RequestError(
+            f"task is a {type(task).__name__}: pass the name of a task or suite, or what "
+            "formalbench.load returns, after predict"
+        )
     if isinstance(task, TaskHandle):
+        if protocol is not None or plugins:
+            raise RequestError(
+                f"the loaded task {task.title} has its own protocol and plugins: pass protocol and "
+                "plugins to formalbench.load"
+            )
         return [task], False
+    protocol = STANDARD if protocol is None else protocol
     host = load_plugins(plugins)
     if is_suite(host, task):
         return [TaskHandle(host, one, (), protocol) for one in host.suite(task).tasks], True
@@ -118,6 +133,8 @@ def evaluate_task(predict: Any, handle: TaskHandle, name: str, device: str = "cp
     own = predict if isinstance(predict, torch.nn.Module) else None
     if own is None:
         network = network.to(device)
+    elif network is own and (first := next(own.parameters(), None)) is not None:
+        device = str(first.device)
     modes = {module: module.training for module in own.modules()} if own is not None else {}
     try:
         held_out = total(_scores(network, handle, val, device)).measures[handle.task.primary.name]

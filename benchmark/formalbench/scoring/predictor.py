@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import Batch, Traits
 from formalbench.contracts.task import Task, expected_shape
-from formalbench.host.host import answering
 
 Predict = Callable[[Any], Any]
 """From ids (B, N) to labels or logits; see `formalbench.evaluate`."""
@@ -111,8 +110,8 @@ def network_of(predict: Any, task: Task, *, bits: bool) -> nn.Module:
         bits: whether an answer is a set of outputs.
 
     Raises:
-        RequestError: if it cannot be called or built with the task, or if answers are generated
-            step by step and it is no network with traits.
+        RequestError: if it cannot be called or built with the task, if it is a backbone, or if
+            answers are generated step by step and it is no network with traits.
     """
     if isinstance(predict, type):
         name, arguments = predict.__name__, signature(predict)
@@ -122,8 +121,14 @@ def network_of(predict: Any, task: Task, *, bits: bool) -> nn.Module:
             line = f"{name}{arguments} takes no task argument: expected {name}(task)"
             raise RequestError(line) from None
         predict = predict(task)
-    if isinstance(predict, nn.Module) and isinstance(getattr(predict, "traits", None), Traits):
-        return answering(predict, task)
+    traits = getattr(predict, "traits", None)
+    if isinstance(predict, nn.Module) and isinstance(traits, Traits):
+        if traits.backbone:  # a new readout would answer at random
+            raise RequestError(
+                f"{type(predict).__name__} is a backbone: it returns states and no answers: pass "
+                "a trained network (formalbench.trained), or one with its readout"
+            )
+        return predict
     if task.layout == "decoded":
         raise RequestError(
             f"the answers of {task.name} are generated step by step: predict must be a network "

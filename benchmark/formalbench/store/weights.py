@@ -23,6 +23,7 @@ from torch.nn.modules.module import (
 )
 
 from formalbench.contracts.errors import RequestError
+from formalbench.device import own_numerics
 from formalbench.files import read_plain
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def network_from(
     """Return the network of a run from the contents of its weights file; see `load_network`."""
     _check_version(host, run.model, origin)
     # Tensors that the file does not hold keep their values from before training.
-    network = build_network(host, run, protocol)
+    with own_numerics():  # as the run did: a caller's default dtype would change the network
+        network = build_network(host, run, protocol)
     try:
         tensors: dict[str, Tensor] = load(packed)
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
