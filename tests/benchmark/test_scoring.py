@@ -165,7 +165,7 @@ def test_a_network_is_tested_where_its_parameters_are(load, host, monkeypatch):
         ((parity, "parity", {"name": "b" * 201}), "must be a text of at most 200 characters"),
         ((parity, "parity", {"device": torch.device("meta")}), "--device meta: must be auto"),
     ],
-    ids=str,
+    ids=["task is a function", "task is a list", "name is a number", "name is too long", "device"],
 )
 def test_arguments_of_another_type(asked, said):
     (predict, task, *more) = asked
