@@ -121,6 +121,25 @@ def test_a_board_leaves_out_what_is_no_record_and_says_so_all_at_once(invoke, re
     assert "broken.json" in first
     assert "other.json" in second
     assert last == "2 files skipped: not a valid record"
+    for command in ("predictions", "papers"):
+        done = invoke(command, "--results", results)
+        assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, last)
+
+
+def test_a_task_that_is_named_twice_counts_once(invoke, results):
+    once, twice = (
+        invoke("--results", results, "--format", "json", "--task", tasks)
+        for tasks in ("parity", "parity,parity:classify")
+    )
+    assert once.exit_code == twice.exit_code == 0
+    assert once.stdout == twice.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [("audit", "--seed", "-1"), ("fill", "--hours", "inf"), ("fill", "--hours", "0")]
+)
+def test_numbers_out_of_range(cli, words):
+    assert cli("leaderboard", *words).code == 2
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ def suite_view(host: PluginHost, suite: str) -> View:
     Raises:
         RequestError: for an unknown suite.
     """
-    tasks = [task_used(host.select_task(name)) for name in host.suite(suite).tasks]
+    tasks = [task_used(host.select_task(name)) for name in dict.fromkeys(host.suite(suite).tasks)]
     view = View(
         title=f"{BOARD}: suite {suite}",
         tasks=tuple(task_title(task.name, task.options) for task in tasks),
@@ -80,7 +80,7 @@ def on_tasks(
     Raises:
         RequestError: if one of the tasks has no record.
     """
-    titles = [title.removesuffix(":classify") for title in wanted]
+    titles = list(dict.fromkeys(title.removesuffix(":classify") for title in wanted))
     known = {*map(title_of, held.records), *map(title_of, held.verifications), *view.tasks}
     for title in titles:
         if title not in known:

@@ -57,7 +57,9 @@ def audit(
     ] = "1",
     seed: Annotated[
         int | None,
-        typer.Option(metavar="S", help="Seed of fresh strings and of the sample. Default: random."),
+        typer.Option(
+            min=0, metavar="S", help="Seed of fresh strings and of the sample. Default: random."
+        ),
     ] = None,
     device: Annotated[
         str, typer.Option(metavar="auto|cpu|cuda[:i]", help="Where to compute.")

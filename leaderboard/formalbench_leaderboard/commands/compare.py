@@ -87,7 +87,7 @@ def compare(
         read_with_published,
     )
     from formalbench_leaderboard.board.views import suite_view
-    from formalbench_leaderboard.commands.show import names_in, tell_invalid
+    from formalbench_leaderboard.commands.show import exit_on_invalid, names_in
 
     if suite is not None and task is not None:
         raise RequestError("--suite and --task both choose the tasks: use only one of them")
@@ -119,9 +119,7 @@ def compare(
             print_comparison(*one, screen)
         if any(comparison.tasks for comparison, _ in pairs):
             screen.print(legend())
-    if stored.invalid:
-        tell_invalid(stored.invalid)
-        raise typer.Exit(1)
+    exit_on_invalid(stored.invalid)
 
 
 def compared(

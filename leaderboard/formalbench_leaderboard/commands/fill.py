@@ -77,8 +77,8 @@ def fill(
     from formalbench_leaderboard import fill as filling
     from formalbench_leaderboard.plan import find_plan, read_plan
 
-    if hours is not None and not hours > 0:
-        raise RequestError(f"--hours {hours:g}: must be more than 0")
+    if hours is not None and not 0 < hours <= 10_000:
+        raise RequestError(f"--hours {hours:g}: must be more than 0 and at most 10,000")
     host = host_of(ctx)
     chosen = parse_settings(settings or (), ("executor",))
     if bare := [one for one in chosen if not one.scope]:

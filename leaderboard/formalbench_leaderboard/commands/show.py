@@ -82,7 +82,7 @@ def predictions(
     )
     from formalbench_leaderboard.renderers.evidence_pages import predictions_page
 
-    evidence = _evidence(ctx, results)
+    evidence, invalid = _evidence(ctx, results)
     cells, taught = evidence.predictions, learned_table(evidence.expected_learning)
     table, agreement = predicted_table(cells), agreement_table(cells)
     texts = {
@@ -93,6 +93,7 @@ def predictions(
         ),
     }
     _output(format, texts, [agreement, table.without("by", "validation"), taught], output)
+    exit_on_invalid(invalid)
 
 
 def papers(
@@ -107,7 +108,8 @@ def papers(
     from formalbench_leaderboard.board.paper_comparison import paper_table
     from formalbench_leaderboard.renderers.evidence_pages import papers_page
 
-    comparisons = _evidence(ctx, results).papers
+    evidence, invalid = _evidence(ctx, results)
+    comparisons = evidence.papers
     table = paper_table(comparisons)
     texts = {
         "markdown": lambda: papers_page(comparisons),
@@ -115,9 +117,11 @@ def papers(
         "json": lambda: _json(papers=table.data()),
     }
     _output(format, texts, [table.without("what differs")], output)
+    exit_on_invalid(invalid)
 
 
-def _evidence(ctx: typer.Context, folders: Sequence[Path] | None) -> Evidence:
+def _evidence(ctx: typer.Context, folders: Sequence[Path] | None) -> tuple[Evidence, Sequence[str]]:
+    """Return what the records say of theory and papers, and the broken records."""
     from dataclasses import replace
 
     from formalbench.store import repository_above
@@ -137,7 +141,7 @@ def _evidence(ctx: typer.Context, folders: Sequence[Path] | None) -> Evidence:
     repository = None if folders else repository_above(Path.cwd())
     reproduced = [] if repository is None else kept_records(repository)
     view = replace(suite_view(host, DEFAULT_SUITE), tasks=())
-    return evidence_of([*stored.records, *reproduced], view, host)
+    return evidence_of([*stored.records, *reproduced], view, host), stored.invalid
 
 
 def _output(
@@ -328,9 +332,7 @@ def show(
             print_page(page, Screen(), detail)
     else:
         _show(page, by_class, records, host, suite or DEFAULT_SUITE, format, output, results or ())
-    if stored.invalid:
-        tell_invalid(stored.invalid)
-        raise typer.Exit(1)
+    exit_on_invalid(stored.invalid)
 
 
 def _others(
@@ -438,11 +440,14 @@ def _show(
         put(renderer(format)(page), output)
 
 
-def tell_invalid(lines: Sequence[str]) -> None:
-    """Print the errors of all invalid files."""
+def exit_on_invalid(lines: Sequence[str]) -> None:
+    """Print the errors of all invalid files and exit with 1, if there are any."""
+    if not lines:
+        return
     for line in lines:
         typer.echo(harmless(line), err=True)
     typer.echo(f"{plural(len(lines), 'file')} skipped: not a valid record", err=True)
+    raise typer.Exit(1)
 
 
 def _write_web_page(

@@ -314,7 +314,7 @@ def _print_notes(notes: Sequence[str], console: Console) -> None:
 def _wrap(text: str, width: int) -> str:
     """Break a text into lines, without separating a model's name from its options."""
     text = re.sub(r"\[[^\[\]]*\]", lambda options: options[0].replace(" ", _TIE), text)
-    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(text, max(1, width), break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines).replace(_TIE, " ")
 
 
