@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,10 +15,10 @@ from formalbench.device import check_threads, wait_passively
 from formalbench.host import load_plugins
 from formalbench.host.options import settings_of
 from formalbench.host.plugin import SESSION
-from formalbench.running.plan import RunOptions, RunRequest, Seeds, check_seeds
+from formalbench.running.plan import RunOptions, RunRequest, Seeds
 from formalbench.running.session import execute, run_session
 from formalbench.store import PUBLISHED_RESULTS, Store, default_results, repository_above
-from formalbench.task_handle import STANDARD
+from formalbench.task_handle import STANDARD, whole_number
 from formalbench.ui.live import execute_live
 from formalbench.ui.terminal import console
 
@@ -117,27 +116,21 @@ def run(
         )
     for task in tasks or ():
         check_text("a task", task)
-    numbers: dict[str, object] = {"jobs": jobs, "threads": threads}
-    for argument, number in numbers.items():
-        if isinstance(number, bool) or not isinstance(number, Integral):
-            raise RequestError(f"{argument}={number!r:.60}: must be a whole number")
+    jobs, threads = whole_number("jobs", jobs, 1), whole_number("threads", threads)
     wait_passively()
     check_threads(threads)
     host = load_plugins(plugins)
     names = host.models_named(models)
     _check_session(host, jobs, executor)
-    if jobs < 1:
-        raise RequestError(f"jobs={jobs}: must be at least 1")
     if settings is not None and not isinstance(settings, Mapping):
         raise RequestError('settings is a dict of options: write {"protocol.steps": 40}')
     for option in settings or ():
         check_text("a key of settings", option)
     chosen = settings_of(list((settings or {}).items()))
-    seeds = check_seeds(seeds)
     request = RunRequest(names, tuple(tasks or ()), suite, protocol, seeds, chosen)
     store = Store(Path(results) if results else default_results())
     options = RunOptions(
-        *(str(device), int(jobs), int(threads), executor, fail_fast, debug),
+        *(str(device), jobs, threads, executor, fail_fast, debug),
         quiet=True,
         trackers=trackers,
     )
