@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from itertools import pairwise
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -12,38 +13,42 @@ from formalbench.contracts.hooks import Session
 from formalbench.contracts.record import Record
 from formalbench.documents.text import harmless, printable
 from formalbench.host.plugin import SESSION, data_files
-from formalbench.statistics.build import View, build_page
-from formalbench.statistics.records import grouped_by, title_of
+from formalbench.statistics.build import build_page
+from formalbench.statistics.records import grouped_by, protocol_key, title_of
 from formalbench.statistics.selection import CurrentContents
 from formalbench.ui.terminal import Screen
 from rich.text import Text
 
 from formalbench_leaderboard.board.sources import (
+    DEFAULT_SUITE,
     EVERY_RUN,
     cell_of,
     missing_runs,
     read_with_published,
 )
+from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.renderers.terminal import TableDetail, print_page
 
 
 def print_session(session: Session, records: Sequence[Record]) -> None:
     """Print the board of a session's tasks."""
     console = Screen()
-    view = View(
+    view = suite_view(session.host, DEFAULT_SUITE)
+    view = replace(
+        view,
         title="Board",
         tasks=tuple(dict.fromkeys(title_of(record) for record in records)),
-        protocols={record.protocol.title for record in records},
         only_tasks=True,
         new={record.test_id for record in records},
-        published=session.published,
-        current=CurrentContents.of(records),
+        current=CurrentContents.of(records).otherwise(view.current),
     )
     stored = read_with_published(session.results)
     for line in stored.invalid:
         typer.echo(harmless(line), err=True)
+    protocols = set(map(protocol_key, records))
+    compared = [record for record in stored.records if protocol_key(record) in protocols]
     detail = TableDetail(everything=False, other_tasks=True)
-    print_page(build_page([*stored.records, *records], view), console, detail)
+    print_page(build_page([*compared, *records], view), console, detail)
     needed = _needed_plugins(session, records)
     if any(map(data_files, needed)):
         return  # data files are not published, and neither are results on them

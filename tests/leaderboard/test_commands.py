@@ -11,6 +11,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.hooks import Session
 from formalbench.store import Store
 from formalbench_leaderboard import plugin
+from formalbench_leaderboard.board import views
 
 
 @pytest.fixture
@@ -206,7 +207,7 @@ def test_a_published_run_is_kept_and_a_failed_one_replaced(invoke, repository, m
 
 
 def test_whoever_prints_names_lets_no_control_character_through(
-    invoke, repository, make_record, make_runs, capsys
+    invoke, repository, host, make_record, make_runs, capsys
 ):
     bad = "a\x1b[31mred\x9b2J\x1b]0;title\x07\u202e"
     own = Store(repository.parent / f"own{bad}")
@@ -219,7 +220,7 @@ def test_whoever_prints_names_lets_no_control_character_through(
     assert refused.exit_code == 1
     assert refused.output.replace("\n", "").isprintable()
     records = make_runs(bad, sha256="a" * 64, distribution=f"{bad}.py")
-    session = Session(own.path, quiet=False, plugins=(Path(f"/x/{bad}.py"),))
+    session = Session(own.path, host, quiet=False, plugins=(Path(f"/x/{bad}.py"),))
     plugin.formalbench_session_finished(session=session, records=records)
     shown = capsys.readouterr().out
     assert shown.replace("\n", "").isprintable()
@@ -261,20 +262,40 @@ def test_figures_go_into_a_folder(invoke, repository, results):
 
 
 def test_session_shows_what_it_ran_although_something_newer_is_there(
-    repository, make_record, capsys
+    repository, host, make_record, capsys
 ):
     mine = {"distribution": "mine.py", "date": "2026-01-01T00:00:00Z"}
     old = [make_record("mine", accuracy=0.7, sha256="a" * 64, **mine)]
     newer = make_record("mine", accuracy=0.9, sha256="b" * 64, distribution="mine.py")
-    session = Session(repository.parent / "own", quiet=False)
+    session = Session(repository.parent / "own", host, quiet=False)
     Store(session.results).write(newer)
     plugin.formalbench_session_finished(session=session, records=old)
     (row,) = [line for line in capsys.readouterr().out.splitlines() if "mine (new)" in line]
     assert row.split()[-1] == "70.0"
 
 
+def test_session_compares_with_what_counts_and_shows_weak_evidence(
+    repository, host, make_runs, protocol, capsys, monkeypatch
+):
+    """Records of an older protocol or of another version of a model do not count."""
+    monkeypatch.setattr(views, "shortcut_here", lambda host, title: 0.97)
+    published = Store(repository / "leaderboard" / "results")
+    write_all(published, make_runs("rnn", task="even-pairs:classify", accuracy=1.0))
+    write_all(published, make_runs("lstm", task="even-pairs:classify", model_version=2))
+    write_all(published, make_runs("gru", task="even-pairs:classify", protocol=protocol | {"version": 2}))
+    plugin.formalbench_session_finished(
+        session=Session(repository.parent / "own", host),
+        records=make_runs(task="even-pairs:classify", accuracy=1.0),
+    )
+    shown = capsys.readouterr().out
+    assert "shortcut" in shown
+    assert "rnn" in shown
+    assert "1 run" not in shown
+    assert "gru" not in shown
+
+
 def test_session_ends_with_the_board(repository, host, many_records, make_record, capsys):
-    session = Session(repository.parent / "own", quiet=False, published=host.published())
+    session = Session(repository.parent / "own", host)
     Store(repository / "leaderboard" / "results").write(make_record("rnn", "parity:classify"))
     Store(session.results).write(make_record("lstm", "first:classify"))
     new = [r for r in many_records if r.model.name == "regulargpt" and "first" not in r.task.name]
@@ -291,7 +312,7 @@ def test_session_ends_with_the_board(repository, host, many_records, make_record
 
 
 def test_the_command_that_publishes_can_be_typed_as_it_is(
-    repository, make_runs, capsys, monkeypatch
+    repository, host, make_runs, capsys, monkeypatch
 ):
     monkeypatch.chdir(repository)
     records = make_runs("mine", command="formalbench run --model mine --plugin mine.py")
@@ -301,14 +322,14 @@ def test_the_command_that_publishes_can_be_typed_as_it_is(
         ((elsewhere,), " --plugin /x/mine.py"),
         ((), ""),
     ):
-        session = Session(Path("own"), quiet=False, plugins=plugins)
+        session = Session(Path("own"), host, plugins=plugins)
         plugin.formalbench_session_finished(session=session, records=records)
         last = capsys.readouterr().out.splitlines()[-1]
         assert last == f"To publish: formalbench leaderboard publish --results own{shown}"
 
 
-def test_a_session_says_under_which_protocol_runs_are_ranked(repository, make_runs, capsys):
-    session = Session(Path("own"), quiet=False)
+def test_a_session_says_under_which_protocol_runs_are_ranked(repository, host, make_runs, capsys):
+    session = Session(Path("own"), host)
     quick = make_runs()
     named = {"protocol": quick[0].protocol.model_copy(update={"name": "standard"})}
     standard = [record.model_copy(update=named) for record in quick]
@@ -320,8 +341,8 @@ def test_a_session_says_under_which_protocol_runs_are_ranked(repository, make_ru
         assert "To publish: " in shown
 
 
-def test_publish_is_offered_only_for_what_it_would_accept(repository, make_runs, capsys):
-    session = Session(repository.parent / "own", quiet=False)
+def test_publish_is_offered_only_for_what_it_would_accept(repository, host, make_runs, capsys):
+    session = Session(repository.parent / "own", host, quiet=False)
     runs = make_runs("mine")
     changed = {"protocol": runs[0].protocol.model_copy(update={"changed": {"steps": 100}})}
     cases = (
@@ -342,7 +363,7 @@ def test_publish_is_offered_only_for_what_it_would_accept(repository, make_runs,
     assert "To publish: " in capsys.readouterr().out
 
 
-def test_quiet_session_prints_nothing(repository, many_records, capsys):
-    session = Session(repository.parent / "own", quiet=True)
+def test_quiet_session_prints_nothing(repository, host, many_records, capsys):
+    session = Session(repository.parent / "own", host, quiet=True)
     plugin.formalbench_session_finished(session=session, records=many_records)
     assert capsys.readouterr().out == ""

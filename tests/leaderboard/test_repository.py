@@ -249,3 +249,13 @@ def test_one_that_fails_is_a_problem_itself(repository, host, problem):
     host.observe(Videos(problem), "videos")
     (line,) = check_published(repository, host).problems
     assert type(problem).__name__ in line
+
+
+def test_records_of_an_unknown_protocol_are_problems_with_their_files(
+    repository, host, make_runs, protocol
+):
+    results = Store(repository / "leaderboard" / "results")
+    write_all(results, make_runs(seeds=1, protocol=protocol | {"name": "elsewhere"}))
+    problems = check_published(repository, host).problems
+    unknown = [line for line in problems if "unknown protocol 'elsewhere'" in line]
+    assert [line.partition(": ")[0].endswith(".json") for line in unknown] == [True, True]

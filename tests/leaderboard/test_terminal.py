@@ -93,7 +93,24 @@ def test_a_row_that_lacks_tasks_of_a_suite_asked_for_has_no_rank(invoke, publish
     lines = lines_of(shown, "newcomer")
     # No rank, and a note that says why; and the task that is not in the suite.
     assert {line[0] for line in lines} == {"–", "!", "newcomer"}
-    assert all(lines_of(shown, model) for model in ("regulargpt", "rnn", "lstm", "newcomer"))
+    assert lines[0][2] == "(yours)"
+    # The published rows keep their ranks, although the user has not run all of the suite.
+    assert [lines_of(shown, model)[0][0] for model in ("regulargpt", "rnn", "lstm")] == [
+        "1–2",
+        "1–2",
+        "3",
+    ]
+
+
+def test_filters_find_published_records_that_the_user_has_none_of(
+    invoke, published, mine, make_runs, protocol
+):
+    write_all(Store(published), make_runs("rnn", protocol=protocol | {"name": "long"}))
+    task = invoke("--results", mine, "--task", "tomita-3")
+    assert len(lines_of(task, "regulargpt")) == 1
+    other = invoke("--results", mine, "--protocol", "long")
+    assert lines_of(other, "rnn")[0][-1] == "100.0"
+    assert not lines_of(invoke("--results", mine), "long")
 
 
 def test_what_is_written_for_others_has_the_named_folders_alone(invoke, published, mine):

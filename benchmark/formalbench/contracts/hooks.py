@@ -39,8 +39,8 @@ from formalbench.contracts.specs import (
 if TYPE_CHECKING:
     import typer
 
-    from formalbench.contracts.published import PublishedTable
     from formalbench.contracts.record import Record
+    from formalbench.host import PluginHost
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,20 +146,20 @@ class Session:
 
     Attributes:
         results: folder of the records.
+        host: the plugins (`formalbench.host.PluginHost`).
         quiet: whether standard output must stay free for other output (``--json``).
         runs: number of requested runs.
         todo: number of runs without a record; runs at a fallback rate count only when they are
             needed.
         plugins: loaded local plugins.
-        published: numbers from papers that plugins announced.
     """
 
     results: Path
+    host: PluginHost
     quiet: bool = False
     runs: int = 0
     todo: int = 0
     plugins: tuple[Path, ...] = ()
-    published: tuple[PublishedTable, ...] = ()
 
 
 @hookspec

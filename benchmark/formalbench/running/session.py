@@ -232,8 +232,7 @@ def run_session(
     resolved = _resolve(host, request, store, options)
     todo = len(due(resolved.plan.runs, resolved.done))
     plugins = tuple(plugin.named for plugin in host.locals())
-    published = host.published()
-    session = Session(store.path, options.quiet, len(resolved.plan.runs), todo, plugins, published)
+    session = Session(store.path, host, options.quiet, len(resolved.plan.runs), todo, plugins)
     stdout = contextlib.redirect_stdout(sys.stderr) if options.quiet else contextlib.nullcontext()
     with stdout, tracked(host, resolved.trackers):
         host.notify("formalbench_session_started", session=session)

@@ -85,6 +85,14 @@ class CurrentContents:
             setup,
         ]
 
+    def otherwise(self, other: CurrentContents) -> CurrentContents:
+        """Return these contents, and those of `other` for what is unknown here."""
+        return CurrentContents(
+            lambda task: self.task(task) or other.task(task),
+            lambda protocol: self.protocol(protocol) or other.protocol(protocol),
+            lambda key: self.model(key) or other.model(key),
+        )
+
     @classmethod
     def of(cls, records: Iterable[Record]) -> CurrentContents:
         """Return the contents at the time of these records."""

@@ -17,7 +17,7 @@ from formalbench.documents.text import plural, rate
 from formalbench.host.loader import PROJECT
 from formalbench.host.registry import Entry, S
 from formalbench.running.estimate import rates_wanted
-from formalbench.statistics.records import identity, model_key, protocol_key, title_of
+from formalbench.statistics.records import identity, model_key, title_of
 from formalbench.store import PUBLISHED_RESULTS, Store, default_results, repository_above
 from formalbench.store.record_file import read_packed
 
@@ -69,6 +69,16 @@ class FolderContents(NamedTuple):
         return self._replace(
             records=[record for record in self.records if wanted(record)],
             verifications=[record for record in self.verifications if wanted(record)],
+        )
+
+    def among(self, own: FolderContents) -> FolderContents:
+        """Return those of the records, and of the verifications, that are in a user's folders."""
+        runs = {record.test_id for record in own.records}
+        checks = {id(record) for record in own.verifications}
+        return FolderContents(
+            [record for record in self.records if record.test_id in runs],
+            [record for record in self.verifications if id(record) in checks],
+            own.invalid,
         )
 
     def merged_with(self, others: FolderContents) -> FolderContents:
@@ -126,15 +136,6 @@ def check_folders(folders: Iterable[Path]) -> None:
     for folder in folders:
         if not folder.is_dir():
             raise RequestError(f"--results {folder}: no such folder")
-
-
-def among_published(own: FolderContents, published: FolderContents) -> FolderContents:
-    """Return the user's records together with published ones of the same protocols and tasks."""
-    keys = {(protocol_key(record), title_of(record)) for record in own.records}
-    others = [
-        record for record in published.records if (protocol_key(record), title_of(record)) in keys
-    ]
-    return own._replace(records=[*own.records, *others])
 
 
 def built_in(entries: Iterable[Entry[S]]) -> list[S]:

@@ -16,7 +16,7 @@ from formalbench.running.plan import task_used
 from formalbench.statistics.board import Board, Page
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.frame import known_chances
-from formalbench.statistics.records import task_title, title_of
+from formalbench.statistics.records import protocol_key, task_title, title_of
 from formalbench.statistics.result import Prediction
 from formalbench.statistics.selection import current_of, current_task
 from formalbench.theory import VERSION
@@ -53,17 +53,37 @@ def suite_view(host: PluginHost, suite: str) -> View:
     return view.with_papers_on(lambda task: current_task(host, task.partition("[")[0]) is not None)
 
 
-def standing(view: View, own: FolderContents, published: FolderContents) -> View:
-    """Return a view that shows the rank of the user's records: on their tasks, with rows marked.
+def narrowed_to(view: View, own: FolderContents) -> View:
+    """Return a view that ranks by those of its tasks that the user's records have.
 
-    The ranking is over those tasks of the view that the records have, or over all tasks of the
-    records if the view has none of them.
+    It ranks by all tasks of the records if the view has none of them.
     """
     titles = dict.fromkeys(map(title_of, own.records))
     tasks = [task for task in view.tasks if task in titles]
     if titles and set(tasks) != set(view.tasks):
         view = replace(view, title=f"{view.title}, your tasks" if tasks else f"{BOARD}: your tasks")
-    return marked(replace(view, tasks=tuple(tasks or sorted(titles)) or view.tasks), own, published)
+    return replace(view, tasks=tuple(tasks or sorted(titles)) or view.tasks)
+
+
+def compared(held: FolderContents, own: FolderContents, view: View) -> FolderContents:
+    """Return the user's records, and those that the view compares with them.
+
+    These have a protocol of the user's records, or the protocol that the view selects, and a task
+    of either.
+    """
+    mine = held.among(own)
+    protocols = set(map(protocol_key, own.records))
+    titles = {*map(title_of, mine.records), *view.tasks}
+    chosen = view.protocols or ()
+    ids = {record.test_id for record in mine.records}
+    others = [
+        record
+        for record in held.records
+        if record.test_id not in ids
+        and title_of(record) in titles
+        and (protocol_key(record) in protocols or record.protocol.title in chosen)
+    ]
+    return mine._replace(records=[*mine.records, *others])
 
 
 def marked(view: View, own: FolderContents, published: FolderContents) -> View:

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from formalbench.documents.table import Datum, Sheet
     from formalbench.host import PluginHost
     from formalbench.statistics.board import Page
-    from formalbench.statistics.build import View
 
-    from formalbench_leaderboard.board.sources import FolderContents
     from formalbench_leaderboard.renderers.evidence_pages import Evidence
 
 
@@ -282,11 +280,18 @@ def show(
         _refuse_lost_options(ctx)
         return
     from formalbench.statistics.build import build_page
+    from formalbench.store import default_results
     from formalbench.theory.lookup import check_class
     from formalbench.ui.terminal import Screen
 
     from formalbench_leaderboard.board import views
-    from formalbench_leaderboard.board.sources import DEFAULT_SUITE, check_folders
+    from formalbench_leaderboard.board.sources import (
+        DEFAULT_SUITE,
+        FolderContents,
+        check_folders,
+        read_all,
+        read_published,
+    )
     from formalbench_leaderboard.renderers.terminal import ONE_SCREEN, TableDetail, print_page
 
     check_folders(results or ())
@@ -295,7 +300,12 @@ def show(
     host, protocols = host_of(ctx), None if protocol is None else [protocol]
     view = views.suite_view(host, suite or DEFAULT_SUITE)
     view = replace(view, protocols=protocols, ranks_unchecked=False)
-    stored, view = _read_records(results, view, among=format == "table", narrowed=not suite)
+    own = read_all(results or [default_results()])
+    alone = results is not None and format != "table"
+    published = read_published() if not alone else FolderContents([], [], [])
+    stored = own.merged_with(published)
+    if not alone:
+        view = views.marked(view, own, published)
     if protocol is not None:
         known = {record.protocol.title for record in stored.records}
         if protocol not in known:
@@ -307,6 +317,10 @@ def show(
             raise RequestError(f"--class {within}: no task of the suite and no record is in it")
     if task is not None:
         stored, view = views.on_tasks(stored, view, names_in("task", task))
+    if results and not alone:
+        if not (suite or task):
+            view = views.narrowed_to(view, stored.among(own))
+        stored = views.compared(stored, own, view)
     if format == "json":
         view = replace(view, predicted=views.Predictions(host, view.theory).each)
     page = build_page(stored.records, view, stored.verifications)
@@ -371,34 +385,6 @@ def _others(
         )
         commands += [(f"suite {name}", [*command, "--suite", name]) for name in measured]
     return tuple((name, shlex.join(line)) for name, line in commands)
-
-
-def _read_records(
-    results: Sequence[Path] | None, view: View, *, among: bool, narrowed: bool
-) -> tuple[FolderContents, View]:
-    """Read records and return them with their view.
-
-    Args:
-        results: folders that the user named; None for the user's own results.
-        view: the view of the suite.
-        among: whether to show the records of named folders together with the published ones: in
-            the terminal, but not in files.
-        narrowed: whether to rank them only on their own tasks.
-    """
-    from formalbench.store import default_results
-
-    from formalbench_leaderboard.board import views
-    from formalbench_leaderboard.board.sources import among_published, read_all, read_published
-
-    published = read_published()
-    if not results:
-        own = read_all([default_results()])
-        return own.merged_with(published), views.marked(view, own, published)
-    own = read_all(results)
-    if not among:
-        return own, view
-    stored = among_published(own, published)
-    return stored, views.standing(view, own, published) if narrowed else view
 
 
 def names_in(option: str, text: str) -> list[str]:

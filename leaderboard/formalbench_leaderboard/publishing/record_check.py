@@ -5,6 +5,7 @@ The recorded accuracy is not checked until the weights are tested or the run is 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shlex
@@ -235,15 +236,13 @@ class Admission:
             held: the published records.
         """
         groups = grouped_by(cell_of, [*new, *held])
-        cells = dict.fromkeys(map(cell_of, new))
-        return [
-            line
-            for group in cells
-            for line in (
-                *missing_runs(groups[group], self._registered(groups[group][0])),
-                *_unpublished(groups[group]),
-            )
-        ]
+        lines = []
+        for cell in dict.fromkeys(map(cell_of, new)):
+            group = groups[cell]
+            with contextlib.suppress(RequestError):  # `admit` names records of unknown protocols
+                lines += missing_runs(group, self._registered(group[0]))
+            lines += _unpublished(group)
+        return lines
 
     def _foreign(self, record: AnyRecord) -> frozenset[str]:
         return frozenset() if self._processes is None else self._processes.foreign(record)
