@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from itertools import pairwise
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import typer

@@ -5,7 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from formalbench.host import PluginHost
 from formalbench.host.plugin import content_hash
+from formalbench.running.plan import RunRequest, key_of, make_plan
 
 LANGUAGE = '''
 import numpy as np
@@ -173,6 +175,12 @@ def test_a_file_of_any_kind_that_a_plugin_reads(write, cli, refused):
     other = write("all-b.gramar", "b\n")
     line = refused("plugins", "--plugin", reader, "--plugin", other)
     assert "none reads .gramar" in line
+    # Its runs are others when its reader changes, since it draws their strings.
+    keys = set()
+    for text in (GRAMMARS, GRAMMARS + "    # changed\n"):
+        host = PluginHost.load([write("reader.py", text), grammar])
+        keys.add(key_of(make_plan(host, RunRequest(("lstm",), ("all-b",))).runs[0]))
+    assert len(keys) == 2
     # What it makes of the file is checked as any other task.
     bad = write("All B.grammar", "b\n")
     assert "bad name 'All B'" in refused("plugins", "--plugin", reader, "--plugin", bad)

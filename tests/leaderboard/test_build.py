@@ -280,3 +280,16 @@ def test_a_run_counts_once_and_publishing_is_not_improved_by_repeating(make_reco
     failed = make_record(status="error", date="2025-01-01T00:00:00Z")
     assert first.test_id == again.test_id == failed.test_id
     assert distinct([again, failed, first]) == [first]
+
+
+def test_runs_with_an_older_penalty_do_not_count(make_runs):
+    """A plugin's code may change while its version and the protocol stay the same."""
+    code = {"penalty small": "a" * 64}
+    old = [run.model_copy(update={"code": code}) for run in make_runs("rnn", accuracy=0.6)]
+    newer = {"code": {"penalty small": "b" * 64}, "date": "2026-11-21T12:00:00Z"}
+    new = [run.model_copy(update=newer) for run in make_runs("rnn", accuracy=0.9)]
+    (board,) = build_page([*old, *new], View("test", ("parity",))).boards
+    (row,) = board.rows
+    assert row.results[0].seeds == 3
+    assert row.results[0].mean == 0.9
+    assert any("6 runs of parity:classify not counted" in note for note in board.notes)

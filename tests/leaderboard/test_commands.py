@@ -282,7 +282,9 @@ def test_session_compares_with_what_counts_and_shows_weak_evidence(
     published = Store(repository / "leaderboard" / "results")
     write_all(published, make_runs("rnn", task="even-pairs:classify", accuracy=1.0))
     write_all(published, make_runs("lstm", task="even-pairs:classify", model_version=2))
-    write_all(published, make_runs("gru", task="even-pairs:classify", protocol=protocol | {"version": 2}))
+    write_all(
+        published, make_runs("gru", task="even-pairs:classify", protocol=protocol | {"version": 2})
+    )
     plugin.formalbench_session_finished(
         session=Session(repository.parent / "own", host),
         records=make_runs(task="even-pairs:classify", accuracy=1.0),

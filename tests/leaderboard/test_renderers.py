@@ -168,6 +168,9 @@ def test_a_command_is_made_of_the_parts_of_its_record(make_record, stored, more)
     assert reproduce_command(record) == f"{command} 2{more}"
     alone = make_record("rnn", seed=1, command=f"{stored} --seeds 1,")
     assert reproduce_command(alone) == (f"{command} 2" if stored == "'" else f"{command} 1,{more}")
+    assert reproduce_command(record, [0, 1]) == f"{command} 2{more}"
+    assert reproduce_command(record, [3, 7]) == f"{command} 3,7{more}"
+    assert reproduce_command(record, [1]) == f"{command} 1,{more}"
     for name in ("markdown", "csv", "json"):
         assert "curl" not in renderer(name)(build_page([record], View("test", ("parity",))))
 

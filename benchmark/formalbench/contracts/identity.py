@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 Code = Mapping[str, str]
 """Origin of code outside formalbench, by its role: ``objective``, ``optimiser``, ``schedule``,
-``sampler``, ``penalty NAME`` or ``metric NAME``. The value is the distribution's name or, for a
-local file, the SHA-256 of its contents; followed by the version if that is not 1."""
+``sampler``, ``reader`` (of the task's file), ``penalty NAME`` or ``metric NAME``. The value is the
+distribution's name or, for a local file, the SHA-256 of its contents; followed by the version if
+that is not 1."""
 
 
-def _test_only(role: str) -> bool:
+def test_only(role: str) -> bool:
     """Return whether a role of code decides only a run's test, not its weights."""
     return role.startswith("metric ")
 
@@ -44,7 +45,7 @@ def train_id(
     """
     # A page needs this for thousands of runs, so the protocol's text is cached.
     trained = "null" if learning_rate is None else _train_text(protocol)
-    own = {role: origin for role, origin in code.items() if not _test_only(role)}
+    own = {role: origin for role, origin in code.items() if not test_only(role)}
     prefix = f'"code":{_text(own)},' if own else ""
     return _hash(
         f'{{{prefix}"learning_rate":{_text(learning_rate)},"model":{used_text(model)},'
@@ -54,7 +55,7 @@ def train_id(
 
 def test_id(trained: str, protocol: Protocol, code: Code) -> str:
     """Return the hash of everything that decides the numbers of a run's test."""
-    metrics = {role: origin for role, origin in code.items() if _test_only(role)}
+    metrics = {role: origin for role, origin in code.items() if test_only(role)}
     return _hash(
         f'{{"metrics":{_text(metrics or None)},"test":{_test_text(protocol)},'
         f'"trained":"{trained}"}}'

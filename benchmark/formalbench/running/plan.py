@@ -74,10 +74,16 @@ def _parts(host: PluginHost, objective: str, protocol: Protocol) -> dict[str, En
     return parts
 
 
-def code_of(host: PluginHost, objective: str, protocol: Protocol) -> dict[str, str]:
-    """Return the sources of a run's plugin code, without those of its model and task."""
+def code_of(host: PluginHost, task: Selection[TaskSpec], protocol: Protocol) -> dict[str, str]:
+    """Return the sources of a run's plugin code, without those of its model and task.
+
+    They include the plugin that reads the task's file, if another plugin does.
+    """
     sources = {}
-    for role, entry in _parts(host, objective, protocol).items():
+    reader = task.plugin.reader
+    if reader and (reader.source.distribution != PROJECT or reader.source.sha256):
+        sources["reader"] = reader.source.sha256 or reader.source.distribution
+    for role, entry in _parts(host, task.objective, protocol).items():
         origin, version = entry.plugin.source, entry.spec.version
         if origin.distribution != PROJECT or origin.sha256 or version != 1:
             text = origin.sha256 or origin.distribution
@@ -359,9 +365,9 @@ def make_plan(host: PluginHost, request: RunRequest) -> RunPlan:
         each(lambda one: one.options, set_models)
         each(lambda one: one.options, set_tasks)
         protocol = host.protocol(name, changes_of(settings))
-        code = {one.objective: code_of(host, one.objective, protocol) for one in set_tasks}
+        codes = [code_of(host, task, protocol) for task in set_tasks]
         for requested, model in zip(models, set_models, strict=True):
-            for task in set_tasks:
+            for task, code in zip(set_tasks, codes, strict=True):
                 if requested in request.models:
                     check_offered(model.name, model.spec, task.objective)
                 elif model.spec.objectives and task.objective not in model.spec.objectives:
@@ -373,7 +379,7 @@ def make_plan(host: PluginHost, request: RunRequest) -> RunPlan:
                     learning_rate=None,
                     seed=0,
                     extra_metrics=extra_metrics(host, task.objective),
-                    code=code[task.objective],
+                    code=code,
                     plugins=local_plugins(host, model, task, protocol),
                 )
                 runs += _by_rate_and_seed(run, seeds)
@@ -387,7 +393,7 @@ def run_for(host: PluginHost, record: Record, protocol: Protocol, model: ModelUs
     """Return the run that repeats a record with the plugins installed here."""
     task = host.select_task(record.task.name, options=record.task.options)
     check_offered(model.name, host.select_model(model.name).spec, task.objective)
-    code = code_of(host, task.objective, protocol)
+    code = code_of(host, task, protocol)
     recorded = record.code or {}
     return Run(
         model=model,

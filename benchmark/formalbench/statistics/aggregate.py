@@ -146,7 +146,7 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
         finished=sum(map(has_result, chosen)),
         failures=_failures(chosen),
         learning_rate=rate,
-        command=reproduce_command(chosen[-1]),
+        command=reproduce_command(chosen[-1], sorted({run.seed for run in chosen})),
         longest_99=longest[0],
         longest_90=longest[1],
         validation=math.fsum(validations) / len(validations) if validations else None,

@@ -7,7 +7,7 @@ import json
 import re
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
@@ -188,15 +188,22 @@ _QUOTES = frozenset("\"'\\")
 _FILE = re.compile(r"[A-Za-z0-9_.+=:-]{1,300}")
 
 
-def reproduce_command(record: AnyRecord) -> str:
+def reproduce_command(record: AnyRecord, seeds: Sequence[int] = ()) -> str:
     """Return the command that repeats a record, with the file names of its plugins.
 
     Only these names come from the stored command, since the record does not contain the file of its
     protocol elsewhere.
+
+    Args:
+        record: a run or a verification.
+        seeds: the seeds of all runs that the command repeats; empty for what the record asked for.
     """
     words = words_of(record)
-    if isinstance(record, Record) and f"{record.seed}," in _split(record.command):
-        words = by_itself(record)
+    if isinstance(record, Record):
+        if seeds and list(seeds) != list(range(len(seeds))):
+            words = by_itself(record, seeds)
+        elif not seeds and f"{record.seed}," in _split(record.command):
+            words = by_itself(record)
     for file in sorted(plugin_files(record.command)):
         words += ["--plugin", file]
     return shlex.join(words)
@@ -210,11 +217,12 @@ def words_of(record: AnyRecord) -> list[str]:
     return shlex.split(run_of(record).command)
 
 
-def by_itself(record: Record) -> list[str]:
-    """Return the words of a run's command in which its seed is listed explicitly."""
+def by_itself(record: Record, seeds: Sequence[int] = ()) -> list[str]:
+    """Return the words of a run's command in which its seed, or `seeds`, are listed explicitly."""
     words = words_of(record)
     at = words.index("--seeds") + 1
-    return [*words[:at], f"{record.seed},", *words[at + 1 :]]
+    listed = ",".join(map(str, seeds)) if len(seeds) > 1 else f"{[*seeds, record.seed][0]},"
+    return [*words[:at], listed, *words[at + 1 :]]
 
 
 def plugin_files(command: str) -> set[str]:

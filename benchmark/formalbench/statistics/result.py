@@ -262,7 +262,7 @@ class Result:
         failures: final statuses of the other runs, and of runs that diverged at some test lengths,
             with the number of each.
         learning_rate: the selected one; None for an exact model.
-        command: the command of the run with the highest seed, which repeats the others too.
+        command: the command that repeats these runs.
         longest_99, longest_90: the longest test length up to which, at every test length, the mean
             accuracy over the seeds is at least 99 % (90 %); None if there is none, or if a finished
             run did not learn the training lengths. A length at which chance is always right can end

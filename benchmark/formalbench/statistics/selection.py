@@ -12,6 +12,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.identity import test_only
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import STRINGS_VERSION, AnyRecord, VerificationRecord
@@ -182,10 +183,11 @@ def select_records(records: Iterable[Record], current: CurrentContents) -> list[
 
     A run counts if its protocol, task and model have the current contents according to `current`.
     Contents that `current` does not know are those of the newest version among the records and,
-    within one version, of the latest date. A task has the same contents on every board.
+    within one version, of the latest date. The other code of runs on a task, such as an
+    optimiser's, is that of the latest date. A task has the same contents on every board.
     """
     runs = distinct(records)
-    tasks = wanted(runs, lambda record: record.task.name, task_contents, current.task)
+    tasks = wanted(runs, _task, task_contents, current.task)
     boards = sorted(grouped_by(protocol_key, runs).items())
     return [_board(key, group, tasks, current) for key, group in boards]
 
@@ -209,11 +211,14 @@ def _board(
     registered = current.protocol(records[0].protocol)  # they share its name and changes
     protocols = wanted(records, protocol_key, _protocol, lambda _: registered)
     on_protocol = [record for record in records if _protocol(record) == protocols[key]]
-    on_task = [record for record in on_protocol if task_contents(record) == tasks[record.task.name]]
+    on_task = [record for record in on_protocol if task_contents(record) == tasks[_task(record)]]
     models = wanted(on_task, model_key, model_contents, current.model)
-    counted = [record for record in on_task if model_contents(record) == models[model_key(record)]]
-    notes = _notes(on_protocol, on_task, "task", lambda record: record.task.name)
-    notes += _notes(on_task, counted, "model", lambda record: model_key(record)[0])
+    on_model = [r for r in on_task if model_contents(r) == models[model_key(r)]]
+    codes = wanted(on_model, _task, _code, _nothing)
+    counted = [record for record in on_model if _code(record) == codes[_task(record)]]
+    notes = _notes(on_protocol, on_task, "task", _task)
+    notes += _notes(on_task, on_model, "model", lambda record: model_key(record)[0])
+    notes += _notes(on_model, counted, "code of its training", _task)
     if other := len(records) - len(on_protocol):
         runs = plural(other, "run")
         notes.insert(0, f"{runs} not counted, because this protocol has other contents now.")
@@ -222,6 +227,16 @@ def _board(
 
 def _protocol(record: Record) -> Contents:
     return protocol_contents(record.protocol)
+
+
+def _task(record: Record) -> str:
+    return record.task.name
+
+
+def _code(record: Record) -> Contents:
+    """Return the origin of a run's other code: of an optimiser, a penalty, or a reader."""
+    code = record.code or {}
+    return 0, str(sorted(role for role in code.items() if not test_only(role[0])))
 
 
 def wanted(

@@ -222,7 +222,7 @@ def judge(
             "The measurements without training were not kept, or belong to earlier models, tasks "
             f"or settings. {again}",
         )
-    if kept.records and not findings.records:
+    if kept.records and not findings.records and not in_use(spec, kept, host):
         return None, (
             f"The experiment has changed: none of these {plural(len(kept.records), 'run')} "
             f"belongs to it now. {again}",

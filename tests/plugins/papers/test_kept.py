@@ -282,6 +282,14 @@ def test_a_page_is_made_of_what_there_is(toy):
     assert "2 hold, 2 not run at this scale" in " ".join(out.split())
 
 
+def test_a_page_of_one_scale_keeps_the_records_of_the_other(toy):
+    toy()
+    assert toy("--scale", "paper", "--no-training")[0] == 0
+    assert toy("--scale", "paper", "--from-records")[0] == 0
+    assert toy.read()["records"] == 4
+    assert toy.read()["notes"] == []
+
+
 @pytest.mark.parametrize(
     ("only", "trained"),
     [
