@@ -5,7 +5,7 @@ import torch
 from formalbench.checks.models import model_promises
 from formalbench.checks.plugins import trials
 from formalbench.checks.promises import keep
-from formalbench.contracts.network import Traits
+from formalbench.contracts.network import ParameterGroup, Traits
 from formalbench.host import PluginHost
 from torch import nn
 
@@ -115,6 +115,31 @@ class Stuck(Fine):
         return super().forward(batch).detach()
 
 
+class Averages(Fine):
+    """Keeps running statistics, as a batch norm does."""
+
+    def __init__(self, task):
+        super().__init__(task)
+        self.register_buffer("mean", torch.zeros(8))
+
+    def states(self, batch):
+        x_BND = super().states(batch)
+        if self.training:
+            with torch.no_grad():
+                self.mean += x_BND.mean((0, 1))
+        return x_BND - self.mean
+
+
+class Frozen(Fine):
+    def __init__(self, task):
+        super().__init__(task)
+        self.requires_grad_(False)
+
+
+class OtherGroups(Fine):
+    traits = Traits(padding=True, groups=(ParameterGroup(("gates.*",), rate=2.0),))
+
+
 class ReadsPadding(Fine):
     def forward(self, batch):
         return super().forward(batch._replace(lengths=None))
@@ -169,6 +194,9 @@ def test_a_model_without_a_defect(name):
         (SinglePrecision, "parity", "bfloat16"),
         (OwnTensors, "parity", "works in fp64"),
         (Stuck, "parity", "gradients"),
+        (Averages, "parity", "gradients"),
+        (Frozen, "parity", "gradients"),
+        (OtherGroups, "parity", "gradients"),
         (ReadsPadding, "parity", "padding"),
         (Decides, "parity", "vmap"),
         (NearlyTheSame, "parity", "vmap"),

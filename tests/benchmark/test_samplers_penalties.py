@@ -106,6 +106,26 @@ class Endless(Sampler):
         return [[1], [2]]
 
 
+class Longer(Sampler):
+    def stages(self, protocol, lengths):
+        return [[*lengths, 500], list(lengths)]
+
+
+class Backwards(Sampler):
+    def weights(self, task, protocol, lengths):
+        return -np.array(lengths, dtype=float)
+
+
+class NoNumber(Sampler):
+    def weights(self, task, protocol, lengths):
+        return np.full(len(lengths), np.nan)
+
+
+class TooMany(Sampler):
+    def weights(self, task, protocol, lengths):
+        return np.ones(501)
+
+
 class Few(Sampler):
     def strings(self, task, protocol, seed, batch, length, count):
         return super().strings(task, protocol, seed, batch, length, count - 1)
@@ -116,6 +136,10 @@ class Few(Sampler):
     [
         (Elsewhere, "Elsewhere.lengths gave .41. for batch 0: expected 1 of the lengths 1 to 40"),
         (Endless, "Endless.stages: the last stage must contain all training lengths"),
+        (Longer, "Longer.stages: .* are not some training lengths, in order"),
+        (Backwards, "Backwards.weights: all must be finite and at least 0"),
+        (NoNumber, "NoNumber.weights: all must be finite"),
+        (TooMany, r"TooMany.weights: shape \(501,\), not one for each of 40 lengths"),
         (Few, "Few.strings gave 7 strings: expected 8"),
     ],
 )

@@ -18,7 +18,7 @@ from formalbench.contracts.task import Task, expected_shape
 from formalbench.evaluation.cells import split_lengths
 from formalbench.objectives.answers import tried_lengths
 from formalbench.training.gradients import BatchedGradients, Gradients, Program, SequentialGradients
-from formalbench.training.parameters import Layout, trained
+from formalbench.training.parameters import Layout, check_buffers, kept_buffers, layout_of, trained
 
 Build = Callable[[], nn.Module]
 LENGTHS = (0, 1, 2, 7, 16)
@@ -31,8 +31,8 @@ CHANGED = 4
 """Position of the symbol that is changed to test dependence on it."""
 
 
-def model_promises(build: Build, task: Task) -> Iterator[Promise]:
-    """Return the checks of a model's networks on one task."""
+def model_promises(build: Build, task: Task, *, learned: bool = True) -> Iterator[Promise]:
+    """Return the checks of a model's networks on one task; those that are `learned` must train."""
     torch.set_num_threads(1)
     yield "answers in the objective's layout, at every length", lambda: _shapes(build, task)
     yield "has initial weights that depend only on the seed", lambda: _initial_weights(build, task)
@@ -47,7 +47,8 @@ def model_promises(build: Build, task: Task) -> Iterator[Promise]:
         yield "sees only earlier positions", lambda: _causal(build, task)
     yield "works in fp64", lambda: _double(build, task)
     yield "works in bfloat16", lambda: _bfloat16(build, task)
-    yield "has finite gradients", lambda: _gradients(build, task)
+    if learned:
+        yield "has finite gradients", lambda: _gradients(build, task)
     yield "ignores padding, as its traits say", lambda: _padding(build, task)
     yield "runs under vmap, as its traits say", lambda: _vmap(build, task)
 
@@ -188,15 +189,17 @@ def _bfloat16(build: Build, task: Task) -> None:
 
 def _gradients(build: Build, task: Task) -> None:
     network = _network(build).train()
-    if not any(parameter.requires_grad for parameter in network.parameters()):
-        return  # an exact construction has nothing to train
+    demand(trained(network), "no parameter is trained")
     length = _within(traits_of(network), tried_lengths(task, "train")[-1])
     example = tensors(task.sample(Stream("check gradients"), length, BATCH))
+    layout_of(network)
+    before = kept_buffers(network)
     task.objective.loss(_answer(network, example.batch), example).backward()  # type: ignore[no-untyped-call]
     gradients = [p.grad for p in network.parameters() if p.grad is not None]
     demand(gradients, "no parameter has a gradient")
     finite = all(bool(torch.isfinite(gradient).all()) for gradient in gradients)
     demand(finite, "a gradient is not finite")
+    check_buffers(network, before)
 
 
 def _padding(build: Build, task: Task) -> None:

@@ -96,13 +96,11 @@ def _random_numbers(name: str) -> Tensor:
 
 def _lengths(sampler: Sampler) -> None:
     from formalbench.contracts.protocol import Protocol
-    from formalbench.training.curriculum import draw_length
+    from formalbench.training.curriculum import draw_length, stages_of
 
     lengths = list(range(1, 41))
     protocol = Protocol(name="check", version=1)
-    stages = sampler.stages(protocol, lengths)
-    demand(bool(stages) and stages[-1] == lengths, "the last stage does not contain all lengths")
-    for stage in stages:
+    for stage in stages_of(sampler, protocol, lengths):
         for batch in range(20):
             first, again = (draw_length(protocol, stage, batch, None, 0, sampler) for _ in range(2))
             demand(first == again, f"batch {batch} has another length when repeated")
@@ -437,7 +435,9 @@ def _check_model(host: PluginHost, name: str) -> list[Check]:
         if problem := _build_error(build):
             checks.append(Check(f"model {name} on {task.name}", "can be tried", problem))
         else:
-            checks += keep(f"model {name} on {task.name}", model_promises(build, task))
+            learned = host.select_model(name).spec.kind == "learned"
+            promises = model_promises(build, task, learned=learned)
+            checks += keep(f"model {name} on {task.name}", promises)
     if not checks:
         problem = "no registered task has an objective that it can do"
         checks.append(Check(f"model {name}", "can be tried on a task", problem))

@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
@@ -68,6 +69,46 @@ class ProcessSampler(Sampler):
         shares = process_of(task.source, task.objective).length_distribution(lengths[-1])
         weights: Weights = shares[list(lengths)] / [protocol.strings_at(n) for n in lengths]
         return weights
+
+
+def stages_of(sampler: Sampler, protocol: Protocol, lengths: Sequence[int]) -> list[list[int]]:
+    """Return a sampler's stages for the lengths of the training split.
+
+    Raises:
+        ValueError: if a stage is empty or has other lengths, or the last has not all of them.
+    """
+    stages = [list(stage) for stage in sampler.stages(protocol, lengths)]
+    if not stages or stages[-1] != list(lengths):
+        raise _bad(sampler, "stages", "the last stage must contain all training lengths")
+    known = set(lengths)
+    for stage in stages:
+        if not stage or stage != sorted(known & set(stage)):
+            raise _bad(sampler, "stages", f"{stage[:5]} are not some training lengths, in order")
+    return stages
+
+
+def weights_of(
+    sampler: Sampler, task: Task, protocol: Protocol, lengths: Sequence[int]
+) -> Weights | None:
+    """Return a sampler's relative frequency of each training length; None for equal ones.
+
+    Raises:
+        ValueError: if there is not one for each length, one is negative or not finite, or all are
+            0.
+    """
+    weights = sampler.weights(task, protocol, lengths)
+    if weights is None:
+        return None
+    if np.shape(weights) != (len(lengths),):
+        problem = f"shape {np.shape(weights)}, not one for each of {len(lengths)} lengths"
+        raise _bad(sampler, "weights", problem)
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise _bad(sampler, "weights", "all must be finite and at least 0, and one more than 0")
+    return weights
+
+
+def _bad(sampler: Sampler, method: str, problem: str) -> ValueError:
+    return ValueError(f"{type(sampler).__name__}.{method}: {problem}")
 
 
 def draw_length(

@@ -9,7 +9,7 @@ Legend: R runs, P parameters of a network, T steps, S scalars of a step.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
@@ -149,13 +149,9 @@ def make_update(optimiser: Optimiser, largest: float | None, network: nn.Module)
     """
     layout = layout_of(network)
     optimiser = optimiser.with_layout(layout)
-    groups = traits_of(network).groups
-    if not groups:
+    if not traits_of(network).groups:
         return Update(optimiser, largest, None, optimiser.weight_decay)
     tensor_groups = [info.group for info in layout]
-    for group in groups:
-        if group not in tensor_groups:
-            raise ValueError(f"no parameter is named {' or '.join(group.names)}")
     factors = [1.0 if group is None else group.rate for group in tensor_groups]
     decays = [
         optimiser.weight_decay
@@ -167,7 +163,11 @@ def make_update(optimiser: Optimiser, largest: float | None, network: nn.Module)
 
 
 def layout_of(network: nn.Module) -> tuple[ParameterInfo, ...]:
-    """Return descriptions of a network's parameter tensors, for the optimiser."""
+    """Return descriptions of a network's parameter tensors, for the optimiser.
+
+    Raises:
+        ValueError: if no parameter is in one of its groups.
+    """
     kinds: dict[Tensor, Literal["embedding", "readout", "hidden"]] = {}
     read_out: Tensor | None = None
     for module in network.modules():
@@ -187,7 +187,31 @@ def layout_of(network: nn.Module) -> tuple[ParameterInfo, ...]:
         shape, group = tuple(parameter.shape), _group_of(name, groups)
         layout.append(ParameterInfo(name, shape, columns, kinds.get(parameter, "other"), group))
         first = columns.stop
+    used = [info.group for info in layout]
+    for unused in (group for group in groups if group not in used):
+        raise ValueError(f"no parameter is named {' or '.join(unused.names)}")
     return tuple(layout)
+
+
+def kept_buffers(network: nn.Module) -> dict[str, Tensor]:
+    """Return copies of the buffers that belong to a network's weights, by name."""
+    kept = network.state_dict().keys()
+    return {name: one.clone() for name, one in network.named_buffers() if name in kept}
+
+
+def check_buffers(network: nn.Module, before: Mapping[str, Tensor]) -> None:
+    """Check that training has not changed a network's buffers: a run keeps none.
+
+    Raises:
+        ValueError: if it has, as a batch norm does.
+    """
+    now = kept_buffers(network)
+    changed = [name for name in now if not torch.equal(now[name], before[name])]
+    if changed:
+        raise ValueError(
+            f"training changes the buffer {changed[0]}, and the best weights are kept without it: "
+            "use a layer without running statistics, such as LayerNorm"
+        )
 
 
 def _group_of(name: str, groups: Sequence[ParameterGroup]) -> ParameterGroup | None:

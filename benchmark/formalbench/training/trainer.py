@@ -28,9 +28,22 @@ from formalbench.evaluation.cells import split_lengths
 from formalbench.evaluation.evaluate import NotFiniteError
 from formalbench.host.host import load
 from formalbench.host.options import make_config
-from formalbench.training.curriculum import Interval, TrainingData, TrainingSchedule, draw_length
+from formalbench.training.curriculum import (
+    Interval,
+    TrainingData,
+    TrainingSchedule,
+    draw_length,
+    stages_of,
+    weights_of,
+)
 from formalbench.training.gradients import BatchedGradients, Program, choose_program
-from formalbench.training.parameters import Rows, make_update, numbers_of_steps
+from formalbench.training.parameters import (
+    Rows,
+    check_buffers,
+    kept_buffers,
+    make_update,
+    numbers_of_steps,
+)
 from formalbench.training.run_state import Checkpoint, Checkpointer, LearningPoint, Member, RunState
 from formalbench.training.step import GraphedGroup, Group, StepInputs
 from formalbench.training.validation import Validator, make_watcher
@@ -181,6 +194,7 @@ class _CohortTraining:
         task, protocol, device = cohort.task, cohort.protocol, cohort.device
         self.cohort = cohort
         self.networks = [self._build(member.seed) for member in cohort.members]
+        self.buffers = [kept_buffers(network) for network in self.networks]
         self.program = cohort.program(self.networks, task, device)
         self.program.precision = protocol.precision
         self.program.penalties = cohort.resolved.penalties
@@ -191,13 +205,10 @@ class _CohortTraining:
         self.update = make_update(optimiser, clip, self.networks[0])
         self.groups: dict[tuple[int, ...], Group] = {}
         lengths = split_lengths(task, "train")
-        stages = self.sampler.stages(protocol, lengths)
-        if not stages or list(stages[-1]) != lengths:
-            name = type(self.sampler).__name__
-            raise ValueError(f"{name}.stages: the last stage must contain all training lengths")
+        stages = stages_of(self.sampler, protocol, lengths)
         schedule, primary = cohort.resolved.schedule, task.primary.name
         self.schedule = TrainingSchedule(protocol, stages, schedule, primary, self.sampler)
-        self.weights = self.sampler.weights(task, protocol, lengths)
+        self.weights = weights_of(self.sampler, task, protocol, lengths)
         self.runs = [self._start(network) for network in self.networks]
         self.validator = Validator(task, protocol, device)
         self.watcher = make_watcher(task, protocol, device, cohort.resolved.probes)
@@ -350,6 +361,8 @@ class _CohortTraining:
     def _validate(self, i: int, done: int) -> None:
         run, network = self.runs[i], self.networks[i]
         self.layout.load(network, run.parameters)
+        if run.best is None:
+            check_buffers(network, self.buffers[i])
         candidate = self.validator.score(network, done, run.parameters)
         run.measures = candidate.measures
         if candidate.better_than(run.best):

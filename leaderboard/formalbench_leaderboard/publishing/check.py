@@ -132,7 +132,8 @@ def _checks(record: AnyRecord, host: PluginHost, subject: str) -> list[Check]:
         checks += keep(f"task {title_of(record)}", task_promises(task))
     if not is_built_in(record.model.source):
         build = partial(host.network, record.model.name, task, record.model.options)
-        checks += keep(f"model {subject}", model_promises(build, task))
+        promises = model_promises(build, task, learned=record.model.kind == "learned")
+        checks += keep(f"model {subject}", promises)
     return checks
 
 
