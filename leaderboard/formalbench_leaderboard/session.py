@@ -45,8 +45,8 @@ def print_session(session: Session, records: Sequence[Record]) -> None:
     stored = read_with_published(session.results)
     for line in stored.invalid:
         typer.echo(harmless(line), err=True)
-    protocols = set(map(protocol_key, records))
-    compared = [record for record in stored.records if protocol_key(record) in protocols]
+    boards = set(map(protocol_key, records))
+    compared = [record for record in stored.records if protocol_key(record) in boards]
     detail = TableDetail(everything=False, other_tasks=True)
     print_page(build_page([*compared, *records], view), console, detail)
     needed = _needed_plugins(session, records)

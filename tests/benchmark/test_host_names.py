@@ -12,9 +12,11 @@ from formalbench.contracts.specs import (
     MetricSpec,
     ModelSpec,
     ObjectiveSpec,
+    Splits,
     TaskSpec,
 )
 from formalbench.objectives.classify import Classify
+from formalbench_tasks.languages.modular_arithmetic import Parity
 from refusals import refusal
 from torch import nn
 
@@ -194,6 +196,27 @@ def test_a_metric_that_is_another_is_the_plugins_fault(host):
         host.task("parity")
 
 
+# Sources.
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"splits": lambda self, objective: (1, 2)}, "splits of mine gave a tuple"),
+        ({"alphabet": (0, 1)}, "mine: the symbols of its alphabet must be text"),
+        ({"alphabet": 5}, "'int' object is not iterable"),
+        ({"num_classes": "2"}, "cannot be interpreted as an integer"),
+    ],
+)
+def test_a_language_that_is_none_is_the_plugins_fault(host, values, problem):
+    factory = type(
+        "Mine", (Parity,), {"__init__": lambda self: None, "alphabet": ("0", "1"), **values}
+    )
+    host.tasks.add(TaskSpec("mine", 1, "", factory, splits=Splits((1, 5), (6, 9))), host.plugins[0])
+    with pytest.raises(BrokenPluginError, match=problem):
+        host.task("mine")
+
+
 # Networks.
 
 
@@ -224,6 +247,17 @@ def test_steps_are_answered_by_encoder_decoders_only(known):
     for name in ("net", "backbone"):
         with pytest.raises(RequestError, match=f"model {name} does not do steps: .* step by step"):
             known.network(name, task)
+
+
+def test_a_width_that_is_no_number_is_the_plugins_fault(known):
+    class Wide(Backbone):
+        def __init__(self, task, config):
+            super().__init__(task, config)
+            self.traits = Traits(backbone="4")
+
+    known.models.add(ModelSpec("wide", 1, "", Wide, Width), known.plugins[0])
+    with pytest.raises(BrokenPluginError, match="backbone is a str: pass the width D"):
+        known.network("wide", known.task("parity"))
 
 
 def test_traits_that_are_none_are_the_plugins_fault(known):

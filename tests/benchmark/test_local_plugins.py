@@ -131,6 +131,23 @@ def test_dataclasses_work_in_a_local_plugin(write, cli):
     assert cli("label", "mine", "--plugin", "mine.py", stdin="b\n").out == "1\n"
 
 
+def test_tools_and_results_do_not_change_a_package(write, language, refused):
+    """Neither hidden files nor results, which are refused in its folder."""
+    language("pack/__init__.py", "packed")
+    before = content_hash(Path("pack"))
+    write("pack/.git/HEAD", "main\n")
+    write("pack/__pycache__/a.pyc", "")
+    assert content_hash(Path("pack")) == before
+    words = ["--model", "lstm", "--task", "parity", "--plugin", "pack", "--results", "pack/runs"]
+    assert "it is inside the plugin pack" in refused("run", *words)
+
+
+def test_a_class_of_a_folder_with_several_files(write, refused):
+    for name in ("a.py", "b.py"):
+        write(f"many/{name}", "x = 1\n")
+    assert refused("check", "many:Mine").endswith("name one, as in a.py:Mine, b.py:Mine")
+
+
 def test_a_package_with_a_file_of_another_name_is_another_one(write):
     before = content_hash(write("pack/a.py", "x = 1\n").parent)
     Path("pack/a.py").rename("pack/b.py")

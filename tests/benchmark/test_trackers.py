@@ -50,9 +50,9 @@ MINE = """
 def run(run, write):
     """Run a request with the tracker `mine`, a part of which fails."""
 
-    def tracked(*arguments, failing=""):
+    def tracked(*arguments, failing="", text=""):
         Path("heard.txt").unlink(missing_ok=True)
-        path = write("mine.py", MINE.format(failing=failing))
+        path = write("mine.py", text or MINE.format(failing=failing))
         return run("--quiet", *arguments, plugins=[path], seeds=1, jobs=None)
 
     return tracked
@@ -108,6 +108,15 @@ def test_a_tracker_that_fails_costs_one_line_and_no_run(run, results, failing, l
     done = run("--tracker", "mine", failing=failing)
     assert done.code == 0
     assert done.err.splitlines() == [line]
+    assert len(list(results.rglob("*.json"))) == 1
+
+
+def test_a_tracker_with_a_misspelt_hook_costs_one_line(run, results):
+    text = MINE.format(failing="").replace("formalbench_run_finished", "formalbench_run_finish")
+    done = run("--tracker", "mine", text=text)
+    assert done.code == 0
+    (line,) = done.err.splitlines()
+    assert "unknown hook 'formalbench_run_finish'" in line
     assert len(list(results.rglob("*.json"))) == 1
 
 

@@ -343,6 +343,8 @@ def traits_of(network: object) -> Traits:
     traits = getattr(network, "traits", _DEFAULT)
     if not isinstance(traits, Traits):
         raise TypeError(f"traits is a {type(traits).__name__}, not a formalbench.Traits")
+    if not isinstance(traits.backbone, int):
+        raise TypeError(f"backbone is a {type(traits.backbone).__name__}: pass the width D")
     return traits
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from formalbench.contracts.errors import RequestError, each, one_line, unknown
 from formalbench.contracts.names import split_task
-from formalbench.contracts.specs import Factory, ModelSpec, SuiteSpec, TaskSpec, display
+from formalbench.contracts.specs import Factory, ModelSpec, Splits, SuiteSpec, TaskSpec, display
 from formalbench.files import read_yaml
 from formalbench.host.loader import LoadedPlugins, Warn, to_stderr
 from formalbench.host.options import (
@@ -234,6 +235,8 @@ class PluginHost(LoadedPlugins):
         objective = self._objective_for(selected, source)
         with self.blaming(selected.plugin):
             splits = source.splits(objective.name) or selected.spec.splits
+            if not isinstance(splits, Splits):
+                raise TypeError(f"splits of {selected.name} gave a {type(splits).__name__}")
         task = Task(
             source_name=selected.name,
             version=selected.spec.version,
@@ -282,12 +285,16 @@ class PluginHost(LoadedPlugins):
             self.warn(f"warning: {task.name} trains and tests at lengths {both[0]} to {both[1]}")
 
     def _source(self, selected: Selection[TaskSpec]) -> Source:
-        from formalbench.contracts.source import Source
+        from formalbench.contracts.source import Language, Source
 
         with self.blaming(selected.plugin):
             source = selected.build()
             if not isinstance(source, Source):
                 raise TypeError(f"the factory of {selected.name} gave a {type(source).__name__}")
+            if not all(isinstance(symbol, str) for symbol in source.alphabet):
+                raise TypeError(f"{selected.name}: the symbols of its alphabet must be text")
+            if isinstance(source, Language):
+                operator.index(source.num_classes)  # a TypeError unless it is a whole number
             return source
 
     def objective(self, name: str) -> Objective:

@@ -402,7 +402,11 @@ class LoadedPlugins:
         """
         plugin.module = module
         self._manager.register(module, name=f"{plugin.name}@{plugin.describe()}")
-        self._manager.check_pending()  # a misspelt hook is an error
+        try:
+            self._manager.check_pending()  # a misspelt hook is an error
+        except pluggy.PluginValidationError:
+            self._manager.unregister(module)
+            raise
 
     def _forget(self, plugin: Plugin, error: BaseException) -> None:
         if self._manager.is_registered(plugin.module):

@@ -208,7 +208,13 @@ def find_plugins(path: Path, named_by: str = "--plugin") -> list[LocalPlugin]:
     if not colon or path.exists() or not all(map(str.isidentifier, name.split("."))):
         return [LocalPlugin(file, content_hash(file)) for file in plugin_files(path, named_by)]
     if Path(before).exists() or "/" in before or before.endswith(".py"):
-        (file,) = plugin_files(Path(before), named_by)
+        files = plugin_files(Path(before), named_by)
+        if len(files) > 1:
+            inside = ", ".join(f"{file.name}:{name}" for file in files[:3])
+            raise RequestError(
+                f"{named_by} {path}: the folder has several files: name one, as in {inside}"
+            )
+        (file,) = files
     elif (module := find_module(before)) is None:
         raise RequestError(f"{named_by} {path}: there is no file or module {before}")
     else:
@@ -249,7 +255,7 @@ def find_module(name: str) -> tuple[Path, list[str]] | None:
 
 
 def content_hash(path: Path) -> str:
-    """Return the SHA-256 of a file, or of names and contents of a package's files.
+    """Return the SHA-256 of a file, or of names and contents of a package's files (`is_source`).
 
     For a YAML file it includes its data files.
     """
@@ -258,10 +264,18 @@ def content_hash(path: Path) -> str:
             return data_hash(path)
         if path.is_file():
             return hashlib.sha256(path.read_bytes()).hexdigest()
-        files = (file for file in path.rglob("*") if "__pycache__" not in file.parts)
-        return package_hash({f.relative_to(path): f.read_bytes() for f in files if f.is_file()})
+        files = {file.relative_to(path): file for file in path.rglob("*") if file.is_file()}
+        return package_hash({at: files[at].read_bytes() for at in files if is_source(at)})
     except OSError as error:
         raise RequestError(f"--plugin {path}: {error.strerror}") from None
+
+
+def is_source(path: Path) -> bool:
+    """Return whether a file counts as part of a package, by its path below the package's folder.
+
+    Hidden files and those in hidden folders do not, since tools write them.
+    """
+    return not any(part == "__pycache__" or part.startswith(".") for part in path.parts)
 
 
 def package_hash(files: Mapping[Path, bytes]) -> str:

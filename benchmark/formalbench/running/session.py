@@ -229,6 +229,7 @@ def run_session(
 
     `carry_out` is `execute` or a wrapper of it.
     """
+    _check_outside(host, store)
     resolved = _resolve(host, request, store, options)
     todo = len(due(resolved.plan.runs, resolved.done))
     plugins = tuple(plugin.named for plugin in host.locals())
@@ -239,6 +240,16 @@ def run_session(
         records = carry_out(host, resolved.plan, store, resolved.options, resolved.done)
         host.notify("formalbench_session_finished", session=session, records=records)
     return records
+
+
+def _check_outside(host: PluginHost, store: Store) -> None:
+    """Refuse a folder of results inside a package: each result would change the package's hash."""
+    for plugin in host.locals():
+        if plugin.path.is_dir() and store.path.resolve().is_relative_to(plugin.path):
+            raise RequestError(
+                f"--results {store.path}: it is inside the plugin {plugin.path.name}, whose "
+                "version is the hash of its files: choose another folder"
+            )
 
 
 def _resolve(

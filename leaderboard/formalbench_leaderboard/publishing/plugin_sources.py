@@ -18,7 +18,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Origin, Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.files import read_plain
-from formalbench.host.plugin import data_files, package_hash
+from formalbench.host.plugin import data_files, is_source, package_hash
 from formalbench.statistics.records import plugin_files
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _read(path: Path) -> dict[Path, bytes]:
     if path.is_symlink() or not path.is_dir():
         return {Path(path.name): read_plain(path, MAX_BYTES, "a plugin to publish")}
     files = [one for one in sorted(path.rglob("*")) if one.is_symlink() or not one.is_dir()]
-    files = [one for one in files if "__pycache__" not in one.parts]
+    files = [one for one in files if is_source(one.relative_to(path))]
     if len(files) > MAX_FILES:
         raise RequestError(f"{path}: more than {MAX_FILES} files, too many to publish")
     result, remaining = {}, MAX_BYTES
