@@ -162,6 +162,8 @@ def results(path: Path | str | None = None, *, plugins: Sequence[Path | str] = (
     """
     from formalbench.statistics.frame import cells_frame, known_chances
 
+    if path is not None and not isinstance(path, Path):
+        check_text("path", path)
     host = load_plugins(plugins)
     records = _records([Path(path)] if path else _folders(None)[:1])
     return cells_frame(records, known_chances(host))

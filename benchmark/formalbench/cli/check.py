@@ -81,7 +81,8 @@ def add_commands(app: typer.Typer) -> None:
 def is_foreign(host: PluginHost, what: str, *, is_path: bool) -> bool:
     """Return whether code outside formalbench would run."""
     if is_path:
-        return any(LocalPlugin(file, "").is_code for file in plugin_files(Path(what), "check"))
+        files = plugin_files(Path(what), "check")
+        return host.runs_local_code() or any(LocalPlugin(file, "").is_code for file in files)
     if names_class(what):
         return True
     bare = parse_instance(what)[0].partition(":")[0]

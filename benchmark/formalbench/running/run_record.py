@@ -88,6 +88,7 @@ def _message(error: BaseException) -> str:
 def plain_line(text: str) -> str:
     """Return a text as one line that a record can hold."""
     line = " ".join(text.split())
+    line = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
     return line.encode("utf-8", "backslashreplace").decode()[:MAX_LINE]
 
 

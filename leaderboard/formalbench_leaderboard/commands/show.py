@@ -334,7 +334,9 @@ def show(
         detail = TableDetail(everything, "yours", other_tasks=bool(results))
         if not (everything or suite or protocol):
             filters = {"--model": model, "--task": task, "--class": within}
-            words = [word for path in results or () for word in ("--results", str(path))]
+            folders = [("--results", str(path)) for path in results or ()]
+            plugins = [("--plugin", str(plugin.named)) for plugin in host.locals()]
+            words = [word for pair in (*folders, *plugins) for word in pair]
             words += [word for name, text in filters.items() if text for word in (name, text)]
             others = _others(page, host, words, suites=not any(filters.values()))
             page = replace(page, boards=page.boards[:1])

@@ -96,6 +96,7 @@ def add_command(app: typer.Typer) -> None:
         from formalbench_papers.framework.report import MEASURED, write_overview
 
         host = host_of(ctx)
+        _refuse_lost_options(ctx)
         if name is None:
             _list_all(host, as_json)
             return
@@ -123,6 +124,23 @@ def add_command(app: typer.Typer) -> None:
         _show(page, paths, as_json)
         if any(claim.verdict == "differs" for claim in page.claims):
             raise typer.Exit(1)
+
+
+def _refuse_lost_options(ctx: typer.Context) -> None:
+    """Refuse options that the command would ignore."""
+    from formalbench.contracts.errors import RequestError
+
+    sources = {option: ctx.get_parameter_source(option) for option in ctx.params}
+    given = [
+        option for option, source in sources.items() if source and source.name == "COMMANDLINE"
+    ]
+    options = {"training": "no-training", "from_records": "from-records"}
+    for option in given:
+        shown = f"--{options.get(option, option)}"
+        if ctx.params["name"] is None and option != "as_json":
+            raise RequestError(f"{shown} needs the name of a reproduction")
+        if ctx.params["from_records"] and option in ("scale", "only", "training"):
+            raise RequestError(f"{shown} does nothing with --from-records")
 
 
 def _list_all(host: PluginHost, as_json: bool) -> None:

@@ -285,9 +285,19 @@ def test_a_page_is_made_of_what_there_is(toy):
 def test_a_page_of_one_scale_keeps_the_records_of_the_other(toy):
     toy()
     assert toy("--scale", "paper", "--no-training")[0] == 0
-    assert toy("--scale", "paper", "--from-records")[0] == 0
+    assert toy("--from-records")[0] == 0
     assert toy.read()["records"] == 4
     assert toy.read()["notes"] == []
+
+
+def test_options_that_do_nothing_are_refused(toy):
+    for words, line in (
+        (("--from-records", "--scale", "paper"), "--scale does nothing with --from-records"),
+        (("--from-records", "--no-training"), "--no-training does nothing with --from-records"),
+    ):
+        code, _, err = toy(*words)
+        assert (code, err) == (2, f"formalbench: {line}\n")
+    assert run_command_line(["reproduce", "--scale", "paper"]) == 2
 
 
 @pytest.mark.parametrize(
