@@ -90,6 +90,10 @@ def any_string(self, stream, length, count):
     return stream.integers(2, (count, length))
 
 
+def brackets(self, stream, length, count):
+    return np.arange(count * length).reshape(count, length) % 2
+
+
 def test_a_slow_oracle_and_long_strings_cost_a_check_little(monkeypatch):
     """After its patience, it asks for some strings of each length; long ones it does not try."""
     asked = []
@@ -124,6 +128,8 @@ def test_a_slow_oracle_and_long_strings_cost_a_check_little(monkeypatch):
         ("parity", {"alphabet": ("0", "")}, "alphabet"),
         ("parity", {"has_length": lambda self, n: False}, "strings to train and test on"),
         ("parity", {"automaton": of_first}, "on all short strings"),
+        ("tomita-4", {"sample_members": any_string}, "samples members in the language"),
+        ("dyck-1-3", {"near_misses": brackets}, "samples members in the language"),
         ("parity:tag", {"classify_prefixes": shifted_tags}, "labels every prefix"),
         ("tomita-4:next-symbols", {"sample_members": any_string}, "draws members only"),
         ("tomita-4:next-symbols", {"next_symbols": no_end}, "names the symbols that may follow"),

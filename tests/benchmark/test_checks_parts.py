@@ -2,9 +2,14 @@
 
 import pytest
 from formalbench.checks import check_plugin
-from formalbench.checks.plugins import check_parts, optimiser_promises, schedule_promises
+from formalbench.checks.plugins import (
+    check_parts,
+    optimiser_promises,
+    penalty_promises,
+    schedule_promises,
+)
 from formalbench.checks.promises import keep
-from formalbench.contracts.training import Optimiser, Schedule
+from formalbench.contracts.training import Optimiser, Penalty, Schedule
 
 PARTS = """
     from formalbench import Metric, MetricSpec, ProbeSpec, hookimpl
@@ -113,6 +118,29 @@ def test_a_schedule_with_a_defect(rate, problems):
 
     checks = keep("schedule", schedule_promises(Falling()))
     assert [one.problem for one in checks if not one.passed] == problems
+
+
+@pytest.mark.parametrize(
+    ("term", "problem"),
+    [
+        (lambda logits, parameters: logits.square().mean(), ""),
+        (lambda logits, parameters: parameters["hidden.weight"].abs().sum(), ""),
+        (lambda logits, parameters: 0.5, "it is a float, not a tensor"),
+        (lambda logits, parameters: logits.square(), "it has the shape (1, 8), not ()"),
+        (lambda logits, parameters: logits.sum().detach(), "depends on neither"),
+        (lambda logits, parameters: logits.sum().square() / 0, "it is inf"),
+        (lambda logits, parameters: logits[9].sum(), "IndexError"),
+        (lambda logits, parameters: logits.sum() * bool(logits.sum() > 0), "vmap"),
+    ],
+)
+def test_a_penalty_with_a_defect(term, problem):
+    class Term(Penalty):
+        def term(self, logits, trace, parameters):
+            return term(logits, parameters)
+
+    (check,) = keep("penalty", penalty_promises(Term()))
+    assert problem in check.problem
+    assert check.passed is (not problem)
 
 
 def test_the_engines_own_optimisers_and_schedules_keep_their_promises(host):

@@ -293,3 +293,20 @@ def test_runs_with_an_older_penalty_do_not_count(make_runs):
     assert row.results[0].seeds == 3
     assert row.results[0].mean == 0.9
     assert any("6 runs of parity:classify not counted" in note for note in board.notes)
+
+
+def test_a_board_says_when_its_seeds_are_too_few_for_any_difference(make_runs):
+    """Three seeds on a task give p-values of at least 1 in 10."""
+    runs = [*make_runs("rnn"), *make_runs("lstm", accuracy=0.5)]
+    more = [
+        run
+        for model, accuracy in (("rnn", 1.0), ("lstm", 0.5))
+        for run in make_runs(model, task="first:classify", accuracy=accuracy)
+    ]
+    for records, tasks, said in (
+        (runs, ("parity",), True),
+        (runs + more, ("parity", "first"), False),
+    ):
+        (board,) = build_page(records, View("test", tasks)).boards
+        assert any("No two of these 2 rows" in note for note in board.notes) is said
+        assert ({row.rank for row in board.rows} == {1}) is said

@@ -60,6 +60,30 @@ def sampler_promises(sampler: Sampler) -> Iterator[Promise]:
     yield "draws lengths of the training split, the same every time", lambda: _lengths(sampler)
 
 
+def penalty_promises(penalty: Penalty) -> Iterator[Promise]:
+    """Return what a penalty without a trace promises."""
+    yield "returns a differentiable number, under vmap as without", lambda: _term(penalty)
+
+
+def _term(penalty: Penalty) -> None:
+    import torch
+
+    parameters = {"hidden.weight": _random_numbers("weight").requires_grad_()}
+    logits_RK = _random_numbers("logits").requires_grad_()
+
+    def term(logits: Tensor) -> Tensor:
+        return penalty.term(logits[None], {}, parameters)
+
+    alone = [term(logits) for logits in logits_RK]
+    for one in alone:
+        demand(isinstance(one, torch.Tensor), f"it is a {type(one).__name__}, not a tensor")
+        demand(one.ndim == 0, f"it has the shape {tuple(one.shape)}, not ()")
+        demand(one.isfinite(), f"it is {one.item()}")
+        demand(one.requires_grad, "it depends on neither logits nor parameters")
+    together = torch.func.vmap(term)(logits_RK)
+    demand(torch.allclose(together, torch.stack(alone)), "vmap changed the number")
+
+
 def _independent(optimiser: Optimiser) -> None:
     import torch
 
@@ -149,6 +173,8 @@ def _promises(kind: str, spec: Any) -> Iterator[Promise]:
             yield from schedule_promises(part)
         elif kind == "sampler":
             yield from sampler_promises(part)
+        elif kind == "penalty" and not part.traced:  # a trace's names are the networks'
+            yield from penalty_promises(part)
 
 
 def _make(kind: str, spec: Any) -> list[Any]:

@@ -5,6 +5,7 @@ Legend: B strings, N symbols each.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ from formalbench.contracts.objective import (
     demand,
 )
 from formalbench.contracts.source import (
+    HasMembers,
+    HasNearMisses,
     Language,
     Source,
     Stream,
@@ -36,6 +39,8 @@ from formalbench.objectives.answers import some_lengths, tried_lengths
 if TYPE_CHECKING:
     from torch import Tensor
 
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
 JUDGED = 8
 """Number of checked strings of each length."""
@@ -67,6 +72,8 @@ def _measures(task: Task, measures: dict[str, Measure]) -> None:
     primary = task.primary.name
     for name in (primary, CROSS_ENTROPY):
         demand(name in measures, f"{name} is not measured: there is {', '.join(measures)}")
+    for name in measures:
+        demand(_NAME.fullmatch(str(name)), f"{name!r} is no name of a measure: lower case, hyphens")
     total, count = measures[primary]
     demand(count > 0 and 0 <= total <= count, f"{primary} is {total:g} of {count}")
     best = task.objective.preference(measures, primary)
@@ -156,6 +163,23 @@ def source_promises(task: Task) -> Iterator[Promise]:
         return
     yield f"{verb} as its oracle does, on all short strings", lambda: _short(source, compare)
     yield f"{verb} as its oracle does, on long strings", lambda: _long(task, compare)
+    if isinstance(source, Language) and isinstance(source, HasMembers | HasNearMisses):
+        yield "samples members in the language, near misses outside", lambda: _drawn(task, source)
+
+
+def _drawn(task: Task, language: Language) -> None:
+    for length in some_lengths(task):
+        stream = Stream("check members", length)
+        if isinstance(language, HasMembers) and language.has_members(length):
+            strings_BN = language.sample_members(stream, length, COUNT)
+            demand(strings_BN.shape == (COUNT, length), f"members: {strings_BN.shape}")
+            demand(language.classify(strings_BN).all(), f"length {length}: a member has class 0")
+        if isinstance(language, HasNearMisses):
+            strings_BN = language.near_misses(stream, length, COUNT)
+            shapes = (COUNT, length), (0, length)
+            demand(strings_BN.shape in shapes, f"near misses: {strings_BN.shape}")
+            outside = not language.classify(strings_BN).any()
+            demand(outside, f"length {length}: a near miss does not have class 0")
 
 
 def all_strings_of(source: Source, length: int) -> Symbols:

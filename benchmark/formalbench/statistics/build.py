@@ -22,7 +22,7 @@ from formalbench.statistics.intervals import (
     mean_draws,
     percentile_interval,
 )
-from formalbench.statistics.ranks import significantly_better
+from formalbench.statistics.ranks import can_differ, significantly_better
 from formalbench.statistics.records import (
     Chances,
     environments_of,
@@ -205,6 +205,10 @@ def _rows(
     texts = {task.title for task in facts.values() if task and not task.measure.accuracy}
     judged = [title for title in view.tasks if title not in texts]
     notes = _row_notes([entry.row for entry in entries], scored, judged)
+    samples = [entry.samples for entry in entries if entry.samples]
+    if len(samples) > 1 and not can_differ(samples):
+        rows = f"No two of these {len(samples)} rows"
+        notes.insert(0, f"{rows} can differ significantly, with so few tasks and seeds.")
     return _rank(entries), [*unchecked, *notes]
 
 

@@ -56,6 +56,12 @@ def significantly_better(rows: Sequence[Sequence[Sample]]) -> npt.NDArray[np.boo
     return better_MM & (p_values(rows) <= 1.0 - LEVEL)
 
 
+def can_differ(rows: Sequence[Sequence[Sample]]) -> bool:
+    """Return whether rows have enough tasks and seeds for two of them to differ significantly."""
+    pairs = list(combinations(rows, 2))
+    return any(len(pairs) * _least_p(*pair) <= 1.0 - LEVEL for pair in pairs)
+
+
 def p_values(rows: Sequence[Sequence[Sample]]) -> Table:
     """Return the p-value of each pair of rows, corrected for the number of pairs, (M, M).
 
