@@ -103,7 +103,7 @@ def weights_of(
         problem = f"shape {np.shape(weights)}, not one for each of {len(lengths)} lengths"
         raise _bad(sampler, "weights", problem)
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
-        raise _bad(sampler, "weights", "all must be finite and at least 0, and one more than 0")
+        raise _bad(sampler, "weights", "all must be finite and at least 0, and one above 0")
     return weights
 
 
