@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,34 +13,36 @@ from formalbench.contracts.hooks import Session
 from formalbench.contracts.record import Record
 from formalbench.documents.text import harmless, printable
 from formalbench.host.plugin import SESSION, data_files
-from formalbench.statistics.build import build_page
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.frame import known_chances
 from formalbench.statistics.records import grouped_by, protocol_key, title_of
-from formalbench.statistics.selection import CurrentContents
+from formalbench.statistics.selection import CurrentContents, current_of
 from formalbench.ui.terminal import Screen
 from rich.text import Text
 
 from formalbench_leaderboard.board.sources import (
-    DEFAULT_SUITE,
     EVERY_RUN,
     cell_of,
     missing_runs,
     read_with_published,
+    shortcut_here,
 )
-from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.renderers.terminal import TableDetail, print_page
 
 
 def print_session(session: Session, records: Sequence[Record]) -> None:
     """Print the board of a session's tasks."""
     console = Screen()
-    view = suite_view(session.host, DEFAULT_SUITE)
-    view = replace(
-        view,
+    host = session.host
+    view = View(
         title="Board",
         tasks=tuple(dict.fromkeys(title_of(record) for record in records)),
         only_tasks=True,
         new={record.test_id for record in records},
-        current=CurrentContents.of(records).otherwise(view.current),
+        published=tuple(host.published()),
+        current=CurrentContents.of(records).otherwise(current_of(host)),
+        shortcut=cache(partial(shortcut_here, host)),
+        chances=known_chances(host),
     )
     stored = read_with_published(session.results)
     for line in stored.invalid:

@@ -10,8 +10,7 @@ from built_records import write_all
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.hooks import Session
 from formalbench.store import Store
-from formalbench_leaderboard import plugin
-from formalbench_leaderboard.board import views
+from formalbench_leaderboard import plugin, session
 
 
 @pytest.fixture
@@ -278,7 +277,7 @@ def test_session_compares_with_what_counts_and_shows_weak_evidence(
     repository, host, make_runs, protocol, capsys, monkeypatch
 ):
     """Records of an older protocol or of another version of a model do not count."""
-    monkeypatch.setattr(views, "shortcut_here", lambda host, title: 0.97)
+    monkeypatch.setattr(session, "shortcut_here", lambda host, title: 0.97)
     published = Store(repository / "leaderboard" / "results")
     write_all(published, make_runs("rnn", task="even-pairs:classify", accuracy=1.0))
     write_all(published, make_runs("lstm", task="even-pairs:classify", model_version=2))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.protocol import Protocol
@@ -20,6 +20,9 @@ from formalbench.running.estimate import rates_wanted
 from formalbench.statistics.records import identity, model_key, title_of
 from formalbench.store import PUBLISHED_RESULTS, Store, default_results, repository_above
 from formalbench.store.record_file import read_packed
+
+if TYPE_CHECKING:
+    from formalbench.host import PluginHost
 
 FILE = Path("leaderboard", "formalbench_leaderboard", "snapshot.jsonl")
 """Path below the repository's root."""
@@ -136,6 +139,14 @@ def check_folders(folders: Iterable[Path]) -> None:
     for folder in folders:
         if not folder.is_dir():
             raise RequestError(f"--results {folder}: no such folder")
+
+
+def shortcut_here(host: PluginHost, title: str) -> float | None:
+    """Return the accuracy of the best shortcut on a task by its title; None if none is known."""
+    try:
+        return host.shortcut(title)
+    except RequestError:  # of a plugin that is not installed
+        return None
 
 
 def built_in(entries: Iterable[Entry[S]]) -> list[S]:

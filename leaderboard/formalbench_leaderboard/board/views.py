@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from formalbench import Theory, __version__
 from formalbench.cache import cached, package_digest
-from formalbench.contracts.errors import FormalbenchError, RequestError, unknown
+from formalbench.contracts.errors import FormalbenchError, unknown
 from formalbench.contracts.theory import CLASSES
 from formalbench.host.options import parse_instance
 from formalbench.running.plan import task_used
@@ -22,7 +22,7 @@ from formalbench.statistics.selection import current_of, current_task
 from formalbench.theory import VERSION
 from formalbench.theory.lookup import numbers_of_task, theory_for_theorems, theory_of_task
 
-from formalbench_leaderboard.board.sources import FolderContents
+from formalbench_leaderboard.board.sources import FolderContents, shortcut_here
 
 if TYPE_CHECKING:
     from formalbench.contracts.network import Traits
@@ -193,15 +193,6 @@ def theory_here(host: PluginHost, task: str) -> Theory | None:
         return theory_of_task(host, task)
     except FormalbenchError:  # of a plugin that is not installed or is broken
         return None
-
-
-def shortcut_here(host: PluginHost, title: str) -> float | None:
-    """Return the accuracy of the best shortcut on a task by its title; None if none is known."""
-    try:
-        task = host.select_task(title)
-    except RequestError:  # with options, or of a plugin that is not installed
-        return None
-    return task.spec.shortcuts.get(title) if task.objective == "classify" else None
 
 
 class Predictions:

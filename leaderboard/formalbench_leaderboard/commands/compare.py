@@ -141,7 +141,7 @@ def compared(
 
     from formalbench_leaderboard.board.comparison import differing, settings_of
     from formalbench_leaderboard.board.plugin_info import defaults_here
-    from formalbench_leaderboard.board.views import shortcut_here
+    from formalbench_leaderboard.board.sources import shortcut_here
 
     by_id = {record.test_id: record for record in records}
     defaults = cache(partial(defaults_here, host))
