@@ -120,7 +120,7 @@ run_command_line(sys.argv[1:])
     assert record.weights == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_disk_that_fills_up_fails_the_run_and_the_same_command_repeats_it(
     spawn, cli, tiny, results, jobs
 ):

@@ -168,6 +168,7 @@ def test_no_page_shows_a_python_value_that_is_no_number(published):
     assert [(path, line) for path, line in found if NO_NUMBER.search(line)] == []
 
 
+@pytest.mark.slow
 def test_no_figure_shows_one_either(published):
     assert len(published.figures) >= 8
     for name, figure in published.figures.items():
