@@ -160,7 +160,8 @@ def results(path: Path | str | None = None, *, plugins: Sequence[Path | str] = (
         ... ]  # doctest: +SKIP
         >>> learned.pivot_table("accuracy", ["model", "task"], "length")  # doctest: +SKIP
     """
-    from formalbench.statistics.frame import cells_frame, known_chances
+    from formalbench.statistics.aggregate import known_chances
+    from formalbench.statistics.frame import cells_frame
 
     if path is not None and not isinstance(path, Path):
         check_text("path", path)

@@ -13,8 +13,8 @@ from formalbench.contracts.hooks import Session
 from formalbench.contracts.record import Record
 from formalbench.documents.text import harmless, printable
 from formalbench.host.plugin import SESSION, data_files
+from formalbench.statistics.aggregate import known_chances
 from formalbench.statistics.build import View, build_page
-from formalbench.statistics.frame import known_chances
 from formalbench.statistics.records import grouped_by, protocol_key, title_of
 from formalbench.statistics.selection import CurrentContents, current_of
 from formalbench.ui.terminal import Screen

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from formalbench.contracts.record import Origin
 from formalbench.host import PluginHost
-from formalbench.statistics.aggregate import aggregate, facts_of
+from formalbench.statistics.aggregate import aggregate, chances_here, facts_of, known_chances
 from formalbench.statistics.build import View, build_page
-from formalbench.statistics.frame import cells_frame, chances_here, known_chances
+from formalbench.statistics.frame import cells_frame
 from formalbench.statistics.length_profile import strip_of
 from formalbench.statistics.records import task_contents
 from made_records import make

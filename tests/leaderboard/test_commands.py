@@ -231,6 +231,8 @@ def test_bad_requests_are_one_line(invoke, repository, tmp_path, monkeypatch, re
         ["--suite", "nonsense"],
         ["--results", results, "--protocol", "nonsense"],
         ["--results", tmp_path / "nowhere"],
+        ["--results", ""],  # which would be the working directory
+        ["publish", "--results", ""],
         ["--results", results, "--results", tmp_path / "nowhere"],
         ["publish", "--results", tmp_path / "nowhere"],
         ["--suite", "other", "check"],
@@ -356,6 +358,10 @@ def test_publish_is_offered_only_for_what_it_would_accept(repository, host, make
         last = shown.splitlines()[-1]
         assert last.startswith("Not publishable: ")
         assert reason in last
+    changed = {"protocol": runs[0].protocol.model_copy(update={"changed": {"steps": 100}})}
+    own_board = [record.model_copy(update=changed) for record in runs]  # quick[steps=100]
+    plugin.formalbench_session_finished(session=session, records=own_board)
+    assert "To publish: " in capsys.readouterr().out
     # What lies in the results folder from an earlier session counts.
     write_all(Store(session.results), runs[:-1])
     plugin.formalbench_session_finished(session=session, records=runs[-1:])

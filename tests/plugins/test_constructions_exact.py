@@ -232,7 +232,7 @@ def example(spec):
 def test_each_keeps_what_every_model_promises(spec):
     name, _ = example(spec)
     checks = check_spec(get_host(), name)
-    assert len(checks) >= 8
+    assert len(checks) >= 9
     assert [check for check in checks if check.problem] == []
 
 

@@ -11,11 +11,13 @@ import statistics as averages
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from formalbench.contracts.cells import Cells
+from formalbench.contracts.errors import FormalbenchError
 from formalbench.contracts.objective import MUTUAL_INFORMATION
 from formalbench.contracts.record import Record
 from formalbench.metrics.answers import ANSWERS
@@ -29,10 +31,12 @@ from formalbench.statistics.intervals import (
     wilson,
 )
 from formalbench.statistics.records import (
+    Chances,
     grouped_by,
     has_learned,
     has_result,
     reproduce_command,
+    task_contents,
     title_of,
     validation_of,
     was_trained,
@@ -48,6 +52,10 @@ from formalbench.statistics.result import (
     mean_by_place,
     measure_of,
 )
+from formalbench.statistics.selection import current_task
+
+if TYPE_CHECKING:
+    from formalbench.host import PluginHost
 
 Flags = npt.NDArray[np.bool_]
 
@@ -306,3 +314,71 @@ def facts_of(runs: Sequence[Record]) -> TaskFacts | None:
         strings=sum(cells.strings),
         measure=measure_of(runs),
     )
+
+
+MAX_LENGTH = 20_000
+"""Maximum length for which chance levels are computed, since a record may claim any length."""
+
+_ROUNDING = 1e-6
+
+
+def chances_here(host: PluginHost, record: Record) -> tuple[float, ...] | None:
+    """Return the accuracy, in each cell of a test, of the best answer that depends on length only.
+
+    None if it is not known without sampling strings, a cell has several lengths, or the record's
+    task differs from the installed one.
+
+    Args:
+        host: provides the tasks.
+        record: the record of a run.
+    """
+    test, used = record.test, record.task
+    if test is None or test.cells.first not in (None, test.cells.length):
+        return None
+    lengths = test.cells.length
+    if max(lengths) > MAX_LENGTH or current_task(host, used.name) != task_contents(record):
+        return None
+    try:
+        chances = _task_chances(host, record, lengths)
+    except FormalbenchError:  # the installed task refuses its options
+        return None
+    mean = math.fsum(chances or [math.nan]) / len(lengths)
+    return tuple(chances) if chances and abs(mean - test.chance_length) <= _ROUNDING else None
+
+
+def known_chances(host: PluginHost) -> Chances:
+    """Return `chances_here` for many records; records of the same test share one computation."""
+    cache: dict[tuple[object, ...], tuple[float, ...] | None] = {}
+
+    def chances(record: Record) -> tuple[float, ...] | None:
+        if record.test is None:
+            return None
+        key = (
+            *(record.task.model_dump_json(), record.protocol.title, record.test.fingerprint),
+            *(record.test.cells.length, record.test.chance_length),
+        )
+        if key not in cache:
+            cache[key] = chances_here(host, record)
+        return cache[key]
+
+    return chances
+
+
+def _task_chances(host: PluginHost, record: Record, lengths: tuple[int, ...]) -> list[float] | None:
+    from formalbench import __version__
+    from formalbench.cache import cached, package_digest
+
+    used, protocol = record.task, record.protocol
+    selection = host.select_task(used.name, (), used.options)
+
+    def compute() -> list[float] | None:
+        with host.blaming(selection.plugin):
+            task = protocol.apply(host.build_task(selection))
+            chance = task.objective.stated_chance(task.source, lengths)
+        return None if chance is None else list(chance.by_length)
+
+    home = getattr(selection.plugin.module, "__name__", "").partition(".")[0]
+    code = [package_digest(home), package_digest("formalbench"), __version__]
+    splits = protocol.model_dump(mode="json", include={"splits", "label_smoothing"})
+    chances = cached(["chances", code, used.model_dump(mode="json"), splits, lengths], compute)
+    return chances if chances is None else [float(one) for one in chances]

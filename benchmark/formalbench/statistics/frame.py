@@ -1,4 +1,4 @@
-"""Records as tables: a row per run, a row per test length, chance levels.
+"""Records as tables: a row per run, a row per test length.
 
 A record is scored by the mean over its cells. At some lengths an answer is uninformative: no string
 of odd length is in D_n, so rejecting all strings is always right.
@@ -9,14 +9,11 @@ the second table it has one row without a length.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from formalbench.contracts.errors import FormalbenchError
 from formalbench.contracts.objective import MUTUAL_INFORMATION
 from formalbench.contracts.record import Record
 from formalbench.statistics.aggregate import selected_rate
@@ -24,83 +21,9 @@ from formalbench.statistics.records import (
     Chances,
     has_learned,
     model_key,
-    task_contents,
     title_of,
     validation_of,
 )
-from formalbench.statistics.selection import current_task
-
-if TYPE_CHECKING:
-    from formalbench.host import PluginHost
-
-
-MOST = 20_000
-"""Maximum length for which chance levels are computed, since a record may claim any length."""
-
-_ROUNDING = 1e-6
-
-
-def chances_here(host: PluginHost, record: Record) -> tuple[float, ...] | None:
-    """Return the accuracy, in each cell of a test, of the best answer that depends on length only.
-
-    None if it is not known without sampling strings, a cell has several lengths, or the record's
-    task differs from the installed one.
-
-    Args:
-        host: provides the tasks.
-        record: the record of a run.
-    """
-    test, used = record.test, record.task
-    if test is None or test.cells.first not in (None, test.cells.length):
-        return None
-    lengths = test.cells.length
-    if max(lengths) > MOST or current_task(host, used.name) != task_contents(record):
-        return None
-    try:
-        chances = _task_chances(host, record, lengths)
-    except FormalbenchError:  # the installed task refuses its options
-        return None
-    mean = math.fsum(chances or [math.nan]) / len(lengths)
-    return tuple(chances) if chances and abs(mean - test.chance_length) <= _ROUNDING else None
-
-
-def known_chances(host: PluginHost) -> Chances:
-    """Return `chances_here` for many records; records of the same test share one computation."""
-    cache: dict[tuple[object, ...], tuple[float, ...] | None] = {}
-
-    def chances(record: Record) -> tuple[float, ...] | None:
-        if record.test is None:
-            return None
-        key = (
-            *(record.task.model_dump_json(), record.protocol.title, record.test.fingerprint),
-            *(record.test.cells.length, record.test.chance_length),
-        )
-        if key not in cache:
-            cache[key] = chances_here(host, record)
-        return cache[key]
-
-    return chances
-
-
-def _task_chances(host: PluginHost, record: Record, lengths: tuple[int, ...]) -> list[float] | None:
-    from formalbench import __version__
-    from formalbench.cache import cached, package_digest
-
-    used, protocol = record.task, record.protocol
-    selection = host.select_task(used.name, (), used.options)
-
-    def compute() -> list[float] | None:
-        with host.blaming(selection.plugin):
-            task = protocol.apply(host.build_task(selection))
-            chance = task.objective.stated_chance(task.source, lengths)
-        return None if chance is None else list(chance.by_length)
-
-    home = getattr(selection.plugin.module, "__name__", "").partition(".")[0]
-    code = [package_digest(home), package_digest("formalbench"), __version__]
-    splits = protocol.model_dump(mode="json", include={"splits", "label_smoothing"})
-    chances = cached(["chances", code, used.model_dump(mode="json"), splits, lengths], compute)
-    return chances if chances is None else [float(one) for one in chances]
-
 
 RUN_COLUMNS = {
     "model": "the model, with the options set",

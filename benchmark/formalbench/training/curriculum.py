@@ -96,9 +96,10 @@ def weights_of(
         ValueError: if there is not one for each length, one is negative or not finite, or all are
             0.
     """
-    weights = sampler.weights(task, protocol, lengths)
-    if weights is None:
+    given = sampler.weights(task, protocol, lengths)
+    if given is None:
         return None
+    weights: Weights = np.asarray(given, dtype=np.float64)
     if np.shape(weights) != (len(lengths),):
         problem = f"shape {np.shape(weights)}, not one for each of {len(lengths)} lengths"
         raise _bad(sampler, "weights", problem)

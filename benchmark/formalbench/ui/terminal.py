@@ -77,10 +77,23 @@ def _check_jobs(jobs: int | None) -> int | None:
     return jobs
 
 
-def _folder(name: str) -> Path:
+def results_folder(name: str) -> Path:
+    """Return the folder that --results names; an empty name is refused."""
     if not name:  # Path("") would be the working directory
         raise RequestError("--results needs a folder")
     return Path(name)
+
+
+def options_given(ctx: typer.Context) -> dict[str, str]:
+    """Return the options that the user wrote, as written, by the names of their parameters."""
+    given = {}
+    for parameter in ctx.command.params:
+        name = parameter.name or ""
+        source = ctx.get_parameter_source(name)
+        if parameter.param_type_name == "option" and source and source.name == "COMMANDLINE":
+            negated = parameter.secondary_opts and not ctx.params[name]
+            given[name] = (parameter.secondary_opts if negated else parameter.opts)[0]
+    return given
 
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -114,7 +127,7 @@ ResultsOption = Annotated[
     typer.Option(
         "--results",
         metavar="DIR",
-        parser=_folder,
+        parser=results_folder,
         help="Folder for records and weights. Default: your own results.",
     ),
 ]

@@ -13,9 +13,9 @@ from formalbench.contracts.errors import FormalbenchError, unknown
 from formalbench.contracts.theory import CLASSES
 from formalbench.host.options import parse_instance
 from formalbench.running.plan import task_used
+from formalbench.statistics.aggregate import known_chances
 from formalbench.statistics.board import Board, Page
 from formalbench.statistics.build import View, build_page
-from formalbench.statistics.frame import known_chances
 from formalbench.statistics.records import protocol_key, task_title, title_of
 from formalbench.statistics.result import Prediction
 from formalbench.statistics.selection import current_of, current_task

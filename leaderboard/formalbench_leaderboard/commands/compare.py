@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from formalbench.contracts.errors import RequestError
-from formalbench.ui.terminal import JsonFlag, console, host_of, lists_of, names_of, print_json
+from formalbench.ui.terminal import (
+    JsonFlag,
+    console,
+    host_of,
+    lists_of,
+    names_of,
+    print_json,
+    results_folder,
+)
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import Record
@@ -35,6 +43,7 @@ def compare(
         list[Path] | None,
         typer.Option(
             metavar="DIR",
+            parser=results_folder,
             help="Folder of records, added to the published ones; repeatable. Default: your own "
             "results.",
         ),

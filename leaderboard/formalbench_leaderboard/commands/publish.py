@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from formalbench.documents.text import harmless, plural
-from formalbench.ui.terminal import JsonFlag, host_of, print_json
+from formalbench.ui.terminal import JsonFlag, host_of, print_json, results_folder
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import Record
@@ -34,6 +34,7 @@ def pack_weights(
         list[Path] | None,
         typer.Option(
             metavar="DIR",
+            parser=results_folder,
             help="Folder of records with weights beside them, or another archive; repeatable. "
             "Default: your own results and the current clone of the repository.",
         ),
@@ -145,7 +146,9 @@ def publish(
     results: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Folder with the records to publish. Default: your own results."
+            metavar="DIR",
+            parser=results_folder,
+            help="Folder with the records to publish. Default: your own results.",
         ),
     ] = None,
     weights: Annotated[

@@ -15,7 +15,16 @@ import typer
 from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.theory import CLASSES
 from formalbench.documents.text import harmless, plural
-from formalbench.ui.terminal import as_json, host_of, lists_of, names_of, print_table, put
+from formalbench.ui.terminal import (
+    as_json,
+    host_of,
+    lists_of,
+    names_of,
+    options_given,
+    print_table,
+    put,
+    results_folder,
+)
 
 from formalbench_leaderboard.commands.audit import audit
 from formalbench_leaderboard.commands.fill import fill
@@ -38,6 +47,7 @@ Folders = Annotated[
     typer.Option(
         "--results",
         metavar="DIR",
+        parser=results_folder,
         help="Folder of records; repeatable. Default: your own results and the published ones, "
         "including reproductions.",
     ),
@@ -189,6 +199,7 @@ def show(
         list[Path] | None,
         typer.Option(
             metavar="DIR",
+            parser=results_folder,
             help="Folder of records; repeatable. The table ranks them on their own tasks, among "
             "the published records of the current repository or of the installed package; the "
             "other formats show these folders alone. Default: your own results.",
@@ -466,12 +477,8 @@ def _write_web_page(
 
 def _refuse_lost_options(ctx: typer.Context) -> None:
     """Refuse options before a subcommand's name: they would be ignored silently."""
-    defaults = {"format": "table"}
-    flags = {"within": "class", "everything": "all"}
-    given = {flags.get(name, name): value for name, value in ctx.params.items()}
-    lost = [name for name, value in given.items() if value and value != defaults.get(name)]
-    if lost:
-        raise RequestError(f"--{lost[0]} does nothing before {ctx.invoked_subcommand}")
+    for option in options_given(ctx).values():
+        raise RequestError(f"{option} does nothing before {ctx.invoked_subcommand}")
 
 
 for command in (publish, check, render, audit, predictions, papers, fill):

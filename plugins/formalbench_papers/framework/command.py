@@ -129,18 +129,13 @@ def add_command(app: typer.Typer) -> None:
 def _refuse_lost_options(ctx: typer.Context) -> None:
     """Refuse options that the command would ignore."""
     from formalbench.contracts.errors import RequestError
+    from formalbench.ui.terminal import options_given
 
-    sources = {option: ctx.get_parameter_source(option) for option in ctx.params}
-    given = [
-        option for option, source in sources.items() if source and source.name == "COMMANDLINE"
-    ]
-    options = {"training": "no-training", "from_records": "from-records"}
-    for option in given:
-        shown = f"--{options.get(option, option)}"
-        if ctx.params["name"] is None and option != "as_json":
-            raise RequestError(f"{shown} needs the name of a reproduction")
-        if ctx.params["from_records"] and option in ("scale", "only", "training"):
-            raise RequestError(f"{shown} does nothing with --from-records")
+    for name, option in options_given(ctx).items():
+        if ctx.params["name"] is None and name != "as_json":
+            raise RequestError(f"{option} needs the name of a reproduction")
+        if ctx.params["from_records"] and name in ("scale", "only", "training"):
+            raise RequestError(f"{option} does nothing with --from-records")
 
 
 def _list_all(host: PluginHost, as_json: bool) -> None:
