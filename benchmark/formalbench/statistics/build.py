@@ -208,7 +208,7 @@ def _rows(
     samples = [entry.samples for entry in entries if entry.samples]
     if len(samples) > 1 and not can_differ(samples):
         rows = f"No two of these {len(samples)} rows"
-        notes.insert(0, f"{rows} can differ significantly, with so few tasks and seeds.")
+        notes.insert(0, f"{rows} can differ significantly: that takes more tasks or seeds.")
     return _rank(entries), [*unchecked, *notes]
 
 
