@@ -1,6 +1,7 @@
 """What this repository publishes, rendered once: page, Markdown, figures and terminal.
 
-The pages of the browser's script are in `tests/page/test_as_published.py`.
+The pages of the browser's script are in `tests/page/test_as_published.py`; drawn figures in
+`test_repository.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 import pytest
 from formalbench.cli.main import run_command_line
 from formalbench.documents.charts import GREY, colour_of
-from formalbench.documents.figures import Figure, Panel, picture
+from formalbench.documents.figures import Figure, Panel
 from formalbench.documents.text import ranks
 from formalbench.host import PluginHost
 from formalbench.statistics.board import Page
@@ -166,15 +167,6 @@ def test_no_page_shows_a_python_value_that_is_no_number(published):
     shown |= {Path("terminal"): "\n".join(published.terminal + published.everything)}
     found = [(path, line) for path, text in shown.items() for line in text.splitlines()]
     assert [(path, line) for path, line in found if NO_NUMBER.search(line)] == []
-
-
-@pytest.mark.slow
-def test_no_figure_shows_one_either(published):
-    assert len(published.figures) >= 8
-    for name, figure in published.figures.items():
-        texts = re.findall(r"<text[^>]*>([^<]*)<", picture(figure, "svg").decode())
-        assert len(texts) > 10, name
-        assert [text for text in texts if NO_NUMBER.search(text)] == [], name
 
 
 def drawn(panel: Panel) -> list[str]:
