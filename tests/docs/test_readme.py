@@ -39,6 +39,13 @@ def linked_text(finding):
     return (ROOT / link.partition("#")[0]).read_text("utf-8")
 
 
+def interval_on_parity(page, model):
+    """Return the interval of a model's mean, as the first table of the page has it."""
+    section = page.partition("### parity")[2]
+    (row,) = re.findall(rf"^\| \[{model}\]\(.*$", section.partition("\n\n| model")[2], re.M)[:1]
+    return row.split("|")[6].strip().replace(" … ", "–")
+
+
 def test_it_is_short():
     assert len(README.split()) <= 900
     assert len(FINDINGS) == 3
@@ -51,11 +58,13 @@ def test_a_gru_learns_parity_and_transformers_do_not():
     lengths = formalbench.results(LEADERBOARD / "results" / "default" / "gru")
     lengths = lengths[(lengths.task == "parity") & (lengths.protocol == "standard")].length
     assert f"of {lengths.min():.0f} to {lengths.max():.0f} symbols" in finding
+    assert f"(95 % interval {interval_on_parity(page, 'gru')})" in finding
     names = [path.name for path in (LEADERBOARD / "results" / "default").glob("transformer*")]
     runs = [one for name in names if len(one := runs_on_parity(name, "standard"))]
-    assert f"of {['', 'one', 'two', 'three', 'four', 'five', 'six', 'seven'][len(runs)]}" in finding
+    assert f"Of {['', 'one', 'two', 'three', 'four', 'five', 'six', 'seven'][len(runs)]}" in finding
+    assert {len(one) for one in runs} == {3}
     assert not any(one.learned.any() for one in runs)
-    assert f"within {max(one.budget.max() for one in runs):,} steps" in finding
+    assert f"within at most {max(one.budget.max() for one in runs):,} steps" in finding
     assert f"[{100 * max(one.validation.mean() for one in runs):.1f} %]" in finding
     assert all(number in page for number in re.findall(r"\d+\.\d", finding))
 
@@ -72,16 +81,17 @@ def test_the_construction_is_right_up_to_the_length_that_its_record_says():
     assert f"{breaks['fp64']:,}" in page
 
 
-def test_mamba_needs_negative_eigenvalues():
+def test_mamba_2_needs_negative_eigenvalues():
     finding, page = " ".join(FINDINGS[2].split()), linked_text(FINDINGS[2])
-    told = json.loads((LEADERBOARD / "reproductions/grazzi-table3.json").read_text("utf-8"))
-    mean = {row["column"]: row["mean"] for row in told["data"] if row["row"] == "parity"}
-    assert f"[{100 * mean['Mamba [-1, 1]']:.1f} %]" in finding
-    (line,) = re.findall(r"\| parity +\| Mamba &#91;0, 1&#93; .*", page)
-    assert "3 seeds; training lengths not learned)" in line
-    assert "within 3,000 steps" in finding
-    assert "at most 3,000 steps" in " ".join(page.split())
-    assert all(number in page for number in re.findall(r"\d+\.\d", finding))
+    name = "mamba-2-eigenvalues=-1..1"
+    without, with_them = (runs_on_parity(one, "standard") for one in ("mamba-2", name))
+    assert len(without) == len(with_them) == 3
+    assert with_them.learned.all()
+    assert not without.learned.any()
+    assert f"within {without.budget.max():,} steps" in finding
+    shown = r"mamba-2<wbr>&#91;eigenvalues=-1..1&#93;"
+    mean, interval = with_them.mean_accuracy.mean(), interval_on_parity(page, re.escape(shown))
+    assert f"[{100 * mean:.1f} %](leaderboard/suites/default.md#parity) ({interval})" in finding
 
 
 def test_the_program_prints_what_the_published_records_say():

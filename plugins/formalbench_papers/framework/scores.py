@@ -44,8 +44,8 @@ TOLERANCE = 0.02
 """Numbers closer than this agree."""
 
 FURTHEST = 0.10
-"""Maxima further apart than this differ: nothing is known of how a maximum scatters, but a seed
-that solves the task and one that does not are further apart."""
+"""A maximum of ours that is further below the paper's differs: nothing is known of how a maximum
+scatters, but a seed that solves the task and one that does not are further apart."""
 
 UNLEARNED = "; training lengths not learned"
 """What is added to the numbers of networks that did not learn them."""
@@ -261,8 +261,9 @@ def agrees(paper: PublishedResult, ours: Score) -> Answer:
         if _close(paper.max, ours.best):
             narrow = _close(paper.mean, ours.low) and _close(paper.mean, ours.high)
             return enough or (narrow and paper.max is None) or "cannot tell"
-        far = enough and not _close(paper.max, ours.best, FURTHEST)
-        return False if far else "cannot tell"
+        most = (paper.max or 0.0) / 100
+        lower = _over(most, ours.best, FURTHEST)
+        return False if enough and (lower or _over(ours.worst, most)) else "cannot tell"
     average = (paper.mean or 0.0) / 100
     within = ours.low - _ROUNDING <= average <= ours.high + _ROUNDING
     differs = enough and (
@@ -276,16 +277,16 @@ def _below(ours: float | None, paper: float | None) -> bool:
     return ours is not None and paper is not None and ours < paper / 100
 
 
-def _over(one: float | None, other: float | None) -> bool:
-    """Return whether a share is above another by more than `TOLERANCE`."""
-    return one is not None and other is not None and one - other > TOLERANCE + _ROUNDING
+def _over(one: float | None, other: float | None, by: float = TOLERANCE) -> bool:
+    """Return whether a share is above another by more than so much."""
+    return one is not None and other is not None and one - other > by + _ROUNDING
 
 
-def _close(paper: float | None, ours: float | None, tolerance: float = TOLERANCE) -> bool:
+def _close(paper: float | None, ours: float | None) -> bool:
     """Return whether a number in percent agrees with a share; one the paper lacks always does."""
     if paper is None:
         return True
-    return ours is not None and abs(paper / 100 - ours) <= tolerance + _ROUNDING
+    return ours is not None and abs(paper / 100 - ours) <= TOLERANCE + _ROUNDING
 
 
 def cell(row: str, column: str, paper: PublishedResult, ours: Score | None) -> TableCell:

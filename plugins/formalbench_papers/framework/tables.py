@@ -27,7 +27,8 @@ RULE = (
     "ours, over three or more seeds. It differs if the average is further away and outside our "
     "95 % interval (over seeds and test strings), or if three or more seeds are all more than 2 "
     "points below the average, or all more than 2 points above the maximum (above the average, if "
-    "the paper has no maximum); and, where the averages agree, if the maxima are 10 points apart."
+    "the paper has no maximum); and, where the averages agree, if all are 10 points below the "
+    "maximum."
 )
 """What the rule for verdicts, `claims.RULE`, means for a cell with a number."""
 

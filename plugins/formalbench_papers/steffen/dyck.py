@@ -257,7 +257,7 @@ def _deteriorates(curves: Curves, task: str) -> Claim:
 
 def _hard_learns_nothing(first: DyckPoint | None) -> Claim:
     return Claim(
-        "Dyck-2: hard attention stays at chance even at the shortest length: at most "
+        "Dyck-2: hard attention does not learn even the shortest length: it reaches at most "
         f"{percent(GUESSING, 0)} %",
         "the authors' outputs: 46.8 % at n = 6, 49.3 % at n = 10. "
         f"{percent(GUESSING, 0)} % is ours",

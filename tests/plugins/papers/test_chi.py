@@ -80,6 +80,9 @@ def test_the_rule_for_a_cell(paper, ours, holds):
         ((None, 55.0), (0.54, 0.56), "cannot tell"),
         ((None, 55.0), (0.54, 0.56, 0.55), True),
         ((70.0, None), (0.5, 0.69), "cannot tell"),
+        ((83.0, None), (1.0, 0.2, 0.2), "cannot tell"),  # one seed above the paper's maximum
+        ((83.0, None), (1.0, 0.9, 0.86), False),
+        ((83.0, None), (0.72, 0.2, 0.2), False),
         ((70.0, 60.0), (0.62, 0.5, 0.68), True),
     ],
 )
