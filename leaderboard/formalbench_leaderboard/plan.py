@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from formalbench.contracts.errors import RequestError, one_line
+from formalbench.contracts.errors import RequestError, one_line, unknown
 from formalbench.contracts.protocol import Part
 from formalbench.contracts.specs import ReproductionSpec
 from formalbench.documents.reproduction import Scale
@@ -185,6 +185,9 @@ def _entry(host: PluginHost, number: int, data: dict[str, Any], place: str) -> P
 
 
 def _validated(kind: type[P], data: dict[str, Any], place: str) -> P:
+    for key in data:
+        if key not in kind.model_fields:
+            raise RequestError(f"{place}: {unknown('key', key, kind.model_fields)}")
     try:
         return kind.model_validate(data)
     except ValidationError as error:

@@ -160,6 +160,8 @@ def _problem_text(kind: type[Part], problem: Mapping[str, Any]) -> str:
         message = f"must be lower-case letters, digits and single hyphens, not {show(value)}"
     elif fault not in ("value_error", "too_short", "too_long"):
         message = f"{message}, not {show(value)}"
+        if fault in ("string_type", "tuple_type") and isinstance(value, bool | int | float):
+            message += ", as YAML reads it: put it in quotes"
     for pattern, text in _WORDS.items():
         message = re.sub(pattern, text, message)
     return f"{place}: {message}" if place else message
@@ -168,6 +170,7 @@ def _problem_text(kind: type[Part], problem: Mapping[str, Any]) -> str:
 _WORDS = {
     r"^(Input|Tuple|Keys|Dictionary|String) should": "must",
     r"a valid tuple": "a list",
+    r"a valid string": "text",
     r"a valid dictionary( or instance of \w+)?": "a mapping",
     r" after validation": "",
 }

@@ -41,7 +41,7 @@ def without(option):
         ),
         ((*RUN, "--seeds", "3,-7"), "a seed is at least 0"),
         ((*RUN, "--set", "executor.x=1"), "executor"),
-        (("run", "--model", "rejecting", "--task", "first:tag"), "rejecting does not do tag"),
+        (("run", "--model", "rejecting", "--task", "first:tag"), "rejecting does not support tag"),
         *(((*RUN, "--set", f"width={value}"), "a whole number") for value in ("4,x", "4,")),
         ((*without("--model"), "--model", "bag[width=0]"), "at least 1"),
         ((*without("--model"), "--model", "bag[widht=3]"), "did you mean width"),
@@ -108,7 +108,7 @@ def test_cuda_where_there_is_none(refused, monkeypatch):
         ("bad.yaml", "", "one mapping"),
         ("bad.yaml", "name: x\n", "or a protocol (steps, extends)"),
         ("bad.yaml", "name: x\nversion: 1\nsteps: 700\nstpes: 3\n", "stpes"),
-        ("bad.yaml", "name: default\ntasks: [first]\n", "announced twice"),
+        ("bad.yaml", "name: default\ntasks: [first]\n", "defined twice"),
         ("bad.yaml", "name: x\nalphabet: ab\nregx: a\n", "did you mean 'regex'"),
     ],
 )

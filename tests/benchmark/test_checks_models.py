@@ -325,4 +325,4 @@ def test_a_model_that_cannot_be_built_is_told_once(cli, write):
     assert done.code == 1
     (line,) = (line for line in done.lines if "FAIL" in line)
     assert "can be tried" in line
-    assert "model net does not do tag: an answer may not see what follows it" in done.out
+    assert "model net does not support tag: its answers depend on later symbols" in done.out

@@ -147,7 +147,7 @@ def test_an_installed_plugin_may_clash_until_its_name_is_used(install, cli):
     done = cli("label", "parity", stdin="1\n")
     assert done.code == 2
     (line,) = done.err.splitlines()
-    assert "'parity' is announced twice" in line
+    assert "'parity' is defined twice" in line
     assert "formalbench-tasks (formalbench " in line
     assert "zebra (zebra-package 2.3)" in line
 

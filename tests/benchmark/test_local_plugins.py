@@ -216,15 +216,15 @@ def test_a_name_taken_by_a_plugin_that_is_always_loaded_stops_only_who_needs_it(
     for command in (("plugins",), ("list", "tasks"), ("show", "task", "first"), ("leaderboard",)):
         assert cli(*command).code == 0, command
     assert "mine.py" in cli("plugins").out
-    assert "'tomita-7' is announced twice" in cli("list", "models").err
+    assert "'tomita-7' is defined twice" in cli("list", "models").err
     for command in (("show", "task", "tomita-7"), ("check", "tomita-7"), ("check", path)):
-        assert "'tomita-7' is announced twice" in refused(*command)
+        assert "'tomita-7' is defined twice" in refused(*command)
 
 
 def test_a_local_plugin_may_not_take_a_name(language, refused):
     path = language("mine.py", "parity")
     line = refused("list", "models", "--plugin", path)
-    assert "task 'parity' is announced twice" in line
+    assert "task 'parity' is defined twice" in line
     assert "formalbench-tasks (formalbench" in line
     assert str(path) in line
     one, two = language("one.py", "same"), language("two.py", "same")

@@ -125,11 +125,11 @@ def test_check_says_what_it_is_and_what_it_cannot_do(cli, odd, mine):
     assert done.code == 0
     assert "is the class Mine of mine.py, the model mine[rate=1.0, width=8]" in done.out
     assert "gives states (B, N, 4) of ids (B, N)" in done.out
-    assert "cannot do translate" in done.out
+    assert "does not support translate" in done.out
     assert "cannot train several runs together" in done.out  # torch's own RNN
     odd(states="self.embed(ids).flip(1)")
     done = cli("check", "odd.py:Odd")
-    assert "cannot do tag: an answer may not see what follows it" in done.out
+    assert "does not support tag: its answers depend on later symbols" in done.out
     assert "as one program" not in done.out
 
 

@@ -20,7 +20,7 @@ from pydantic import ValidationError
         ({"steps": 2010}, "multiple"),
         ({"decay": {"steps": 610}}, "multiple"),
         ({"evaluate_every": 30, "validation": {"every": 100}}, "multiple of evaluate_every"),
-        ({"steps": 100, "decay": {"steps": 120}}, "decay.steps must not exceed steps"),
+        ({"steps": 100, "decay": {"steps": 120}}, "decay.steps (120) must not exceed steps (100)"),
     ],
     ids=str,
 )

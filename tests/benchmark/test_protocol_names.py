@@ -225,7 +225,7 @@ def test_fewer_steps_cut_a_decay_that_nobody_spoke_of(protocols):
     assert host.protocol("base", {"steps": "10"}).decay.steps == 10
     assert host.protocol("base", {"steps": "10"}).title == "base[steps=10]"
     assert host.protocol("base", {"steps": "30"}).decay.steps == 20
-    with pytest.raises(RequestError, match=r"decay\.steps must not exceed steps"):
+    with pytest.raises(RequestError, match=r"decay\.steps \(20\) must not exceed steps \(10\)"):
         host.protocol("base", {"steps": "10", "decay.steps": "20"})
 
 
@@ -308,7 +308,7 @@ def test_all_that_is_wrong_with_several_keys_is_said_at_once(protocols):
     said = refusal(lambda: host.protocol("base", wrong))
     assert "steps must be a multiple of evaluate_every" in said
     assert "validation.every must be a multiple of evaluate_every" in said
-    assert "decay.steps must not exceed steps" in said
+    assert "decay.steps (50) must not exceed steps (45)" in said
 
 
 def test_nothing_is_said_of_a_key_that_is_compared_with_an_invalid_one(protocols):

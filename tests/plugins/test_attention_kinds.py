@@ -347,8 +347,12 @@ def test_shifted_positions_begin_anywhere_and_go_on_one_by_one():
             {"causal": False, "attention": "stick-breaking"},
             "attention=stick-breaking needs a causal mask",
         ),
-        ("each", {"randomised": 99}, "tells every prefix something of the whole string"),
-        ("each", {"positions": "learned", "shifted": 9}, "shifted tells every prefix something"),
+        ("each", {"randomised": 99}, "randomised needs an objective with one answer per string"),
+        (
+            "each",
+            {"positions": "learned", "shifted": 9},
+            "shifted needs an objective with one answer per string",
+        ),
         ("last", {"randomised": 60}, "up to 59 symbols, not 60: take randomised=61 or more"),
     ],
 )

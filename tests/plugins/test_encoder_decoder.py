@@ -132,7 +132,7 @@ def test_its_promises_and_its_task():
     assert [check for check in checks if check.problem] == []
     told = [check.promise for check in checks]
     assert any("sees only earlier output symbols" in promise for promise in told)
-    with pytest.raises(RequestError, match="does not do classify: it does decode"):
+    with pytest.raises(RequestError, match="does not support classify: it supports decode"):
         get_host().network("encoder-decoder", get_host().task("parity"), {})
 
 

@@ -40,7 +40,7 @@ def test_scalar_positions_would_leak_the_length_to_prefixes():
     for layout in ("each", "prefixes"):
         with pytest.raises(RequestError, match="scalar-6000"):
             transformer(fake_task(layout), positions="scalar")
-        with pytest.raises(RequestError, match="positions=sinusoidal-from-end tells every prefix"):
+        with pytest.raises(RequestError, match="positions=sinusoidal-from-end reveals the length"):
             transformer(fake_task(layout), positions="sinusoidal-from-end")
 
 

@@ -48,8 +48,8 @@ def model_promises(build: Build, task: Task, *, learned: bool = True) -> Iterato
     yield "works in fp64", lambda: _double(build, task)
     yield "works in bfloat16", lambda: _bfloat16(build, task)
     yield "has finite gradients", lambda: _gradients(build, task, learned=learned)
-    yield "ignores padding, as its traits say", lambda: _padding(build, task)
-    yield "runs under vmap, as its traits say", lambda: _vmap(build, task)
+    yield "ignores padding, if its traits say so", lambda: _padding(build, task)
+    yield "runs under vmap, if its traits say so", lambda: _vmap(build, task)
 
 
 def _network(build: Build, seed: int = 0) -> nn.Module:

@@ -304,9 +304,11 @@ def plain_facts(host: PluginHost, name: str) -> Iterator[Check]:
         raise next(iter(errors.values()))
     traits = traits_of(next(iter(networks.values())))
     yield Check(f"model {name}", f"gives states (B, N, {traits.width}) of ids (B, N)")
-    yield Check(f"model {name}", f"can do {', '.join(networks)}")
+    yield Check(f"model {name}", f"supports {', '.join(networks)}")
     for objective, refusal in errors.items():
-        yield Check(f"model {name}", f"cannot do {objective}: {str(refusal).partition(': ')[2]}")
+        yield Check(
+            f"model {name}", f"does not support {objective}: {str(refusal).partition(': ')[2]}"
+        )
     if not traits.vmap:
         note = "it does not run under torch.func.vmap, so its runs train one after another on a GPU"
         yield Check(f"model {name}", f"cannot train several runs together: {note}")
@@ -412,7 +414,7 @@ def check_spec(host: PluginHost, name: str) -> list[Check]:
         try:
             registry.get(language)
         except RequestError as error:
-            if "announced twice" in str(error) or "is a pattern" in str(error):
+            if "defined twice" in str(error) or "is a pattern" in str(error):
                 raise
             continue
         checks += check(host, name)

@@ -18,6 +18,7 @@ from formalbench.contracts.errors import (
     FormalbenchError,
     RequestError,
     nearest,
+    plainer,
 )
 from formalbench.device import wait_passively
 from formalbench.host import Plugin, PluginHost
@@ -169,7 +170,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
     except FormalbenchError as error:
         return _fail(str(error), error.exit_code)
     except typer.TyperException as error:
-        return _fail(_with_suggestion(error.format_message()), error.exit_code)
+        return _fail(_with_suggestion(plainer(error.format_message())), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", INTERRUPTED)
     except MemoryError:

@@ -153,7 +153,9 @@ def add_commands(app: typer.Typer) -> None:
         dry_run: Annotated[
             bool,
             typer.Option(
-                "--dry-run", help="Print the number of runs and the estimated time, then exit."
+                "--dry-run",
+                help="Print the number of runs and the estimated time, then exit. It builds no "
+                "network, so a run can still be refused.",
             ),
         ] = False,
         debug: Annotated[

@@ -68,7 +68,7 @@ def print_facts(facts: dict[str, Any]) -> None:
         ]
         print_table(columns, rows)
     for theorem in theorems or ():
-        screen.print(f"theorem  {_theorem(theorem)}", markup=False)
+        screen.print(_theorem(theorem), markup=False)
     for row in examples or ():
         string = _beginning(row["string"]) or "(empty)"
         screen.print(f"example  {string}  ->  {_beginning(row['target'])}", markup=False)
@@ -81,7 +81,7 @@ def _classes(theory: Mapping[str, Any] | None) -> str:
     parts = [Theory(**{key: theory[key] for key in theory if key != "class"}).label]
     if theory["level"] == "regular":
         members = {name: theory[name.replace("-", "_")] for name in WITHIN_REGULAR}
-        for answer, word in ((False, "not"), (None, "unknown whether")):
+        for answer, word in ((False, "none of"), (None, "unknown whether")):
             if names := [name for name, value in members.items() if value is answer]:
                 parts.append(f"{word} {', '.join(names)}")
     elif theory["c_rasp"] is not None:
@@ -95,7 +95,7 @@ def _classes(theory: Mapping[str, Any] | None) -> str:
 
 
 def _theorem(theorem: Mapping[str, Any]) -> str:
-    """Return a theorem's prediction for a task or, without one, the classes that it covers."""
+    """Return the prediction of a theorem or an experiment for a task, or the classes it covers."""
     classes = {"exactly": "exactly", "at_least": "at least", "at_most": "at most"}
     claim = ", ".join(f"{word} {theorem[key]}" for key, word in classes.items() if key in theorem)
     if "languages" in theorem:
@@ -109,8 +109,15 @@ def _theorem(theorem: Mapping[str, Any]) -> str:
     claim = theorem.get("verdict", claim)
     if size := theorem.get("size"):
         claim += " at " + ", ".join(f"{name} {number}" for name, number in size.items())
-    evidence = "" if theorem["evidence"] == "theorem" else f"{theorem['evidence']}: "
-    return f"{kind}: {claim} ({evidence}{theorem['conditions']}; {theorem['source']})"
+    evidence = "" if theorem["evidence"] in _LABELS else f"{theorem['evidence']}: "
+    if theorem["evidence"] == "experiment":
+        claim = {"can": "extrapolates", "cannot": "does not extrapolate"}.get(claim, claim)
+    label = theorem["evidence"] if theorem["evidence"] in _LABELS else "theorem"
+    return f"{label}  {kind}: {claim} ({evidence}{theorem['conditions']}; {theorem['source']})"
+
+
+_LABELS = ("theorem", "experiment")
+"""Kinds of evidence that a line begins with; others are named in it."""
 
 
 def _notable_traits(traits: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,6 +55,7 @@ MOST_SHOWN = 60
 """Maximum characters of a wrong value in an error message."""
 
 PLAIN = {
+    "Field required": "is missing",
     "Input should be": "must be",
     "greater than or equal to": "at least",
     "less than or equal to": "at most",
@@ -138,9 +139,7 @@ def one_line(error: ValidationError, *, values: bool = False) -> str:
     place, value = ".".join(map(str, problem["loc"])), problem["input"]
     if place and values and isinstance(value, bool | int | float | str):
         place += f"={value}" if len(str(value)) <= MOST_SHOWN else f"={value!s:.{MOST_SHOWN}}…"
-    message = problem["msg"].removeprefix("Value error, ")
-    if values:
-        message = plainer(message)
+    message = plainer(problem["msg"].removeprefix("Value error, "))
     more = error.error_count() - 1
     text = f"{place}: {message}" if place else message
     return " ".join(text.split()) + (f" (and {more} more)" if more else "")

@@ -378,7 +378,9 @@ class Protocol(Part):
         if self.fallback and self.decay.validated is None:
             problems.append("fallback needs decay.validated")
         if self.decay.steps > self.steps:
-            problems.append("decay.steps must not exceed steps")
+            problems.append(
+                f"decay.steps ({self.decay.steps}) must not exceed steps ({self.steps})"
+            )
         if problems:
             raise ValueError("; ".join(problems))
         return self

@@ -320,9 +320,13 @@ class PluginHost(LoadedPlugins):
         objective = self.objective(selected.objective)
         with self.blaming(self.objectives.get(objective.name)[0].plugin):
             refusal = objective.refusal(source)
-        if refusal is not None:
-            raise RequestError(f"{selected.name}: {refusal}")
-        return objective
+        if refusal is None:
+            return objective
+        if (offered := selected.spec.objectives) and objective.name not in offered:
+            titles = " or ".join(f"{selected.name}:{name}" for name in offered)
+            refused = f"{selected.name} does not support {objective.name}: use {titles}"
+            raise RequestError(f"{refused} ({refusal})")
+        raise RequestError(f"{selected.name}: {refusal}")
 
     def _extra_metrics(self, objective: str) -> tuple[Metric, ...]:
         from formalbench.contracts.objective import Metric
@@ -434,19 +438,19 @@ def check_offered(name: str, spec: ModelSpec, objective: str) -> None:
     """Check that a model supports an objective."""
     if spec.objectives and objective not in spec.objectives:
         raise RequestError(
-            f"model {name} does not do {objective}: it does {', '.join(spec.objectives)}"
+            f"model {name} does not support {objective}: it supports {', '.join(spec.objectives)}"
         )
 
 
 def _check_traits(name: str, traits: Traits, task: Task) -> None:
     """Check that a network's traits fit a task."""
     objective = task.objective
-    prefix = f"model {name} does not do {objective.name}: "
+    prefix = f"model {name} does not support {objective.name}: "
     if task.layout == "decoded":
         if not traits.encoder_decoder or traits.backbone:
-            raise RequestError(f"{prefix}its answers are said step by step, by encoder-decoders")
+            raise RequestError(f"{prefix}it needs an encoder-decoder")
     elif task.layout != "last" and not objective.sees_all and not traits.causal:
-        raise RequestError(f"{prefix}an answer may not see what follows it (traits: causal=True)")
+        raise RequestError(f"{prefix}its answers depend on later symbols (traits.causal is False)")
 
 
 def answering(network: nn.Module, task: Task) -> nn.Module:

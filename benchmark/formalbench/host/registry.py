@@ -99,7 +99,7 @@ class Registry(Generic[S]):
 
     def _clash(self, entries: list[Entry[S]]) -> str:
         sources = " and ".join(f"{e.plugin.name} ({e.plugin.describe()})" for e in entries)
-        return f"{self.kind} {entries[-1].spec.name!r} is announced twice: by {sources}"
+        return f"{self.kind} {entries[-1].spec.name!r} is defined twice: by {sources}"
 
 
 def _pattern_error(kind: str, pattern: str) -> RequestError:

@@ -128,7 +128,8 @@ ResultsOption = Annotated[
         "--results",
         metavar="DIR",
         parser=results_folder,
-        help="Folder for records and weights. Default: your own results.",
+        help="Folder for records and weights. Default: your own results ($FORMALBENCH_RESULTS, or "
+        "formalbench/results among your user data).",
     ),
 ]
 

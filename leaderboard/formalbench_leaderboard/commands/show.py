@@ -322,12 +322,12 @@ def show(
         if protocol not in known:
             raise unknown("protocol among the records", protocol, known)
         stored = stored._replace(verifications=[])  # verifications have no protocol
+    if task is not None:
+        stored, view = views.on_tasks(stored, view, names_in("task", task))
     if within is not None:
         stored, view = views.in_class(stored, view, check_class(within))
         if not (view.tasks or stored.records or stored.verifications):
             raise RequestError(f"--class {within}: no task of the suite and no record is in it")
-    if task is not None:
-        stored, view = views.on_tasks(stored, view, names_in("task", task))
     if results and not alone:
         if not (suite or task):
             view = views.narrowed_to(view, stored.among(own))

@@ -237,8 +237,8 @@ def program_for(task: Task) -> CraspProgram:
     program = program_of(machine.table, machine.start, task.alphabet)
     if program is None:
         raise RequestError(
-            f"{_NAME}: {task.source_name} is not in C-RASP, counting cannot tell its states apart: "
-            "take a language that is, as first, tomita-2, d12 or dyck-2-3"
+            f"{_NAME}: {task.source_name} is not in C-RASP: choose a language that is, such as "
+            "first, tomita-2, d12 or dyck-2-3"
         )
     return program
 

@@ -141,8 +141,8 @@ class Transformer(nn.Module):
         whole = task.layout == "last" or task.objective.sees_all
         if config.positions in ("scalar", "parity", "sinusoidal-from-end") and not whole:
             raise RequestError(
-                f"positions={config.positions} tells every prefix the length of the whole string: "
-                "for this objective use positions=scalar-6000"
+                f"positions={config.positions} reveals the length of the whole string to every "
+                "prefix: for this objective use positions=scalar-6000"
             )
         self.begins = config.marker != "end"
         self.ends = config.marker != "begin" and task.layout == "last"
@@ -340,6 +340,6 @@ def _check_whole(option: str, whole: bool) -> None:
     """
     if not whole:
         raise RequestError(
-            f"{option} tells every prefix something of the whole string: it is for objectives "
-            "with one answer a string, as classify"
+            f"{option} needs an objective with one answer per string, such as classify: it "
+            "depends on the whole string"
         )

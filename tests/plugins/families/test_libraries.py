@@ -128,7 +128,7 @@ def test_without_the_extra_it_says_what_to_install(refused, monkeypatch, own_pla
 
 
 ARCHITECTURES = ["gpt2", "llama", "mamba2", "recurrent_gemma", "bamba", "jamba", "lfm2", "rwkv"]
-IN_SINGLE = {"mamba2": {"works in bfloat16", "runs under vmap, as its traits say"}}
+IN_SINGLE = {"mamba2": {"works in bfloat16", "runs under vmap, if its traits say so"}}
 """What does not hold: the library always computes a part in single precision."""
 
 
