@@ -67,6 +67,14 @@ def test_a_yaml_language_is_checked(cli, write):
     assert "task mine:next-symbols" in done.lines
 
 
+def test_a_language_without_test_strings_fails_one_check(cli, write):
+    text = "name: four\nalphabet: ab\nregex: abab\nobjectives: [next-symbols]\n"
+    done = cli("check", write("four.yaml", text))
+    assert done.code == 1
+    assert done.out.count("has no strings of length 41 to 500") == 1
+    assert done.out.endswith("1 check passed, 1 failed\n")
+
+
 def test_suites_and_protocols_are_checked(cli, write, tiny):
     assert cli("check", tiny).code == 0
     assert cli("check", write("good.yaml", "name: good\ntasks: [first]\n")).code == 0

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from formalbench.contracts.errors import PLUGIN_FAILURES
 from formalbench.contracts.network import Example, pad, tensors
 from formalbench.contracts.objective import (
     CROSS_ENTROPY,
@@ -34,6 +35,7 @@ from formalbench.contracts.source import (
 )
 from formalbench.contracts.task import Task, expected_shape
 from formalbench.evaluation.cells import split_lengths, spread
+from formalbench.host.loader import as_failures
 from formalbench.objectives.answers import some_lengths, tried_lengths
 
 if TYPE_CHECKING:
@@ -261,6 +263,11 @@ def task_promises(task: Task) -> Iterator[Promise]:
     """Return the checks of a task's source under the task's objective."""
     yield "has an alphabet of distinct, printable symbols", lambda: _alphabet(task)
     yield "has strings to train and test on", lambda: _splits(task)
+    try:
+        with as_failures():
+            _splits(task)
+    except PLUGIN_FAILURES:
+        return  # the other checks need strings
     yield "samples strings of the requested length", lambda: _strings(task)
     yield "makes examples in the layout of its objective", lambda: _examples(task)
     yield "samples the same strings again from the same stream", lambda: _repeats(task)

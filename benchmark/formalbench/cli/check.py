@@ -51,6 +51,7 @@ def add_commands(app: typer.Typer) -> None:
         """
         from formalbench.checks import check_plugin, check_spec
         from formalbench.checks.remote import check_remotely
+        from formalbench.documents.text import plural
 
         if not what:  # Path("") would be the working directory
             raise RequestError("check needs a name or a path")
@@ -73,7 +74,7 @@ def add_commands(app: typer.Typer) -> None:
                 if not item.passed:
                     print(f"        {item.problem}")
             failed = sum(not item.passed for item in checks)
-            print(f"{len(checks) - failed} checks passed, {failed} failed")
+            print(f"{plural(len(checks) - failed, 'check')} passed, {failed} failed")
         if not checks or not all(item.passed for item in checks):
             raise typer.Exit(1)
 
