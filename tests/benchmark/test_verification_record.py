@@ -127,7 +127,7 @@ def bad(**changes):
         (bad(by_length__errors=[1]), "first failure must be given exactly if"),
         (bad(by_length__errors=[200]), "more errors than strings"),
         (bad(by_length__errors=[]), "do not fit"),
-        (bad(by_length__max_bits=[-1.0]), "greater than or equal to 0"),
+        (bad(by_length__max_bits=[-1.0]), "at least 0"),
         (bad(exhaustive=None), "exhaustive results do not match"),
         (bad(asked__lengths=[10, 9]), "in order"),
         (bad(dtype="fp8"), "dtype"),

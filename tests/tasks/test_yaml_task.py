@@ -101,7 +101,7 @@ def test_an_alphabet_of_one_symbol():
 BAD = {
     # text -> what the message must say
     '{name: x, alphabet: "ab", regex: "a("}': "regex 'a(', at character 2: this '(' is",
-    '{name: x, alphabet: "01", regex: 01}': "regex: must be a valid string, not 1",
+    '{name: x, alphabet: "01", regex: 01}': "regex: must be text, not 1, as YAML reads it",
     '{name: x, alphabet: [1, "1"], regex: "1"}': "alphabet: '1' is there twice",
     "{name: x, alphabet: [yes, no], regex: y}": "truth values; put it in quotes",
     '{name: x, alphabet: ["a b"], regex: a}': "alphabet: 'a b' holds white space",
