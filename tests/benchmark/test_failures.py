@@ -180,7 +180,8 @@ def test_what_no_record_can_hold_is_said_in_one(run, write, results, jobs):
     assert done.code == 1
     for record in Store(results).records():
         assert record.status == "error"
-        assert record.message.startswith("the result does not fit into a record: count: must be at least 0")
+        said = "the result does not fit into a record: count: must be at least 0"
+        assert record.message.startswith(said)
         assert record.message.isprintable()
         assert "twice" not in record.message  # it would be the same again
 
