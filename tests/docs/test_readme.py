@@ -92,6 +92,7 @@ def test_mamba_2_needs_negative_eigenvalues():
     shown = r"mamba-2<wbr>&#91;eigenvalues=-1..1&#93;"
     mean, interval = with_them.mean_accuracy.mean(), interval_on_parity(page, re.escape(shown))
     assert f"[{100 * mean:.1f} %](leaderboard/suites/default.md#parity) ({interval})" in finding
+    assert all(number in page for number in re.findall(r"\d+\.\d", finding))
 
 
 def test_the_program_prints_what_the_published_records_say():

@@ -109,15 +109,13 @@ def _theorem(theorem: Mapping[str, Any]) -> str:
     claim = theorem.get("verdict", claim)
     if size := theorem.get("size"):
         claim += " at " + ", ".join(f"{name} {number}" for name, number in size.items())
-    evidence = "" if theorem["evidence"] in _LABELS else f"{theorem['evidence']}: "
-    if theorem["evidence"] == "experiment":
+    evidence, label, note = theorem["evidence"], "theorem", ""
+    if evidence == "experiment":
+        label = evidence
         claim = {"can": "extrapolates", "cannot": "does not extrapolate"}.get(claim, claim)
-    label = theorem["evidence"] if theorem["evidence"] in _LABELS else "theorem"
-    return f"{label}  {kind}: {claim} ({evidence}{theorem['conditions']}; {theorem['source']})"
-
-
-_LABELS = ("theorem", "experiment")
-"""Kinds of evidence that a line begins with; others are named in it."""
+    elif evidence != label:
+        note = f"{evidence}: "
+    return f"{label}  {kind}: {claim} ({note}{theorem['conditions']}; {theorem['source']})"
 
 
 def _notable_traits(traits: Mapping[str, Any]) -> dict[str, Any]:

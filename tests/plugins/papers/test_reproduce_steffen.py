@@ -96,8 +96,8 @@ def curves(soft=(1.0, 1.0, 0.5), hard=(0.5, 0.5, 0.5), bits=(0.0, 0.1, 1.0)):
         ({"soft": (0.9, 0.9, 0.5)}, ("short sequences", "fails at shorter")),
         ({"soft": (1.0, 1.0, 0.7)}, ("deteriorate",)),
         ({"bits": (1.0, 1.0, 0.9)}, ("deteriorate",)),
-        ({"hard": (0.7, 0.5, 0.5)}, ("does not learn",)),
-        ({"hard": (1.0, 1.0, 0.5)}, ("does not learn", "fails at shorter")),
+        ({"hard": (0.7, 0.5, 0.5)}, ("hard attention does not learn",)),
+        ({"hard": (1.0, 1.0, 0.5)}, ("hard attention does not learn", "fails at shorter")),
     ],
 )
 def test_the_claims_can_fail(changed, fails):
