@@ -131,6 +131,11 @@ class Cells(Part):
         return self.strings if self.answers is None else self.answers
 
     @property
+    def accuracy(self) -> float:
+        """Mean accuracy over the cells, with equal weight."""
+        return float(sum(map(operator.truediv, self.correct, self.asked))) / len(self.length)
+
+    @property
     def by_group(self) -> dict[str, float]:
         """Accuracy by named part of the test; cells of a part have equal weight."""
         shares: dict[str, list[float]] = {}

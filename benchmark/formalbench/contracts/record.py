@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import operator
 from itertools import pairwise
 from typing import Annotated, Literal
 
@@ -278,8 +277,7 @@ class TestResult(Part):
     @property
     def accuracy(self) -> float:
         """Mean accuracy over the cells, with equal weight."""
-        shares = map(operator.truediv, self.cells.correct, self.cells.asked)
-        return float(sum(shares)) / len(self.cells.length)
+        return self.cells.accuracy
 
     @property
     def scaled_accuracy(self) -> float | None:

@@ -26,9 +26,8 @@ there, the same weights must give the same answers, except for those that depend
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, TypeVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from formalbench.contracts.cells import Cells
@@ -40,59 +39,28 @@ ALARM = 1e-6
 """Two tests with a smaller p-value did not come from one network."""
 
 
-@dataclass(frozen=True, slots=True)
-class CellCounts:
-    """Number of right answers in each cell.
-
-    Attributes:
-        strings: number of strings.
-        correct: number of right answers.
-        answers: number of answers; None if each string has one.
-        not_finite: indices of the cells with a logit that was not finite. There, `correct` is the
-            chance level, and tests are not compared.
-    """
-
-    strings: Sequence[int]
-    correct: Sequence[float]
-    answers: Sequence[int] | None = None
-    not_finite: Sequence[int] = ()
-
-    @classmethod
-    def of(cls, cells: Cells) -> Self:
-        """Return the counts of a test in a record."""
-        return cls(cells.strings, cells.correct, cells.answers, cells.not_finite or ())
-
-    @property
-    def asked(self) -> Sequence[int]:
-        """Number of answers in each cell, right or wrong."""
-        return self.strings if self.answers is None else self.answers
-
-    @property
-    def right(self) -> list[int]:
-        """Number of right strings. Strings are the trials: answers of one string are dependent."""
-        cells = zip(self.correct, self.strings, self.asked, strict=True)
-        return [round(correct * strings / answers) for correct, strings, answers in cells]
-
-    @property
-    def accuracy(self) -> float:
-        """The mean accuracy over the cells, each with equal weight."""
-        shares = [right / answers for right, answers in zip(self.correct, self.asked, strict=True)]
-        return sum(shares) / len(shares)
-
-
-def p_value(one: CellCounts, other: CellCounts) -> float:
+def p_value(one: Cells, other: Cells) -> float:
     """Return the probability that two tests of one network differ at least as much as these.
 
     Args:
-        one: counts of a test.
-        other: counts of a test of the same cells; the numbers of strings may differ.
+        one: the results of a test.
+        other: those of a test of the same cells; the numbers of strings may differ.
     """
-    cells = zip(one.right, one.strings, other.right, other.strings, strict=True)
+    cells = zip(_right(one), one.strings, _right(other), other.strings, strict=True)
     parts = _finite(one, other, cells)
     overall = _fisher(*map(sum, zip(*parts, strict=True))) if parts else 1.0
     if len(parts) <= 1:
         return overall
     return min(1.0, 2 * min(overall, len(parts) * min(_fisher(*part) for part in parts)))
+
+
+def _right(test: Cells) -> list[int]:
+    """Return the number of right strings in each cell.
+
+    Strings are the trials, because the answers of one string are dependent.
+    """
+    cells = zip(test.correct, test.strings, test.asked, strict=True)
+    return [round(correct * strings / answers) for correct, strings, answers in cells]
 
 
 def _fisher(right: int, strings: int, other_right: int, other_strings: int) -> float:
@@ -103,15 +71,15 @@ def _fisher(right: int, strings: int, other_right: int, other_strings: int) -> f
     return float(fisher_exact(table).pvalue)
 
 
-def changed(one: CellCounts, other: CellCounts) -> int:
+def changed(one: Cells, other: Cells) -> int:
     """Return a lower bound of how many answers differ between tests on the same strings."""
     pairs = _finite(one, other, zip(one.correct, other.correct, strict=True))
     return math.ceil(sum(abs(a - b) for a, b in pairs))
 
 
-def _finite(one: CellCounts, other: CellCounts, cells: Iterable[T]) -> list[T]:
-    """Return the values of the cells where both tests were finite."""
-    left_out = {*one.not_finite, *other.not_finite}
+def _finite(one: Cells, other: Cells, cells: Iterable[T]) -> list[T]:
+    """Return the values of the cells where both tests had finite logits."""
+    left_out = {*(one.not_finite or ()), *(other.not_finite or ())}
     return [cell for index, cell in enumerate(cells) if index not in left_out]
 
 

@@ -39,7 +39,6 @@ from torch import nn
 
 from formalbench_leaderboard.publishing.agreement import (
     ALARM,
-    CellCounts,
     allowed,
     allowed_bits,
     changed,
@@ -49,6 +48,7 @@ from formalbench_leaderboard.publishing.remote_task import remote_strings
 from formalbench_leaderboard.publishing.rerun import verify_again
 
 if TYPE_CHECKING:
+    from formalbench.contracts.cells import Cells
     from formalbench.host.host import PluginHost
 
     from formalbench_leaderboard.publishing.rerun import RepeatedTraining, RepeatedVerification
@@ -129,11 +129,11 @@ class NetworkScore:
     """The result of a network's test: in each cell, as in a record, and in total.
 
     Attributes:
-        counts: right answers by the primary metric, cell by cell.
+        cells: the results in each cell.
         measures: every metric over all finite cells, by name.
     """
 
-    counts: CellCounts
+    cells: Cells
     measures: dict[str, Measure]
 
 
@@ -169,9 +169,9 @@ class NetworkTest:
             by_cell=True,
         )
         primary = self.task.primary.name
-        counts = CellCounts.of(cells_of(scores, primary, partial(drawn.chances, self.task)))
+        cells = cells_of(scores, primary, partial(drawn.chances, self.task))
         finite = [score for score in scores if score.finite] or scores
-        return NetworkScore(counts, total(finite).measures)
+        return NetworkScore(cells, total(finite).measures)
 
 
 class AuditJudge:
@@ -218,13 +218,12 @@ class AuditJudge:
         device, protocol = torch.device(self._device), record.protocol
         how = search_of(protocol)
         retester = NetworkTest(network, strings.task, device, protocol.precision, how)
-        recorded = CellCounts.of(record.test.cells)
-        found.recorded = recorded.accuracy
+        found.recorded = record.test.accuracy
         self._test(found, record, retester, strings)
         if strings.fresh is None:
             return
         fresh = retester.test(strings.fresh)
-        found.fresh, found.p = fresh.counts.accuracy, p_value(recorded, fresh.counts)
+        found.fresh, found.p = fresh.cells.accuracy, p_value(record.test.cells, fresh.cells)
         if found.p < ALARM:
             found.mismatch("fresh strings give other counts")
 
@@ -246,16 +245,15 @@ class AuditJudge:
     def _test(self, found: Audit, record: Record, retester: NetworkTest, strings: _Strings) -> None:
         """Compare the answers on the record's own test strings."""
         assert record.test is not None
-        cells = record.test.cells
-        recorded, own = CellCounts.of(cells), retester.test(strings.own)
-        found.changed = changed(recorded, own.counts)
-        if not self._is_consistent(retester, strings.own, recorded, own.counts):
+        recorded, own = record.test.cells, retester.test(strings.own)
+        found.changed = changed(recorded, own.cells)
+        if not self._is_consistent(retester, strings.own, recorded, own.cells):
             found.mismatch(f"{found.changed:,} of its own test strings are answered otherwise")
-        differ = {*recorded.not_finite} ^ {*own.counts.not_finite}
+        differ = {*(recorded.not_finite or ())} ^ {*(own.cells.not_finite or ())}
         if len(differ) > BORDER:
             found.mismatch("its logits are not finite at other lengths")
         if not differ:  # otherwise the other metrics cover different cells
-            sums = {name: whole for name in cells.metrics if (whole := cells.whole(name))}
+            sums = {name: whole for name in recorded.metrics if (whole := recorded.whole(name))}
             if entropy := sums.get(CROSS_ENTROPY):  # records store thousandths of a bit
                 sums[CROSS_ENTROPY] = Measure(entropy.total / 1000, entropy.count)
             _compare(found, sums, own.measures, "test", partial(retester.test, strings.own, True))
@@ -270,7 +268,7 @@ class AuditJudge:
         now = retester.test(drawn)
         whole = now.measures[retester.task.primary.name]
         recorded = selected.strings, selected.asked
-        if (sum(now.counts.strings), whole.count) != recorded or (
+        if (sum(now.cells.strings), whole.count) != recorded or (
             abs(whole.total - selected.correct) > allowed(selected.asked)
         ):
             found.mismatch(
@@ -281,16 +279,14 @@ class AuditJudge:
         _compare(found, sums, now.measures, "validation", partial(retester.test, drawn, True))
 
     @staticmethod
-    def _is_consistent(
-        retester: NetworkTest, cells: TestSet, recorded: CellCounts, now: CellCounts
-    ) -> bool:
-        """Whether the arithmetic of one network can give both counts on the same strings."""
+    def _is_consistent(retester: NetworkTest, drawn: TestSet, recorded: Cells, now: Cells) -> bool:
+        """Whether the arithmetic of one network can give both results on the same strings."""
         answers, difference = sum(recorded.asked), changed(recorded, now)
         if difference <= allowed(answers):
             return True
         if p_value(recorded, now) < ALARM:  # too large a difference even for other strings
             return False
-        double = retester.test(cells, double=True).counts
+        double = retester.test(drawn, double=True).cells
         return difference <= allowed(answers, changed(now, double))
 
     def _network(

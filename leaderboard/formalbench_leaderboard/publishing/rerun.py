@@ -18,7 +18,7 @@ from formalbench.statistics.records import run_of
 from formalbench.store import Store
 from formalbench.ui.live import execute_live
 
-from formalbench_leaderboard.publishing.agreement import ALARM, CellCounts, changed, p_value
+from formalbench_leaderboard.publishing.agreement import ALARM, changed, p_value
 from formalbench_leaderboard.publishing.evaluation_check import prepared, subject_of
 from formalbench_leaderboard.publishing.untrusted_plugins import plugins_needed
 
@@ -129,8 +129,8 @@ def retrained(record: Record, again: Record) -> RepeatedTraining:
     """Compare a run that was trained again with its record."""
     alike = _conditions(again) == _conditions(record)
     comparable = alike and again.environment.device == "cpu" and record.weights and again.weights
-    now = CellCounts.of(again.test.cells) if again.test else None
-    then = CellCounts.of(record.test.cells) if record.test else None
+    now = again.test.cells if again.test else None
+    then = record.test.cells if record.test else None
     return RepeatedTraining(
         record.status,
         again.status,

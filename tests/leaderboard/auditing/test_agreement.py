@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from formalbench_leaderboard.publishing.agreement import (
-    ALARM,
-    CellCounts,
-    allowed,
-    changed,
-    p_value,
-)
+from formalbench.contracts.cells import Cells
+from formalbench_leaderboard.publishing.agreement import ALARM, allowed, changed, p_value
 from scipy.stats import fisher_exact
 
 CELLS, STRINGS = 16, 256
 
 
-def counts(correct, strings=STRINGS):
-    return CellCounts([strings] * len(correct), list(correct))
+def cells_of(strings, correct, answers=None, not_finite=None):
+    """Return the results of a test, cell by cell."""
+    length = tuple(range(len(strings)))
+    return Cells(
+        length=length, strings=strings, correct=correct, answers=answers, not_finite=not_finite
+    )
+
+
+def counts(correct):
+    return cells_of([STRINGS] * len(correct), [int(one) for one in correct])
 
 
 def test_one_cell_is_fishers_exact_test():
-    one, other = CellCounts([100], [90]), CellCounts([40], [20])
+    one, other = cells_of([100], [90]), cells_of([40], [20])
     assert p_value(one, other) == fisher_exact([[90, 10], [20, 20]]).pvalue
     assert p_value(one, one) == 1.0
 
@@ -32,7 +35,7 @@ def test_equal_counts_are_no_surprise_even_at_the_ends():
 
 
 def test_it_is_symmetric_and_takes_tests_of_different_sizes():
-    one, other = CellCounts([100, 100], [90, 50]), CellCounts([1000, 900], [700, 500])
+    one, other = cells_of([100, 100], [90, 50]), cells_of([1000, 900], [700, 500])
     assert p_value(one, other) == pytest.approx(p_value(other, one))
     assert p_value(one, other) < 1e-3
 
@@ -66,11 +69,11 @@ def test_a_forgery_at_one_length_is_seen_though_the_mean_is_kept():
 
 def test_answers_of_one_string_are_one_trial():
     """Twenty answers of a string hang together: they are no more evidence than one."""
-    one, other = CellCounts([50], [900], [1000]), CellCounts([50], [800], [1000])
+    one, other = cells_of([50], [900], [1000]), cells_of([50], [800], [1000])
     assert one.accuracy == 0.9
-    assert p_value(one, other) == p_value(CellCounts([50], [45]), CellCounts([50], [40]))
+    assert p_value(one, other) == p_value(cells_of([50], [45]), cells_of([50], [40]))
     assert p_value(one, other) > 0.1
-    assert p_value(CellCounts([1000], [900]), CellCounts([1000], [800])) < ALARM
+    assert p_value(cells_of([1000], [900]), cells_of([1000], [800])) < ALARM
     assert changed(one, other) == 100
 
 
@@ -80,11 +83,11 @@ def test_the_same_strings_leave_little_room():
 
 
 def test_cells_that_were_not_finite_are_not_compared():
-    one = CellCounts([256] * 4, [256, 250, 128, 128], not_finite=(2, 3))
-    other = CellCounts([256] * 4, [256, 250, 256, 128], not_finite=(3,))
+    one = cells_of([256] * 4, [256, 250, 128, 128], not_finite=(2, 3))
+    other = cells_of([256] * 4, [256, 250, 256, 128], not_finite=(3,))
     assert p_value(one, other) == p_value(other, one) == 1.0
     assert changed(one, other) == 0
-    assert changed(CellCounts([256] * 4, one.correct), other) == 128
-    assert p_value(CellCounts([256] * 4, one.correct), other) < ALARM
-    nowhere = CellCounts([256] * 4, [128] * 4, not_finite=(0, 1, 2, 3))
+    assert changed(cells_of([256] * 4, one.correct), other) == 128
+    assert p_value(cells_of([256] * 4, one.correct), other) < ALARM
+    nowhere = cells_of([256] * 4, [128] * 4, not_finite=(0, 1, 2, 3))
     assert p_value(nowhere, other) == 1.0

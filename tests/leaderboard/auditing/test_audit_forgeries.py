@@ -160,8 +160,8 @@ def test_answers_that_hang_on_rounding_may_change(audit, run, monkeypatch, forge
         score = real(retester, cells)
         if not double:
             return score
-        correct = [n + 1 for n in score.counts.correct]
-        return replace(score, counts=replace(score.counts, correct=correct))
+        correct = tuple(n + 1 for n in score.cells.correct)
+        return replace(score, cells=score.cells.model_copy(update={"correct": correct}))
 
     monkeypatch.setattr(NetworkTest, "test", hanging)
     found = audit(file)
