@@ -212,8 +212,8 @@ def publish_new(repository: Path, folder: Path) -> int:
         repository: the root of the clone with the plan and the code.
         folder: the folder with the records, in ``results``.
     """
+    from formalbench_leaderboard.publishing.places import RefusedError
     from formalbench_leaderboard.publishing.publish import publish
-    from formalbench_leaderboard.publishing.untrusted_records import RefusedError
 
     host = PluginHost.load()
     plan = read_plan(repository / PLAN, host)

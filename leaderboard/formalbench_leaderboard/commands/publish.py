@@ -199,7 +199,7 @@ def publish(
     from formalbench.store import default_results
 
     from formalbench_leaderboard.publishing import publish as publishing
-    from formalbench_leaderboard.publishing.untrusted_records import RefusedError
+    from formalbench_leaderboard.publishing.places import RefusedError
 
     repository = publishing.find_repository()
     try:

@@ -31,19 +31,15 @@ from formalbench.store.archive import WeightLookup
 
 from formalbench_leaderboard.board.sources import is_built_in, parted
 from formalbench_leaderboard.publishing.audit import Auditor
-from formalbench_leaderboard.publishing.places import (
-    home_suite,
-    path_among,
-)
+from formalbench_leaderboard.publishing.places import home_suite, naming, path_among
 from formalbench_leaderboard.publishing.plugin_sources import kept_problems
-from formalbench_leaderboard.publishing.record_check import Admission, copied
+from formalbench_leaderboard.publishing.record_check import Admission, copied, disagreeing
 from formalbench_leaderboard.publishing.self_reported import reports_problems
 from formalbench_leaderboard.publishing.untrusted_plugins import (
     PluginProcesses,
     Question,
     plugins_needed,
 )
-from formalbench_leaderboard.publishing.untrusted_records import disagreeing, naming
 from formalbench_leaderboard.publishing.weights import (
     checked_weights,
     contradictions,

@@ -13,15 +13,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION, Measure
 from formalbench.contracts.record import SelectedCheckpoint, TestResult
 from formalbench.contracts.verification import StringCounts, VerificationRecord
 from formalbench.metrics.answers import Accuracy, StringAccuracy
-
-from formalbench_leaderboard.publishing.untrusted_records import check_fields
 
 if TYPE_CHECKING:
     from formalbench.contracts.cells import Cells
@@ -105,6 +103,40 @@ def expected_test(task: Task, protocol: Protocol) -> ExpectedTest:
         own=frozenset(one.name for one in task.objective.metrics(task.source)),
         likeliest=task.layout != "decoded" and isinstance(task.primary, Accuracy | StringAccuracy),
     )
+
+
+def check_fields(recorded: Any, here: Any, *, within: float = 0.0, field: str = "") -> None:
+    """Refuse a record in which a field has another value than here.
+
+    Args:
+        recorded: the value in the record, as JSON.
+        here: the expected value.
+        within: absolute and relative tolerance of floats.
+        field: the field's name, as a dotted path.
+
+    Raises:
+        RequestError: one line that names the first such field and both values.
+    """
+    if recorded == here:
+        return
+    if isinstance(recorded, Mapping) and isinstance(here, Mapping):
+        for name in dict.fromkeys([*here, *recorded]):
+            part = f"{field}.{name}" if field else name
+            check_fields(
+                recorded.get(name, "absent"), here.get(name, "absent"), within=within, field=part
+            )
+    elif (
+        isinstance(recorded, list | tuple)
+        and isinstance(here, list | tuple)
+        and len(recorded) == len(here)
+    ):
+        for index, pair in enumerate(zip(recorded, here, strict=True)):
+            check_fields(*pair, within=within, field=f"{field}[{index}]")
+    elif isinstance(recorded, float) and isinstance(here, float):
+        if not math.isclose(recorded, here, rel_tol=within, abs_tol=within):
+            raise RequestError(f"its {field} is {recorded:.6g}, not {here:.6g}")
+    else:
+        raise RequestError(f"its {field} is {recorded!s:.40}, not {here!s:.40}")
 
 
 def with_metrics(task: Task, versions: Mapping[str, int], known: Mapping[str, int]) -> Task:

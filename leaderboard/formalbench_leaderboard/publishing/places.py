@@ -1,14 +1,15 @@
-"""Paths of records in a repository, and writing files there."""
+"""Writing files to a repository, or refusing to; the paths of records there."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
+from formalbench.documents.text import harmless
 from formalbench.files import read_plain, write_atomically
 from formalbench.store import PUBLISHED_RESULTS, Store
 
@@ -16,6 +17,20 @@ from formalbench_leaderboard.board.sources import DEFAULT_SUITE, built_in
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
+
+
+class RefusedError(FormalbenchError):
+    """Raised for records that cannot be published; `lines` has one line for each reason."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        super().__init__(f"{len(lines)} refused: nothing was published")
+        self.lines = list(map(harmless, lines))
+
+
+def naming(file: Path, error: FormalbenchError) -> str:
+    """Return the message of an error, with the name of its file."""
+    line = str(error)
+    return line if str(file) in line else f"{file}: {line}"
 
 
 MAX_BYTES = 64 << 20

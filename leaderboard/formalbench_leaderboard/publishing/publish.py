@@ -9,25 +9,30 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.record import Record
-from formalbench.contracts.verification import AnyRecord
+from formalbench.contracts.verification import AnyRecord, EvaluatedRecord
 from formalbench.files import sweep
 from formalbench.running.units import clean_cache
 from formalbench.statistics.build import build_page
 from formalbench.statistics.records import counts_of, has_result, identity, model_key, title_of
 from formalbench.statistics.selection import distinct
-from formalbench.store import PUBLISHED_RESULTS, Store, repository_above, weights_path
+from formalbench.store import PUBLISHED_RESULTS, Store, read_stored, repository_above, weights_path
 from formalbench.store.archive import Archive, WeightLookup
 
 from formalbench_leaderboard.board.sources import DEFAULT_SUITE, parted
 from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.publishing.check import broken_promises, untrue
-from formalbench_leaderboard.publishing.places import Contents, published_path, write_all
+from formalbench_leaderboard.publishing.places import (
+    Contents,
+    RefusedError,
+    naming,
+    published_path,
+    write_all,
+)
 from formalbench_leaderboard.publishing.plugin_sources import plugin_contents
-from formalbench_leaderboard.publishing.record_check import Admission, copied
+from formalbench_leaderboard.publishing.record_check import Admission, copied, disagreeing
 from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
-from formalbench_leaderboard.publishing.untrusted_records import RefusedError, admitted, naming
 from formalbench_leaderboard.publishing.weights import checked_weights, keeps_weights, write_weights
 
 if TYPE_CHECKING:
@@ -99,7 +104,7 @@ def publish(
     stored = {identity(record): record for record in _one_per_run(files).values()}
     with PluginProcesses(host) as processes:
         admission = Admission(host, processes)
-        sorting = _sort(admitted(results, admission), stored)
+        sorting = _sort(_admitted(results, admission), stored)
         fresh = sorting["added"]
         _check_complete(admission, fresh, stored.values())
         lines = broken_promises(fresh.values(), host, processes)
@@ -123,6 +128,33 @@ def publish(
         changes=_changes(old, unchanged | added, host) if fresh else [],
         archive=packed,
     )
+
+
+def _admitted(results: Path, admission: Admission) -> Records:
+    """Read the records of a folder except evaluations; if any record is invalid, refuse all.
+
+    Raises:
+        RefusedError: if a file is not a record, or is one that cannot be published.
+        RequestError: if there is no record.
+    """
+    files = sorted(results.rglob("*.json"))
+    if not files:
+        raise RequestError(f"no record below {results}: `formalbench run` makes some")
+    records: dict[Path, AnyRecord] = {}
+    refused = []
+    for file in files:
+        try:
+            record = read_stored(file)
+            if isinstance(record, EvaluatedRecord):
+                continue  # evaluations are local, unless `self_reported` publishes them
+            admission.admit(record)
+        except FormalbenchError as error:
+            refused.append(naming(file, error))
+        else:
+            records[file] = record
+    if refused := refused + disagreeing(records):
+        raise RefusedError(refused)
+    return records
 
 
 def _one_per_run(records: Records) -> Records:

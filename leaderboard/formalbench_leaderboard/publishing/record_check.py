@@ -10,9 +10,10 @@ import json
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import RequestError
@@ -34,7 +35,10 @@ from formalbench.statistics.records import (
     Contents,
     by_itself,
     contents,
+    counts_of,
     grouped_by,
+    has_result,
+    identity,
     model_key,
     protocol_contents,
     run_of,
@@ -46,13 +50,13 @@ from formalbench.statistics.selection import registered_protocol
 from formalbench_leaderboard.board.sources import cell_of, missing_runs
 from formalbench_leaderboard.publishing.evaluation_check import (
     ExpectedTest,
+    check_fields,
     check_selected,
     check_test,
     check_verified,
     expected_test,
     with_metrics,
 )
-from formalbench_leaderboard.publishing.untrusted_records import check_fields
 from formalbench_leaderboard.publishing.weights import lacks_weights
 
 if TYPE_CHECKING:
@@ -153,6 +157,20 @@ def _title(record: Record) -> str:
         f"{model_key(record)[0]} on {title_of(record)}, {record.protocol.title}, "
         f"seed {record.seed}{at}"
     )
+
+
+def disagreeing(records: Mapping[Path, AnyRecord]) -> list[str]:
+    """Return the runs and verifications of which several records have different numbers."""
+    files = [file for file, record in records.items() if has_result(record)]
+    groups = grouped_by(lambda file: identity(records[file]), files)
+    return [
+        f"{first} and {other}: two records of one "
+        f"{'run' if isinstance(records[other], Record) else 'verification'}, and their "
+        "numbers differ: publish one of them"
+        for first, *others in groups.values()
+        for other in others
+        if counts_of(records[other]) != counts_of(records[first])
+    ]
 
 
 class Admission:

@@ -23,8 +23,8 @@ from formalbench.task_handle import TaskHandle
 from tabulate import tabulate
 
 from formalbench_leaderboard.board.sources import is_built_in
-from formalbench_leaderboard.publishing.places import Contents, write_all
-from formalbench_leaderboard.publishing.untrusted_records import RefusedError, check_fields
+from formalbench_leaderboard.publishing.evaluation_check import check_fields
+from formalbench_leaderboard.publishing.places import Contents, RefusedError, write_all
 
 if TYPE_CHECKING:
     from formalbench.host import PluginHost
