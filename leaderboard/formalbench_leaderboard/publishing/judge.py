@@ -44,7 +44,6 @@ from formalbench_leaderboard.publishing.agreement import (
     changed,
     p_value,
 )
-from formalbench_leaderboard.publishing.remote_task import remote_strings
 from formalbench_leaderboard.publishing.rerun import verify_again
 
 if TYPE_CHECKING:
@@ -309,7 +308,7 @@ class AuditJudge:
         if self._strings is not None and self._strings.key == key:
             return self._strings
         if "task" in foreign:
-            task, sets = remote_strings(self._processes, self._host, record, seed)
+            task, sets = self._processes.strings(record, seed)
             if sets["test"].fingerprint != getattr(record.test, "fingerprint", ""):
                 raise RequestError("it was tested on other strings than its plugin draws")
             self._strings = _Strings(key, task, sets["test"], sets.get("fresh"), sets["validation"])

@@ -6,17 +6,29 @@ about its own components are trusted; a network's answers to strings are judged 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.objective import Chance
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Origin, Record
+from formalbench.contracts.source import Source, Stream, Symbols
+from formalbench.contracts.task import Task
 from formalbench.contracts.verification import AnyRecord
+from formalbench.evaluation.cells import (
+    TestSet,
+    fresh_set,
+    has_fixed_test,
+    pack_test_set,
+    test_set,
+    unpack_test_set,
+    validation_set,
+)
 from formalbench.host.loader import PROJECT
 from formalbench.host.plugin import Plugin
 from formalbench.running.plan import local_plugins
@@ -33,7 +45,6 @@ from formalbench_leaderboard.board.sources import is_built_in
 from formalbench_leaderboard.publishing.plugin_sources import named_by
 
 if TYPE_CHECKING:
-    from formalbench.contracts.task import Task
     from formalbench.host.host import PluginHost
     from formalbench.host.plugin import LocalPlugin
     from formalbench.running.remote_network import NetworkQuestion, RemoteNetwork
@@ -77,7 +88,8 @@ def foreign_parts(record: AnyRecord, host: PluginHost) -> frozenset[str]:
         Some of ``model``, ``task``, ``objective``, ``metric`` and ``training``: an optimiser, a
         schedule, a sampler or a penalty.
     """
-    own = {one.sha256 for one in host.locals() if not one.is_code and not _is_noted(one, host)}
+    noted = [plugin.local for plugin in host.plugins if plugin.noted]
+    own = {one.sha256 for one in host.locals() if not one.is_code and one not in noted}
 
     def is_foreign(source: Origin) -> bool:
         return not is_built_in(source) and source.sha256 not in own
@@ -90,15 +102,41 @@ def foreign_parts(record: AnyRecord, host: PluginHost) -> frozenset[str]:
     return frozenset(parts)
 
 
-def _is_noted(local: LocalPlugin, host: PluginHost) -> bool:
-    plugin = host.local_plugin(local)
-    return plugin is not None and plugin.noted
-
-
 def plugins_needed(record: AnyRecord, host: PluginHost) -> tuple[LocalPlugin, ...]:
     """Return the local plugins that a process needs for a record."""
     needed = named_by(record, host)
     return tuple(one for one in host.locals() if not one.is_code or one in needed)
+
+
+_SOURCE_FACTS = ("alphabet", "num_classes", "outputs", "closes", "tokenised")
+"""Attributes of a source that objectives need to judge answers."""
+
+
+class RemoteSource(Source):
+    """The known attributes of a source whose code runs in another process."""
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        for name, value in facts.items():
+            setattr(self, name, tuple(value) if isinstance(value, list) else value)
+
+    def sample(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Raise an error: strings are drawn in the other process."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class RemoteTask(Task):
+    """A task whose strings were drawn in another process.
+
+    Attributes:
+        levels: the chance levels of its test and its validation, by their lengths.
+    """
+
+    levels: Mapping[tuple[int, ...], Chance] = field(default_factory=dict)
+
+    def chance(self, lengths: Sequence[int]) -> Chance:
+        """Return the chance level over cells of these lengths."""
+        return self.levels[tuple(lengths)]
 
 
 class PluginProcesses:
@@ -163,6 +201,37 @@ class PluginProcesses:
         precision = "fp32" if question.protocol is None else question.protocol.precision
         with self._checked_answer(question.home):
             return build_remotely(self._networks, question, task, precision)
+
+    def strings(self, record: Record, seed: int) -> tuple[Task, dict[str, TestSet]]:
+        """Return the task of a record and its sets ``test``, ``validation`` and, if any, ``fresh``.
+
+        Only arrays and plain data come from the plugin; formalbench's own objective uses them to
+        judge answers.
+
+        Raises:
+            RequestError: one line, if the plugin returns something else.
+        """
+        facts = self.ask(record, _task_facts, None)
+        sets: dict[str, TestSet] = {}
+        levels: dict[tuple[int, ...], Chance] = {}
+        try:
+            for which in ("test", "validation", "fresh")[: 2 if facts["fixed"] else 3]:
+                strings = unpack_test_set(self.ask(record, _strings, (which, seed)))
+                if strings is None:
+                    raise ValueError(which)
+                sets[which] = strings
+            for which in ("test", "validation"):
+                constant, by_length = facts["chance"][which]
+                level = Chance(float(constant), tuple(map(float, by_length)))
+                levels[tuple(sets[which].lengths)] = level
+            name, _, objective = record.task.name.partition(":")
+            source, asked = RemoteSource(facts["source"]), self._host.objective(objective)
+            task = RemoteTask(name, record.task.version, source, asked, levels=levels)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise RequestError(
+                f"its task sent something that is no set of strings: {error}"
+            ) from None
+        return task, sets
 
     def ask_network(
         self, record: AnyRecord, function: Callable[[NetworkQuestion, Report], Any]
@@ -347,3 +416,34 @@ def _names(host: PluginHost, record: Record) -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def _current(plugins: tuple[LocalPlugin, ...]) -> CurrentContents:
     return current_of(load_host(plugins))
+
+
+def _task(question: Question[Any], report: Report) -> tuple[Task, Record]:
+    report("drawing its strings")
+    record = question.record
+    assert isinstance(record, Record)
+    host = load_host(question.plugins)
+    return record.protocol.apply(host.task(record.task.name, record.task.options)), record
+
+
+def _task_facts(question: Question[None], report: Report) -> dict[str, Any]:
+    task, record = _task(question, report)
+    source = task.source
+    levels = {}
+    for which, draw in (("test", test_set), ("validation", validation_set)):
+        level = task.chance(draw(task, record.protocol).lengths)
+        levels[which] = (level.constant, level.by_length)
+    return {
+        "source": {name: getattr(source, name) for name in _SOURCE_FACTS if hasattr(source, name)},
+        "fixed": has_fixed_test(task),
+        "chance": levels,
+    }
+
+
+def _strings(question: Question[tuple[str, int]], report: Report) -> bytes:
+    task, record = _task(question, report)
+    which, seed = question.asked
+    if which == "fresh":
+        return pack_test_set(fresh_set(task, record.protocol, seed))
+    draw = test_set if which == "test" else validation_set
+    return pack_test_set(draw(task, record.protocol))
