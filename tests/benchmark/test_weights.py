@@ -234,7 +234,7 @@ def test_what_is_no_safetensors_file_is_refused(odd_host, kept, contents):
 
 def test_a_file_that_is_missing_or_too_large_is_refused(odd_host, kept, monkeypatch):
     ((record, path),) = kept()
-    monkeypatch.setattr("formalbench.store.weights.MAX_BYTES", 100)
+    monkeypatch.setattr("formalbench.store.archive.MAX_BYTES", 100)
     refused(odd_host, record, path, "larger than 100 bytes")
     path.unlink()
     refused(odd_host, record, path, "No such file")

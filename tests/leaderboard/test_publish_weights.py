@@ -94,7 +94,7 @@ def test_weights_that_are_not_the_records_are_refused(
     record = next(r for r in own.records() if (r.seed, r.learning_rate) == (0, 0.001))
     path = weights_path(own.path_of(record))
     if fault == "large":
-        monkeypatch.setattr("formalbench.store.weights.MAX_BYTES", 10)
+        monkeypatch.setattr("formalbench.store.archive.MAX_BYTES", 10)
     else:
         path.unlink()
     if fault == "other":

@@ -7,6 +7,7 @@ identified by the checksum of its contents, and names in an archive are never us
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -19,7 +20,7 @@ from typing import Self
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
-from formalbench.files import replacing
+from formalbench.files import read_plain, replacing
 from formalbench.store import read_record, weights_path
 
 INDEX = "index.json"
@@ -29,7 +30,7 @@ VERSION = 1
 
 
 MAX_BYTES = 32 << 20
-"""Maximum bytes of a file in an archive; no run stores more weights."""
+"""Maximum bytes of stored weights: 8 million parameters, twice the largest model of the papers."""
 
 
 MAX_FILES = 100_000
@@ -40,6 +41,20 @@ _WEIGHTS = re.compile(r"([0-9a-f]{64})\.safetensors")
 
 
 _IDENTITY = re.compile(r"[0-9a-f]{16}")
+
+
+def read_weights(record: Record, path: Path) -> bytes:
+    """Return the contents of a run's weights file, verified by the record's hash."""
+    if record.weights is None:
+        raise RequestError(f"run {record.test_id} has no weights: train it again")
+    packed = read_plain(path, MAX_BYTES, "a run's weights")
+    digest = hashlib.sha256(packed).hexdigest()
+    if digest != record.weights:
+        raise RequestError(
+            f"{path}: not the weights of run {record.test_id}: its SHA-256 is {digest[:16]}…, "
+            f"the record's {record.weights[:16]}…"
+        )
+    return packed
 
 
 class _Member(tarfile.TarInfo):
@@ -213,23 +228,11 @@ class WeightLookup:
 
 def _folder_weights(folder: Path) -> Mapping[str, Callable[[], bytes]]:
     """Return functions that read the weights in a folder, by the SHA-256 in their records."""
-    from formalbench.store.weights import read_weights
-
     readers: dict[str, Callable[[], bytes]] = {}
     for file in sorted(folder.rglob("*.safetensors")):
-        record = record_beside(file)
-        if record is not None and record.weights is not None:
-            readers.setdefault(record.weights, partial(read_weights, record, file))
+        path = file.with_suffix(".json")
+        with contextlib.suppress(RequestError):  # the record is missing or unreadable
+            record = read_record(path)
+            if isinstance(record, Record) and record.weights and weights_path(path) == file:
+                readers.setdefault(record.weights, partial(read_weights, record, file))
     return readers
-
-
-def record_beside(file: Path) -> Record | None:
-    """Return the record beside a weights file; None if it is missing or unreadable."""
-    path = file.with_suffix(".json")
-    if not path.is_file() or weights_path(path) != file:
-        return None
-    try:
-        record = read_record(path)
-    except RequestError:
-        return None
-    return record if isinstance(record, Record) else None

@@ -7,11 +7,9 @@ precision. The format is safetensors, which contains no code. The record has its
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
-from typing import Protocol as Shape
 
 import torch
 from safetensors import SafetensorError
@@ -24,15 +22,13 @@ from torch.nn.modules.module import (
 
 from formalbench.contracts.errors import RequestError
 from formalbench.device import own_numerics
-from formalbench.files import read_plain
+from formalbench.store.archive import MAX_BYTES, read_weights
 
 if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol
-    from formalbench.contracts.record import ModelUsed, Record, TaskUsed
+    from formalbench.contracts.record import ModelUsed, Record
     from formalbench.host import PluginHost
-
-MAX_BYTES = 32 << 20
-"""Maximum bytes of stored weights: 8 million parameters, twice the largest model of the papers."""
+    from formalbench.running.remote_network import NetworkQuestion
 
 MAX_BUILT = 4 * MAX_BYTES
 """Maximum bytes that a network may register when built: weights, tied ones, fixed tables."""
@@ -71,19 +67,12 @@ def load_network(
     return network_from(host, record, packed, str(path), protocol or record.protocol)
 
 
-class NetworkFacts(Shape):
-    """The facts that, with the protocol, determine a run's network; runs and records have them."""
-
-    @property
-    def model(self) -> ModelUsed: ...  # noqa: D102
-    @property
-    def task(self) -> TaskUsed: ...  # noqa: D102
-    @property
-    def seed(self) -> int: ...  # noqa: D102
-
-
 def network_from(
-    host: PluginHost, run: NetworkFacts, packed: bytes, origin: str, protocol: Protocol
+    host: PluginHost,
+    run: Record | NetworkQuestion,
+    packed: bytes,
+    origin: str,
+    protocol: Protocol,
 ) -> nn.Module:
     """Return the network of a run from the contents of its weights file; see `load_network`."""
     _check_version(host, run.model, origin)
@@ -103,7 +92,9 @@ def network_from(
     return network.eval()
 
 
-def build_network(host: PluginHost, run: NetworkFacts, protocol: Protocol | None) -> nn.Module:
+def build_network(
+    host: PluginHost, run: Record | NetworkQuestion, protocol: Protocol | None
+) -> nn.Module:
     """Return the network of a run as it is before training, on the CPU."""
     task = host.task(run.task.name, run.task.options)
     if protocol is not None:
@@ -148,20 +139,6 @@ def _weights(network: nn.Module) -> dict[str, Tensor]:
     persistent = network.state_dict().keys()
     buffers = {name: b for name, b in network.named_buffers() if name in persistent}
     return {**dict(network.named_parameters()), **buffers}
-
-
-def read_weights(record: Record, path: Path) -> bytes:
-    """Return the contents of a run's weights file, verified by the record's hash."""
-    if record.weights is None:
-        raise RequestError(f"run {record.test_id} has no weights: train it again")
-    packed = read_plain(path, MAX_BYTES, "a run's weights")
-    digest = hashlib.sha256(packed).hexdigest()
-    if digest != record.weights:
-        raise RequestError(
-            f"{path}: not the weights of run {record.test_id}: its SHA-256 is {digest[:16]}…, "
-            f"the record's {record.weights[:16]}…"
-        )
-    return packed
 
 
 def _check_version(host: PluginHost, model: ModelUsed, origin: str) -> None:

@@ -27,7 +27,7 @@ from formalbench.running.sandbox import Report, Sandbox
 from formalbench.running.worker import load_host
 from formalbench.statistics.records import title_of
 from formalbench.store import PUBLISHED_RESULTS, Store, weights_path
-from formalbench.store.archive import WeightLookup
+from formalbench.store.archive import WeightLookup, read_weights
 
 from formalbench_leaderboard.board.sources import is_built_in, parted
 from formalbench_leaderboard.publishing.audit import Auditor
@@ -40,11 +40,7 @@ from formalbench_leaderboard.publishing.untrusted_plugins import (
     Question,
     plugins_needed,
 )
-from formalbench_leaderboard.publishing.weights import (
-    checked_weights,
-    contradictions,
-    keeps_weights,
-)
+from formalbench_leaderboard.publishing.weights import contradictions, keeps_weights
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task
@@ -261,7 +257,7 @@ def _weights_problems(
             yield f"{path}: weights of no record that names them"
             continue
         try:
-            checked_weights(runs[owners[path]], owners[path])
+            read_weights(runs[owners[path]], path)
         except RequestError as error:
             yield naming(owners[path], error)
     yield from contradictions(lookup.archives, runs)

@@ -18,7 +18,7 @@ from formalbench.statistics.build import build_page
 from formalbench.statistics.records import counts_of, has_result, identity, model_key, title_of
 from formalbench.statistics.selection import distinct
 from formalbench.store import PUBLISHED_RESULTS, Store, read_stored, repository_above, weights_path
-from formalbench.store.archive import Archive, WeightLookup
+from formalbench.store.archive import Archive, WeightLookup, read_weights
 
 from formalbench_leaderboard.board.sources import DEFAULT_SUITE, parted
 from formalbench_leaderboard.board.views import suite_view
@@ -33,7 +33,7 @@ from formalbench_leaderboard.publishing.places import (
 from formalbench_leaderboard.publishing.plugin_sources import plugin_contents
 from formalbench_leaderboard.publishing.record_check import Admission, copied, disagreeing
 from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
-from formalbench_leaderboard.publishing.weights import checked_weights, keeps_weights, write_weights
+from formalbench_leaderboard.publishing.weights import keeps_weights, write_weights
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -191,7 +191,7 @@ def _check_complete(admission: Admission, fresh: Records, stored: Iterable[AnyRe
     for file, record in fresh.items():
         if isinstance(record, Record) and keeps_weights(record):
             try:
-                checked_weights(record, file)
+                read_weights(record, weights_path(file))
             except RequestError as error:
                 lines.append(naming(file, error))
     if lines:

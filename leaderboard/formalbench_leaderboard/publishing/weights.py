@@ -13,8 +13,7 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.files import sweep
 from formalbench.store import PUBLISHED_RESULTS, Store, read_record, repository_above, weights_path
-from formalbench.store.archive import Archive, WeightLookup, write_archive
-from formalbench.store.weights import read_weights
+from formalbench.store.archive import Archive, WeightLookup, read_weights, write_archive
 
 from formalbench_leaderboard.board.sources import EVERY_RUN, read_snapshot
 from formalbench_leaderboard.publishing.places import Contents, write_all
@@ -39,15 +38,6 @@ def _is_chosen(record: Record) -> bool:
     return record.protocol.title == EVERY_RUN or record.seed == 0
 
 
-def checked_weights(record: Record, file: Path) -> bytes:
-    """Return the weights beside a record's file, if their checksum is the recorded one.
-
-    Raises:
-        RequestError: one line, if they are missing, too large, a link, or have another checksum.
-    """
-    return read_weights(record, weights_path(file))
-
-
 def packed_weights(file: Path, record: Record, at_hand: WeightLookup) -> bytes | None:
     """Return a run's weights, from beside its record or elsewhere; None if they are not found.
 
@@ -55,7 +45,7 @@ def packed_weights(file: Path, record: Record, at_hand: WeightLookup) -> bytes |
         RequestError: one line, if their checksum is not the recorded one.
     """
     if weights_path(file).exists():
-        return checked_weights(record, file)
+        return read_weights(record, weights_path(file))
     return at_hand.read(record) if record in at_hand else None
 
 
@@ -137,23 +127,24 @@ def unpack(file: Path, into: Path | None) -> ArchiveContents:
     """
     archive, runs = Archive(file), published_runs()
     repository = repository_above(Path.cwd())
-    if into is None and repository is None:
-        raise RequestError("in no clone of the repository: --into names a folder to unpack into")
-    target = into if into is not None or repository is None else repository / PUBLISHED_RESULTS
-    assert target is not None
+    if into is None:
+        if repository is None:
+            hint = "--into names a folder to unpack into"
+            raise RequestError(f"in no clone of the repository: {hint}")
+        into = repository / PUBLISHED_RESULTS
     found = {path: one for path, one in runs.items() if str(one.weights) in archive}
     contents: dict[Path, Contents] = {}
     for path, one in found.items():
         contents[weights_path(path)] = partial(archive.read, str(one.weights))
-        if not _is_stored(target / path, one):
+        if not _is_stored(into / path, one):
             contents[path] = one.to_json().encode()
-    target.mkdir(parents=True, exist_ok=True)
-    sweep(target)
-    write_all(target, contents)
+    into.mkdir(parents=True, exist_ok=True)
+    sweep(into)
+    write_all(into, contents)
     checksums = {one.test_id: one.weights for one in found.values()}
     strange = sum(checksums.get(identity) != sha256 for identity, sha256 in archive.index.items())
     without = [one for path, one in runs.items() if path not in found]
-    return ArchiveContents(target, list(found.values()), without, strange)
+    return ArchiveContents(into, list(found.values()), without, strange)
 
 
 def _is_stored(path: Path, record: Record) -> bool:
