@@ -250,17 +250,23 @@ MOST_SYMBOLS = 1 << 33
 """Maximum total of symbols in a verification; more would take days, and an audit takes minutes."""
 
 
-def subject_of(
+def prepared(
     record: VerificationRecord,
     host: PluginHost,
     processes: PluginProcesses | None = None,
     device: str = "cpu",
-) -> Subject:
-    """Return the model and task of a verification's record, as they are here.
+) -> tuple[Subject, Verification]:
+    """Return the model and task of a verification's record, and its strings, planned again.
 
-    Without `processes`, the model's code runs in this process.
+    This builds the network and judges no string. Without `processes`, the model's code runs in this
+    process.
+
+    Raises:
+        RequestError: one line, if nobody could have requested it.
     """
-    from formalbench.verification.verify import Subject
+    from formalbench.store.weights import bounded
+    from formalbench.verification.plan import VerificationRequest
+    from formalbench.verification.verify import Subject, prepare
 
     entry, _, _ = host.task_entry(record.task.name)
     model, task = record.model, host.task(record.task.name, record.task.options)
@@ -271,25 +277,14 @@ def subject_of(
         network: nn.Module = host.network(model.name, task, model.options)
         return network
 
-    return Subject(model, build, record.task, task, lambda: host.blaming(entry.plugin))
-
-
-def prepared(record: VerificationRecord, subject: Subject) -> Verification:
-    """Build the network of a verification and plan its strings again, without judging any.
-
-    Raises:
-        RequestError: one line, if nobody could have requested it.
-    """
-    from formalbench.store.weights import bounded
-    from formalbench.verification.plan import VerificationRequest
-    from formalbench.verification.verify import prepare
-
+    subject = Subject(model, build, record.task, task, lambda: host.blaming(entry.plugin))
     settings = record.asked
     request = VerificationRequest(
         settings.exhaustive or 0, settings.lengths or None, settings.count, settings.seed
     )
-    with bounded(record.model.name):
-        return prepare(subject, request, record.dtype if record.break_length is None else "all")
+    dtype = record.dtype if record.break_length is None else "all"
+    with bounded(model.name):
+        return subject, prepare(subject, request, dtype)
 
 
 def check_verified(
@@ -302,7 +297,7 @@ def check_verified(
     """
     entry, _ = host.models.get(record.model.name)
     with host.blaming(entry.plugin):
-        verification = prepared(record, subject_of(record, host, processes))
+        _, verification = prepared(record, host, processes)
     plan = verification.plan
     check_fields(_network_facts(record), _network_facts(verification), field="model", within=1e-9)
     expected = {"exhaustive": plan.asked.exhaustive, "lengths": plan.asked.lengths}

@@ -104,17 +104,6 @@ class Audit:
             self.not_judged("trained under other conditions, which can end elsewhere")
 
 
-@dataclass(frozen=True, slots=True)
-class _Strings:
-    """A task with the strings of its records and fresh strings, if it has any."""
-
-    key: tuple[object, ...]
-    task: Task
-    own: TestSet
-    fresh: TestSet | None
-    validation: TestSet
-
-
 OWN_WORD = "what is right is for a plugin's own code to say"
 """Why results of a plugin's own objective, and verifications on its own task, are not judged."""
 
@@ -192,7 +181,8 @@ class AuditJudge:
         self._seed = seed
         self._device = device
         self._processes = processes
-        self._strings: _Strings | None = None
+        self._key: tuple[object, ...] = ()
+        self._strings: tuple[Task, dict[str, TestSet]]
 
     def run(self, found: Audit, record: Record, packed: bytes | None) -> None:
         """Test a run's network again, with the weights that its record names, if they were found.
@@ -212,16 +202,16 @@ class AuditJudge:
         if "objective" in foreign:
             found.not_judged(OWN_WORD)
             return
-        strings = self._strings_of(record, foreign)
-        network = self._network(record, strings.task, packed if learned else None, foreign)
+        task, strings = self._strings_of(record, foreign)
+        network = self._network(record, task, packed if learned else None, foreign)
         device, protocol = torch.device(self._device), record.protocol
         how = search_of(protocol)
-        retester = NetworkTest(network, strings.task, device, protocol.precision, how)
+        retester = NetworkTest(network, task, device, protocol.precision, how)
         found.recorded = record.test.accuracy
         self._test(found, record, retester, strings)
-        if strings.fresh is None:
+        if "fresh" not in strings:
             return
-        fresh = retester.test(strings.fresh)
+        fresh = retester.test(strings["fresh"])
         found.fresh, found.p = fresh.cells.accuracy, p_value(record.test.cells, fresh.cells)
         if found.p < ALARM:
             found.mismatch("fresh strings give other counts")
@@ -241,12 +231,14 @@ class AuditJudge:
             if done.judged:
                 found.verdict = "MISMATCH"
 
-    def _test(self, found: Audit, record: Record, retester: NetworkTest, strings: _Strings) -> None:
+    def _test(
+        self, found: Audit, record: Record, retester: NetworkTest, strings: Mapping[str, TestSet]
+    ) -> None:
         """Compare the answers on the record's own test strings."""
         assert record.test is not None
-        recorded, own = record.test.cells, retester.test(strings.own)
+        recorded, own = record.test.cells, retester.test(strings["test"])
         found.changed = changed(recorded, own.cells)
-        if not self._is_consistent(retester, strings.own, recorded, own.cells):
+        if not self._is_consistent(retester, strings["test"], recorded, own.cells):
             found.mismatch(f"{found.changed:,} of its own test strings are answered otherwise")
         differ = {*(recorded.not_finite or ())} ^ {*(own.cells.not_finite or ())}
         if len(differ) > BORDER:
@@ -255,10 +247,12 @@ class AuditJudge:
             sums = {name: whole for name in recorded.metrics if (whole := recorded.whole(name))}
             if entropy := sums.get(CROSS_ENTROPY):  # records store thousandths of a bit
                 sums[CROSS_ENTROPY] = Measure(entropy.total / 1000, entropy.count)
-            _compare(found, sums, own.measures, "test", partial(retester.test, strings.own, True))
+            _compare(
+                found, sums, own.measures, "test", partial(retester.test, strings["test"], True)
+            )
         if record.selected is not None:
             greedy = replace(retester, how=None)  # validation does not search
-            self._validate(found, record.selected, greedy, strings.validation)
+            self._validate(found, record.selected, greedy, strings["validation"])
 
     def _validate(
         self, found: Audit, selected: SelectedCheckpoint, retester: NetworkTest, drawn: TestSet
@@ -298,25 +292,30 @@ class AuditJudge:
         network: nn.Module = self._host.network(record.model.name, task, record.model.options)
         return network
 
-    def _strings_of(self, record: Record, foreign: frozenset[str]) -> _Strings:
-        """Return the strings of a record's task; those of the last task are cached."""
+    def _strings_of(
+        self, record: Record, foreign: frozenset[str]
+    ) -> tuple[Task, dict[str, TestSet]]:
+        """Return a record's task and its strings, as `PluginProcesses.strings` does.
+
+        Those of the last task are cached.
+        """
         used, protocol, seed = record.task, record.protocol, self._seed
         objective = self._host.objective(used.name.partition(":")[2])
         if foreign and objective.layout == "decoded":
             seed ^= int(record.test_id, 16)  # its last process has seen the right answers
         key = (used.name, tuple(sorted(used.options.items())), protocol_contents(protocol), seed)
-        if self._strings is not None and self._strings.key == key:
+        if key == self._key:
             return self._strings
         if "task" in foreign:
             task, sets = self._processes.strings(record, seed)
             if sets["test"].fingerprint != getattr(record.test, "fingerprint", ""):
                 raise RequestError("it was tested on other strings than its plugin draws")
-            self._strings = _Strings(key, task, sets["test"], sets.get("fresh"), sets["validation"])
         else:
             task = protocol.apply(self._host.task(used.name, used.options))
-            fresh = None if has_fixed_test(task) else fresh_set(task, protocol, seed)
-            own, validation = test_set(task, protocol), validation_set(task, protocol)
-            self._strings = _Strings(key, task, own, fresh, validation)
+            sets = {"test": test_set(task, protocol), "validation": validation_set(task, protocol)}
+            if not has_fixed_test(task):
+                sets["fresh"] = fresh_set(task, protocol, seed)
+        self._key, self._strings = key, (task, sets)
         return self._strings
 
 

@@ -19,7 +19,7 @@ from formalbench.store import Store
 from formalbench.ui.live import execute_live
 
 from formalbench_leaderboard.publishing.agreement import ALARM, changed, p_value
-from formalbench_leaderboard.publishing.evaluation_check import prepared, subject_of
+from formalbench_leaderboard.publishing.evaluation_check import prepared
 from formalbench_leaderboard.publishing.untrusted_plugins import plugins_needed
 
 if TYPE_CHECKING:
@@ -236,8 +236,7 @@ def verify_again(
 
     entry, _ = host.models.get(record.model.name)
     with host.blaming(entry.plugin):
-        subject = subject_of(record, host, processes, device)
-        verification = prepared(record, subject)
+        subject, verification = prepared(record, host, processes, device)
         carry_out(subject, verification, device, lambda *_: None)
     return compare_verifications(record, record_of(verification, device))
 
