@@ -81,7 +81,7 @@ def test_a_run_trains_and_tests_there(run, write, tiny, results):
     assert record.test.cells.length == (70, 71, 72)
     assert record.training.stage == 5
     host = PluginHost.load([path, tiny])
-    Admission(host).check(record)
+    Admission(host).admit(record)
     network = load_network(host, record, file.with_suffix(".safetensors"))
     assert network.embedding.position.num_embeddings == 73
 

@@ -95,7 +95,7 @@ MEASURED = {
 
 def refused(admission, record, reason):
     with pytest.raises(RequestError) as caught:
-        admission.check(record)
+        admission.admit(record)
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -108,7 +108,7 @@ def test_a_forged_record_is_refused_with_one_line(host, make_record, reason):
     refused(Admission(host), record, reason)
     admission = Admission(host)
     for honest in [make_record(), make_record(**BY_HAND)] * 2:
-        admission.check(honest)
+        admission.admit(honest)
     refused(admission, record, reason)
 
 
@@ -131,12 +131,12 @@ def test_a_forged_record_is_refused_with_one_line(host, make_record, reason):
     ids=str,
 )
 def test_an_honest_record_is_taken(host, make_record, keys, paths):
-    Admission(host).check(forged(make_record(**keys), paths))
+    Admission(host).admit(forged(make_record(**keys), paths))
 
 
 def test_a_forged_protocol_is_refused(host, make_record, protocol):
     admission, changed = Admission(host), {"changed": {"batch": 64}, "batch": 64}
-    admission.check(make_record(protocol=protocol | changed))
+    admission.admit(make_record(protocol=protocol | changed))
     for _ in range(2):
         for change, reason in (
             ({"name": "mine"}, "unknown protocol 'mine'"),
@@ -144,7 +144,7 @@ def test_a_forged_protocol_is_refused(host, make_record, protocol):
             (changed | {"steps": 600}, "its protocol.steps is 600, not "),
         ):
             refused(admission, make_record(protocol=protocol | change), reason)
-        admission.check(make_record())
+        admission.admit(make_record())
 
 
 def test_a_test_that_is_not_finite_somewhere_counts_as_chance_there(host, make_record):
@@ -178,8 +178,8 @@ def test_a_metric_of_a_plugin_is_compared_with_that_plugin(host, make_record):
     refused(Admission(host), measured_besides(1), "its test.extra_metrics.certainty is 1, not abs")
     spec = MetricSpec("certainty", 1, "how sure it is", Certainty, ("classify",))
     host.metrics.add(spec, FORMALBENCH)
-    Admission(host).check(make_record())
-    Admission(host).check(measured_besides(1))
+    Admission(host).admit(make_record())
+    Admission(host).admit(measured_besides(1))
     refused(Admission(host), measured_besides(2), "its test.extra_metrics.certainty is 2, not 1")
     refused(Admission(host), forged(make_record(), sums), "its test.cells.metrics.certainty is ")
 
@@ -188,7 +188,7 @@ def test_a_local_model_is_taken_if_it_is_at_hand_with_the_same_contents(
     host, make_record, add_local_model
 ):
     add_local_model("mine", "a" * 64)
-    Admission(host).check(make_record("mine", sha256="a" * 64, distribution="mine.py"))
+    Admission(host).admit(make_record("mine", sha256="a" * 64, distribution="mine.py"))
     other = make_record("mine", sha256="b" * 64, distribution="mine.py")
     refused(Admission(host), other, "its model.source is mine.py, with other contents than mine.py")
 
@@ -208,20 +208,20 @@ def test_a_command_may_name_plugins_and_nothing_else(host, make_record, more, ta
     record = make_record(seed=1)
     told = record.model_copy(update={"command": f"{record.command} {more}"})
     if taken:
-        Admission(host).check(told)
+        Admission(host).admit(told)
     else:
         refused(Admission(host), told, "command")
     itself = record.command.replace("--seeds 2", "--seeds 1,")
-    Admission(host).check(record.model_copy(update={"command": itself}))
+    Admission(host).admit(record.model_copy(update={"command": itself}))
 
 
 def test_the_weights_of_seed_0_are_not_left_out(host, make_record, monkeypatch):
-    Admission(host).check(make_record())  # too large to be kept
+    Admission(host).admit(make_record())  # too large to be kept
     made = host.models.get("regulargpt")[0].spec.factory.__init__.__globals__
     monkeypatch.setitem(made, "LARGE", 10)
     refused(Admission(host), make_record(parameters=10), "it names no weights")
-    Admission(host).check(make_record(seed=1, parameters=10))
-    Admission(host).check(make_record(status="error", parameters=0))
+    Admission(host).admit(make_record(seed=1, parameters=10))
+    Admission(host).admit(make_record(status="error", parameters=0))
     monkeypatch.setitem(made, "LARGE", 1 << 26)
     refused(Admission(host), make_record(parameters=1 << 26), "larger than weights can be")
 
@@ -351,7 +351,7 @@ def made(tmp_path_factory):
 def test_a_forged_window_is_refused(made, path, value, reason):
     host, record = made
     if reason is None:
-        Admission(host).check(forged(record, {path: value}))
+        Admission(host).admit(forged(record, {path: value}))
     else:
         refused(Admission(host), forged(record, {path: value}), reason)
 

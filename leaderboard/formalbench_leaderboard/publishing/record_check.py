@@ -198,16 +198,12 @@ class Admission:
             RequestError: one line that says why.
         """
         if isinstance(record, VerificationRecord):
-            self.check_verification(record)
+            self._admit_verification(record)
         else:
-            self.check(record)
+            self._admit_run(record)
 
-    def check(self, record: Record) -> None:
-        """Refuse the record of a run with another plan or other test strings than here.
-
-        Raises:
-            RequestError: one line that says why.
-        """
+    def _admit_run(self, record: Record) -> None:
+        """Refuse the record of a run with another plan or other test strings than here."""
         if record.model.source.distribution == SESSION.name:
             hint = "put it in one, and run it from there (--model mine.py:Mine)"
             raise RequestError(f"its model is a class that no file has: {hint}")
@@ -222,12 +218,8 @@ class Admission:
         if not foreign & {"task", "objective", "metric"}:
             self._check_strings(record, foreign)
 
-    def check_verification(self, record: VerificationRecord) -> None:
-        """Refuse a verification with another plan than here.
-
-        Raises:
-            RequestError: one line that says why.
-        """
+    def _admit_verification(self, record: VerificationRecord) -> None:
+        """Refuse a verification with another plan than here."""
         check_texts(record)
         foreign = self._foreign(record)
         if "task" in foreign and self._processes is not None:
