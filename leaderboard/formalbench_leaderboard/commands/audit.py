@@ -96,24 +96,25 @@ def audit(
     import secrets
 
     from formalbench.device import choose_device
+    from formalbench.store import PUBLISHED_RESULTS
     from formalbench.store.archive import WeightLookup
 
     from formalbench_leaderboard.publishing import audit as auditing
+    from formalbench_leaderboard.publishing.publish import find_repository
 
     runs = auditing.parse_count(retrain, "--retrain")
     verifications = auditing.parse_count(verify, "--verify")
     at_hand = WeightLookup(weights or ())
     chosen = choose_device(device)
     used = secrets.randbits(32) if seed is None else seed
-    files = _files(records or [_published()])
+    files = _files(records or [find_repository() / PUBLISHED_RESULTS])
     stored = auditing.read_records(files)
     sample = auditing.draw_sample(stored, used, runs, verifications)
     typer.echo(f"fresh strings of seed {used} (--seed {used} repeats the audit)", err=True)
     audits = []
     with auditing.Auditor(host_of(ctx), used, chosen, at_hand) as auditor:
-        cost = auditing.seconds_of(stored, sample)
-        if cost[0]:
-            typer.echo(auditing.sentence(*cost), err=True)
+        if estimate := auditing.retraining_estimate(stored, sample):
+            typer.echo(estimate, err=True)
         by_task = {path: files[path] for path in sorted(files, key=partial(_order, stored))}
         for audited in _audits(auditor, by_task, sample):
             audits.append(audited)
@@ -125,14 +126,6 @@ def audit(
         print_json({"seed": used, "records": [_data(one) for one in audits]})
     if any(one.verdict in ("MISMATCH", "refused") for one in audits):
         raise typer.Exit(1)
-
-
-def _published() -> Path:
-    from formalbench.store import PUBLISHED_RESULTS
-
-    from formalbench_leaderboard.publishing.publish import find_repository
-
-    return find_repository() / PUBLISHED_RESULTS
 
 
 def _files(paths: Sequence[Path]) -> dict[Path, bool]:

@@ -17,14 +17,14 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.documents.text import plural
-from formalbench.store import read_record, weights_path
+from formalbench.store import read_record
 from formalbench.store.archive import WeightLookup
 
 from formalbench_leaderboard.publishing.judge import Audit, AuditJudge, refusing
 from formalbench_leaderboard.publishing.record_check import Admission
 from formalbench_leaderboard.publishing.rerun import Retrainer
 from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
-from formalbench_leaderboard.publishing.weights import keeps_weights, packed_weights
+from formalbench_leaderboard.publishing.weights import has_weights, keeps_weights, packed_weights
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -139,7 +139,7 @@ class Auditor:
                 return result
             self._admission.admit(record)
             again = again and record.model.kind == "learned"
-            if not again or self.has_weights(path, record):
+            if not again or self._has_weights(path, record):
                 self._test(result, record)
             if again and isinstance(record, Record):
                 result.retrained = self._retrainer.retrain(record)
@@ -150,7 +150,7 @@ class Auditor:
         """Test a valid record's network again; a run whose weights are not found is passed over."""
         result = Audit(path, record)
         with refusing(result):
-            if record.model.kind == "exact" or self.has_weights(path, record):
+            if record.model.kind == "exact" or self._has_weights(path, record):
                 self._test(result, record)
         return result
 
@@ -161,11 +161,8 @@ class Auditor:
             packed = packed_weights(result.path, record, self._weights)
             self._judge.run(result, record, packed)
 
-    def has_weights(self, path: Path, record: AnyRecord) -> bool:
-        """Whether a run's weights can be found, beside its record or elsewhere."""
-        return isinstance(record, Record) and (
-            weights_path(path).exists() or record in self._weights
-        )
+    def _has_weights(self, path: Path, record: AnyRecord) -> bool:
+        return isinstance(record, Record) and has_weights(path, record, self._weights)
 
     def _skip_reason(self, record: AnyRecord, path: Path, named: bool, repeat: bool) -> str | None:
         if self._processes.standing(record) == "stale":
@@ -176,30 +173,31 @@ class Auditor:
             return None
         if record.test is None:
             return UNFINISHED
-        if named or record.model.kind != "learned" or self.has_weights(path, record):
+        if named or record.model.kind != "learned" or self._has_weights(path, record):
             return None
         required = bool(self._weights.places) and keeps_weights(record)
         return None if required else NO_WEIGHTS
 
 
-def seconds_of(records: Mapping[Path, AnyRecord], again: Collection[Path]) -> tuple[int, float]:
-    """Return the number of runs to train again, and the total of their recorded seconds.
+def retraining_estimate(records: Mapping[Path, AnyRecord], again: Collection[Path]) -> str:
+    """Return a sentence with the number of runs to train again and their recorded time.
 
     Runs that were trained as one program are trained together, so their time counts once.
+
+    Returns:
+        The sentence; empty if there is no such run.
     """
-    programs: dict[object, float] = {}
     runs = [(file, one) for file in again if isinstance(one := records[file], Record)]
+    if not runs:
+        return ""
+    programs: dict[object, float] = {}
     for file, record in runs:
         training = record.training
         cohort = training.cohort if training is not None and training.cohort else record.test_id
         programs[file.parent, cohort] = training.seconds if training is not None else 0.0
-    return len(runs), sum(programs.values())
-
-
-def sentence(runs: int, seconds: float) -> str:
-    """Return a sentence with the number of runs to train again and their recorded time."""
+    seconds = sum(programs.values())
     units = (("hour", 3600), ("minute", 60), ("second", 1))
     unit, size = next(pair for pair in units if seconds >= 2 * pair[1] or pair[1] == 1)
     time = plural(max(1, round(seconds / size)), unit)
-    source = "its record" if runs == 1 else "their records"
-    return f"{plural(runs, 'run')} to train again: about {time} by {source}"
+    source = "its record" if len(runs) == 1 else "their records"
+    return f"{plural(len(runs), 'run')} to train again: about {time} by {source}"

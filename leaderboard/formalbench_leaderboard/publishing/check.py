@@ -40,7 +40,7 @@ from formalbench_leaderboard.publishing.untrusted_plugins import (
     Question,
     plugins_needed,
 )
-from formalbench_leaderboard.publishing.weights import contradictions, keeps_weights
+from formalbench_leaderboard.publishing.weights import contradictions, has_weights, keeps_weights
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task
@@ -272,10 +272,7 @@ def _weights_problems(
 def _count_weightless(records: Mapping[Path, AnyRecord], lookup: WeightLookup) -> int:
     """Return the number of runs whose weights are required but were not found."""
     return sum(
-        keeps_weights(record)
-        and isinstance(record, Record)
-        and record not in lookup
-        and not weights_path(file).exists()
+        keeps_weights(record) and not has_weights(file, record, lookup)
         for file, record in records.items()
     )
 

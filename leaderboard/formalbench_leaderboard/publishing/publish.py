@@ -189,7 +189,7 @@ def _check_complete(admission: Admission, fresh: Records, stored: Iterable[AnyRe
     new, published = parted(fresh.values())[0], parted(stored)[0]
     lines = admission.incomplete(new, published) + copied([*published, *new])
     for file, record in fresh.items():
-        if isinstance(record, Record) and keeps_weights(record):
+        if keeps_weights(record):
             try:
                 read_weights(record, weights_path(file))
             except RequestError as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeGuard
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
@@ -19,7 +20,7 @@ from formalbench_leaderboard.board.sources import EVERY_RUN, read_snapshot
 from formalbench_leaderboard.publishing.places import Contents, write_all
 
 
-def keeps_weights(record: AnyRecord) -> bool:
+def keeps_weights(record: AnyRecord) -> TypeGuard[Record]:
     """Whether the publisher of a record must provide its weights.
 
     This applies to every run under `standard`, and to seed 0 under any other protocol. It depends
@@ -36,6 +37,11 @@ def lacks_weights(record: Record) -> bool:
 
 def _is_chosen(record: Record) -> bool:
     return record.protocol.title == EVERY_RUN or record.seed == 0
+
+
+def has_weights(file: Path, record: Record, at_hand: WeightLookup) -> bool:
+    """Whether a run's weights can be found, beside its record or elsewhere."""
+    return weights_path(file).exists() or record in at_hand
 
 
 def packed_weights(file: Path, record: Record, at_hand: WeightLookup) -> bytes | None:
