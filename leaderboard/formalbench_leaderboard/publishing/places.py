@@ -47,10 +47,13 @@ def write_all(repository: Path, contents: Mapping[Path, Contents]) -> None:
     Files that agree are not written. After an error, the same call writes those that are left.
 
     Raises:
-        RequestError: one line, if a file cannot be written, or a link or a device is in its place.
+        RequestError: one line, if a file cannot be written, or a link or a device is in its
+            place, or a link on the way leads out of the repository.
     """
+    root = repository.resolve()
     for path in contents:
-        _check_inside(repository, path)
+        if not (root / path).parent.resolve().is_relative_to(root):  # through a link
+            raise RequestError(f"{path}: leads out of the repository")
     try:
         for path, content in contents.items():
             file = repository / path
@@ -62,13 +65,6 @@ def write_all(repository: Path, contents: Mapping[Path, Contents]) -> None:
                 write_atomically(file, new)
     except OSError as error:
         raise RequestError(f"{error.filename}: {error.strerror}") from None
-
-
-def _check_inside(repository: Path, path: Path) -> None:
-    """Refuse to write through a link that leads out of the repository."""
-    root = repository.resolve()
-    if not (root / path).parent.resolve().is_relative_to(root):
-        raise RequestError(f"{path}: leads out of the repository")
 
 
 VERIFIED, REST = "exact", "other"

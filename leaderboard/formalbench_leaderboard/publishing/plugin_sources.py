@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.record import Origin, Record
+from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.files import read_plain
 from formalbench.host.plugin import data_files, is_source, package_hash
@@ -42,17 +42,6 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=-]{0,119}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-def kept_path(source: Origin) -> Path:
-    """Return where the source of a local plugin is published, below the repository's root.
-
-    Raises:
-        RequestError: one line, if its name is not a valid file name.
-    """
-    if not _NAME.fullmatch(source.distribution):
-        raise RequestError(f"{source.distribution!r:.100} is no name for a published plugin")
-    return FOLDER / source.sha256 / source.distribution
-
-
 def named_by(record: AnyRecord, host: PluginHost) -> list[LocalPlugin]:
     """Return the local plugins that a record names."""
     hashes, names = _hashes(record), plugin_files(record.command)
@@ -63,17 +52,18 @@ def plugin_contents(local: LocalPlugin) -> dict[Path, bytes]:
     """Return the files of a local plugin to publish, by their paths below the repository's root.
 
     Raises:
-        RequestError: one line, if it is too large, has files that are not plain files, has changed,
-            or reads data files. Data files are never published, and nobody could test the network
-            without them.
+        RequestError: one line, if its name is not valid, or it is too large, has files that are not
+            plain files, has changed, or reads data files. Data files are never published, and
+            nobody could test the network without them.
     """
     if not local.is_code and data_files(local.path):
         raise RequestError(f"{local.path}: its data is not published, so no record of it can be")
-    folder = kept_path(Origin(distribution=local.path.name, sha256=local.sha256)).parent
+    if not _NAME.fullmatch(local.path.name):
+        raise RequestError(f"{local.path.name!r:.100} is no name for a published plugin")
     files = _read(local.path)
     if _hash(files) != local.sha256:
         raise RequestError(f"plugin {local.path} changed while it was in use: start again")
-    return {folder / file: contents for file, contents in files.items()}
+    return {FOLDER / local.sha256 / file: contents for file, contents in files.items()}
 
 
 def kept_problems(repository: Path, records: Mapping[Path, AnyRecord]) -> Iterator[str]:
