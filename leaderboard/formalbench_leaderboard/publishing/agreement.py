@@ -27,10 +27,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-if TYPE_CHECKING:
-    from formalbench.contracts.cells import Cells
+from formalbench.contracts.cells import Cells
 
 T = TypeVar("T")
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.documents.text import plural
+from formalbench.host import PluginHost
 from formalbench.store import read_record
 from formalbench.store.archive import WeightLookup
 
@@ -25,9 +26,6 @@ from formalbench_leaderboard.publishing.record_check import Admission
 from formalbench_leaderboard.publishing.rerun import Retrainer
 from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
 from formalbench_leaderboard.publishing.weights import has_weights, keeps_weights, packed_weights
-
-if TYPE_CHECKING:
-    from formalbench.host.host import PluginHost
 
 
 def parse_count(text: str, option: str) -> int | None:

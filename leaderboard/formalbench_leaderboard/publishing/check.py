@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from formalbench.checks import remote
 from formalbench.checks.models import model_promises
@@ -20,9 +19,11 @@ from formalbench.checks.tasks import task_promises
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import display
+from formalbench.contracts.task import Task
 from formalbench.contracts.verification import AnyRecord
 from formalbench.documents.text import harmless
 from formalbench.files import UNFINISHED, sweep
+from formalbench.host import PluginHost
 from formalbench.running.sandbox import Report, Sandbox
 from formalbench.running.worker import load_host
 from formalbench.statistics.records import title_of
@@ -41,11 +42,6 @@ from formalbench_leaderboard.publishing.untrusted_plugins import (
     plugins_needed,
 )
 from formalbench_leaderboard.publishing.weights import contradictions, has_weights, keeps_weights
-
-if TYPE_CHECKING:
-    from formalbench.contracts.task import Task
-    from formalbench.host.host import PluginHost
-
 
 CAN_BE_TRIED = "can be tried"
 
@@ -107,26 +103,22 @@ def _try(record: AnyRecord, host: PluginHost, subject: str) -> list[Check]:
     import torch
 
     threads = torch.get_num_threads()  # a model's checks run with one thread
+    checks: list[Check] = []
     try:
-        return _checks(record, host, subject)
+        task: Task = host.task(record.task.name, record.task.options)
+        if isinstance(record, Record):
+            task = record.protocol.apply(task)
+        if not is_built_in(record.task.source):
+            checks += keep(f"task {title_of(record)}", task_promises(task))
+        if not is_built_in(record.model.source):
+            build = partial(host.network, record.model.name, task, record.model.options)
+            promises = model_promises(build, task, learned=record.model.kind == "learned")
+            checks += keep(f"model {subject}", promises)
+        return checks
     except PLUGIN_FAILURES as error:
         return [Check(subject, CAN_BE_TRIED, " ".join(str(error).split()))]
     finally:
         torch.set_num_threads(threads)
-
-
-def _checks(record: AnyRecord, host: PluginHost, subject: str) -> list[Check]:
-    task: Task = host.task(record.task.name, record.task.options)
-    if isinstance(record, Record):
-        task = record.protocol.apply(task)
-    checks: list[Check] = []
-    if not is_built_in(record.task.source):
-        checks += keep(f"task {title_of(record)}", task_promises(task))
-    if not is_built_in(record.model.source):
-        build = partial(host.network, record.model.name, task, record.model.options)
-        promises = model_promises(build, task, learned=record.model.kind == "learned")
-        checks += keep(f"model {subject}", promises)
-    return checks
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,26 +13,29 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
 
+import torch
+from formalbench.contracts.cells import Cells
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION, Measure
+from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import SelectedCheckpoint, TestResult
+from formalbench.contracts.task import Task
 from formalbench.contracts.verification import StringCounts, VerificationRecord
+from formalbench.device import usable_cores
+from formalbench.evaluation.cells import check_process, test_set, validation_set
+from formalbench.evaluation.evaluate import CellScore, blank, evaluate, total
+from formalbench.host import PluginHost
 from formalbench.metrics.answers import Accuracy, StringAccuracy
+from formalbench.running.run_record import cells_of
+from formalbench.store.weights import bounded
+from formalbench.verification.judge import DTYPES
+from formalbench.verification.plan import PortionKind, VerificationPlan, VerificationRequest
+from formalbench.verification.verify import Subject, Verification, prepare
+from torch import nn
 
-if TYPE_CHECKING:
-    from formalbench.contracts.cells import Cells
-    from formalbench.contracts.protocol import Protocol
-    from formalbench.contracts.task import Task
-    from formalbench.evaluation.evaluate import CellScore
-    from formalbench.host.host import PluginHost
-    from formalbench.verification.plan import PortionKind, VerificationPlan
-    from formalbench.verification.verify import Subject, Verification
-    from torch import nn
-
-    from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
-
+from formalbench_leaderboard.publishing.places import check_fields
+from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
 
 _CHANCE_ERROR = 1e-6
 
@@ -66,8 +69,6 @@ class ExpectedTest:
 
     def cells(self, not_finite: Sequence[int]) -> Cells:
         """Return the cells of an uninformed network whose logits are not finite in some cells."""
-        from formalbench.running.run_record import cells_of
-
         marked = [
             replace(score, finite=index not in not_finite)
             for index, score in enumerate(self.scores)
@@ -77,11 +78,6 @@ class ExpectedTest:
 
 def expected_test(task: Task, protocol: Protocol) -> ExpectedTest:
     """Draw a test and a validation, and score an uninformed network on them."""
-    import torch
-    from formalbench.device import usable_cores
-    from formalbench.evaluation.cells import check_process, test_set, validation_set
-    from formalbench.evaluation.evaluate import blank, evaluate, total
-
     check_process(task, protocol)
     test, validation = test_set(task, protocol), validation_set(task, protocol)
     scores, validated = (
@@ -103,40 +99,6 @@ def expected_test(task: Task, protocol: Protocol) -> ExpectedTest:
         own=frozenset(one.name for one in task.objective.metrics(task.source)),
         likeliest=task.layout != "decoded" and isinstance(task.primary, Accuracy | StringAccuracy),
     )
-
-
-def check_fields(recorded: Any, here: Any, *, within: float = 0.0, field: str = "") -> None:
-    """Refuse a record in which a field has another value than here.
-
-    Args:
-        recorded: the value in the record, as JSON.
-        here: the expected value.
-        within: absolute and relative tolerance of floats.
-        field: the field's name, as a dotted path.
-
-    Raises:
-        RequestError: one line that names the first such field and both values.
-    """
-    if recorded == here:
-        return
-    if isinstance(recorded, Mapping) and isinstance(here, Mapping):
-        for name in dict.fromkeys([*here, *recorded]):
-            part = f"{field}.{name}" if field else name
-            check_fields(
-                recorded.get(name, "absent"), here.get(name, "absent"), within=within, field=part
-            )
-    elif (
-        isinstance(recorded, list | tuple)
-        and isinstance(here, list | tuple)
-        and len(recorded) == len(here)
-    ):
-        for index, pair in enumerate(zip(recorded, here, strict=True)):
-            check_fields(*pair, within=within, field=f"{field}[{index}]")
-    elif isinstance(recorded, float) and isinstance(here, float):
-        if not math.isclose(recorded, here, rel_tol=within, abs_tol=within):
-            raise RequestError(f"its {field} is {recorded:.6g}, not {here:.6g}")
-    else:
-        raise RequestError(f"its {field} is {recorded!s:.40}, not {here!s:.40}")
 
 
 def with_metrics(task: Task, versions: Mapping[str, int], known: Mapping[str, int]) -> Task:
@@ -264,10 +226,6 @@ def prepared(
     Raises:
         RequestError: one line, if nobody could have requested it.
     """
-    from formalbench.store.weights import bounded
-    from formalbench.verification.plan import VerificationRequest
-    from formalbench.verification.verify import Subject, prepare
-
     entry, _, _ = host.task_entry(record.task.name)
     model, task = record.model, host.task(record.task.name, record.task.options)
 
@@ -329,8 +287,6 @@ def _check_number(kind: PortionKind, recorded: StringCounts | None, plan: Verifi
 
 def _check_break(record: VerificationRecord, plan: VerificationPlan) -> None:
     """Refuse break lengths that were not tested, or that contradict the record's errors."""
-    from formalbench.verification.judge import DTYPES
-
     recorded = record.break_length
     if recorded is None:
         return

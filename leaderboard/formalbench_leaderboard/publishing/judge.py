@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
+from formalbench.contracts.cells import Cells
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
 from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION, Measure
 from formalbench.contracts.record import Record, SelectedCheckpoint
@@ -31,6 +32,7 @@ from formalbench.evaluation.cells import (
     validation_set,
 )
 from formalbench.evaluation.evaluate import evaluate, total
+from formalbench.host import PluginHost
 from formalbench.host.loader import as_failures
 from formalbench.running.run_record import cells_of
 from formalbench.statistics.records import protocol_contents
@@ -44,15 +46,12 @@ from formalbench_leaderboard.publishing.agreement import (
     changed,
     p_value,
 )
-from formalbench_leaderboard.publishing.rerun import verify_again
-
-if TYPE_CHECKING:
-    from formalbench.contracts.cells import Cells
-    from formalbench.host.host import PluginHost
-
-    from formalbench_leaderboard.publishing.rerun import RepeatedTraining, RepeatedVerification
-    from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
-
+from formalbench_leaderboard.publishing.rerun import (
+    RepeatedTraining,
+    RepeatedVerification,
+    verify_again,
+)
+from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
 
 Verdict = Literal["ok", "MISMATCH", "not judged", "refused", "skipped"]
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.documents.text import harmless
 from formalbench.files import read_plain, write_atomically
+from formalbench.host import PluginHost
 from formalbench.store import PUBLISHED_RESULTS, Store
 
 from formalbench_leaderboard.board.sources import DEFAULT_SUITE, built_in
-
-if TYPE_CHECKING:
-    from formalbench.host.host import PluginHost
 
 
 class RefusedError(FormalbenchError):
@@ -31,6 +30,40 @@ def naming(file: Path, error: FormalbenchError) -> str:
     """Return the message of an error, with the name of its file."""
     line = str(error)
     return line if str(file) in line else f"{file}: {line}"
+
+
+def check_fields(recorded: Any, here: Any, *, within: float = 0.0, field: str = "") -> None:
+    """Refuse a record in which a field has another value than here.
+
+    Args:
+        recorded: the value in the record, as JSON.
+        here: the expected value.
+        within: absolute and relative tolerance of floats.
+        field: the field's name, as a dotted path.
+
+    Raises:
+        RequestError: one line that names the first such field and both values.
+    """
+    if recorded == here:
+        return
+    if isinstance(recorded, Mapping) and isinstance(here, Mapping):
+        for name in dict.fromkeys([*here, *recorded]):
+            part = f"{field}.{name}" if field else name
+            check_fields(
+                recorded.get(name, "absent"), here.get(name, "absent"), within=within, field=part
+            )
+    elif (
+        isinstance(recorded, list | tuple)
+        and isinstance(here, list | tuple)
+        and len(recorded) == len(here)
+    ):
+        for index, pair in enumerate(zip(recorded, here, strict=True)):
+            check_fields(*pair, within=within, field=f"{field}[{index}]")
+    elif isinstance(recorded, float) and isinstance(here, float):
+        if not math.isclose(recorded, here, rel_tol=within, abs_tol=within):
+            raise RequestError(f"its {field} is {recorded:.6g}, not {here:.6g}")
+    else:
+        raise RequestError(f"its {field} is {recorded!s:.40}, not {here!s:.40}")
 
 
 MAX_BYTES = 64 << 20

@@ -12,19 +12,14 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.files import read_plain
+from formalbench.host import LocalPlugin, PluginHost
 from formalbench.host.plugin import data_files, is_source, package_hash
 from formalbench.statistics.records import plugin_files
-
-if TYPE_CHECKING:
-    from formalbench.host.host import PluginHost
-    from formalbench.host.plugin import LocalPlugin
-
 
 FOLDER = Path("leaderboard", "plugins")
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord, EvaluatedRecord
 from formalbench.files import sweep
+from formalbench.host import PluginHost
 from formalbench.running.units import clean_cache
 from formalbench.statistics.build import build_page
 from formalbench.statistics.records import counts_of, has_result, identity, model_key, title_of
@@ -34,10 +34,6 @@ from formalbench_leaderboard.publishing.plugin_sources import plugin_contents
 from formalbench_leaderboard.publishing.record_check import Admission, copied, disagreeing
 from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
 from formalbench_leaderboard.publishing.weights import keeps_weights, write_weights
-
-if TYPE_CHECKING:
-    from formalbench.host.host import PluginHost
-
 
 Pairs = dict[tuple[str, str], int]
 """Number of records of each (model, task)."""
@@ -220,12 +216,6 @@ def _sources(fresh: Iterable[AnyRecord], processes: PluginProcesses) -> dict[Pat
     return contents
 
 
-def archive_path(repository: Path, records: Iterable[Record]) -> Path:
-    """Return the default path of the weights' archive; its name depends on the runs."""
-    names = sorted(record.test_id for record in records)
-    return repository / f"weights-{sha256(' '.join(names).encode()).hexdigest()[:12]}.tar"
-
-
 def _write_archive(
     fresh: Iterable[AnyRecord], results: Path, archive: Path | None, repository: Path
 ) -> Path | None:
@@ -245,7 +235,8 @@ def _write_archive(
     for existing in [archive] if archive else sorted(repository.glob("weights-*.tar")):
         if _has_all(existing, available):
             return existing
-    path = archive or archive_path(repository, available)
+    names = " ".join(sorted(run.test_id for run in available))
+    path = archive or repository / f"weights-{sha256(names.encode()).hexdigest()[:12]}.tar"
     write_weights(path, available, lookup)
     return path
 

@@ -14,13 +14,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import ModelUsed, Record, TaskUsed
+from formalbench.contracts.task import Task
 from formalbench.contracts.verification import STRINGS_VERSION, AnyRecord, VerificationRecord
 from formalbench.documents.text import harmless, rate
+from formalbench.host import LocalPlugin, PluginHost
 from formalbench.host.plugin import SESSION
 from formalbench.running.plan import (
     Run,
@@ -29,6 +33,7 @@ from formalbench.running.plan import (
     run_for,
     task_used,
 )
+from formalbench.running.remote_network import NetworkQuestion
 from formalbench.running.sandbox import Report
 from formalbench.running.worker import load_host
 from formalbench.statistics.records import (
@@ -46,29 +51,21 @@ from formalbench.statistics.records import (
     words_of,
 )
 from formalbench.statistics.selection import registered_protocol
+from formalbench.store.weights import bounded, pack
+from torch import nn
 
 from formalbench_leaderboard.board.sources import cell_of, missing_runs
 from formalbench_leaderboard.publishing.evaluation_check import (
     ExpectedTest,
-    check_fields,
     check_selected,
     check_test,
     check_verified,
     expected_test,
     with_metrics,
 )
+from formalbench_leaderboard.publishing.places import check_fields
+from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses, Question
 from formalbench_leaderboard.publishing.weights import lacks_weights
-
-if TYPE_CHECKING:
-    from formalbench.contracts.protocol import Protocol
-    from formalbench.contracts.task import Task
-    from formalbench.host.host import PluginHost
-    from formalbench.host.plugin import LocalPlugin
-    from formalbench.running.remote_network import NetworkQuestion
-    from torch import nn
-
-    from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses, Question
-
 
 _FILE = re.compile(r"[A-Za-z0-9_./+=:-]{1,300}")
 
@@ -326,9 +323,6 @@ class Admission:
         Raises:
             RequestError: one line, if it is far too large to be tested again.
         """
-        import torch
-        from formalbench.store.weights import bounded, pack
-
         model = record.model
         key = (_as_json([model.name, model.options]), id(task))
         if key in self._networks:

@@ -7,26 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from formalbench.contracts.objective import Measure
 from formalbench.contracts.record import MetricSum, Record
 from formalbench.contracts.verification import VerificationRecord
 from formalbench.device import usable_cores
+from formalbench.host import PluginHost
 from formalbench.running.plan import Run, RunOptions, RunPlan
 from formalbench.statistics.records import run_of
 from formalbench.store import Store
 from formalbench.ui.live import execute_live
+from formalbench.verification.verify import carry_out, record_of
 
 from formalbench_leaderboard.publishing.agreement import ALARM, changed, p_value
 from formalbench_leaderboard.publishing.evaluation_check import prepared
-from formalbench_leaderboard.publishing.untrusted_plugins import plugins_needed
-
-if TYPE_CHECKING:
-    from formalbench.host.host import PluginHost
-
-    from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
-
+from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses, plugins_needed
 
 _CHANCE = ("timeout", "out-of-memory")
 """Final states that depend on the load of the machine."""
@@ -232,8 +227,6 @@ def verify_again(
     processes: PluginProcesses | None = None,
 ) -> RepeatedVerification:
     """Judge every string of a verification again."""
-    from formalbench.verification.verify import carry_out, record_of
-
     entry, _ = host.models.get(record.model.name)
     with host.blaming(entry.plugin):
         subject, verification = prepared(record, host, processes, device)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.record import Record
@@ -16,6 +15,7 @@ from formalbench.contracts.specs import display
 from formalbench.contracts.verification import EvaluatedRecord
 from formalbench.documents.markup import written
 from formalbench.documents.text import MISSING, percent
+from formalbench.host import PluginHost
 from formalbench.statistics.frame import runs_frame
 from formalbench.statistics.records import task_title
 from formalbench.store import Store
@@ -23,11 +23,12 @@ from formalbench.task_handle import TaskHandle
 from tabulate import tabulate
 
 from formalbench_leaderboard.board.sources import is_built_in
-from formalbench_leaderboard.publishing.evaluation_check import check_fields
-from formalbench_leaderboard.publishing.places import Contents, RefusedError, write_all
-
-if TYPE_CHECKING:
-    from formalbench.host import PluginHost
+from formalbench_leaderboard.publishing.places import (
+    Contents,
+    RefusedError,
+    check_fields,
+    write_all,
+)
 
 FOLDER = Path("leaderboard", "self-reported")
 """Path of the records below the repository's root."""

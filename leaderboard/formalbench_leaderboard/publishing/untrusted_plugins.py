@@ -29,6 +29,7 @@ from formalbench.evaluation.cells import (
     unpack_test_set,
     validation_set,
 )
+from formalbench.host import LocalPlugin, PluginHost
 from formalbench.host.loader import PROJECT
 from formalbench.host.plugin import Plugin
 from formalbench.running.plan import local_plugins
@@ -45,8 +46,6 @@ from formalbench_leaderboard.board.sources import is_built_in
 from formalbench_leaderboard.publishing.plugin_sources import named_by
 
 if TYPE_CHECKING:
-    from formalbench.host.host import PluginHost
-    from formalbench.host.plugin import LocalPlugin
     from formalbench.running.remote_network import NetworkQuestion, RemoteNetwork
 
 
