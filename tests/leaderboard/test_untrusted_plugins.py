@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from formalbench.checks import remote
+from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
 from formalbench.running.plan import Run
 from formalbench_leaderboard.publishing import untrusted_plugins
@@ -123,3 +124,46 @@ def test_it_trains_again_in_processes_of_its_own(call, tmp_path):
     assert [line.split()[0] for line in done.lines] == ["ok", "ok"]
     assert done.out.count("trained again: ") == 2
     assert done.out.count("all counts equal") == 2
+
+
+def _raise(question, report):
+    raise MemoryError("much")
+
+
+@pytest.fixture
+def processes(host, monkeypatch):
+    """Processes that run everything of a record except its model's network."""
+    monkeypatch.setattr(
+        untrusted_plugins, "foreign_parts", lambda record, host: frozenset({"task"})
+    )
+    with untrusted_plugins.PluginProcesses(host) as processes:
+        yield processes
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        None,
+        {"standing": "current", "newer": False, "protocol": 5},
+        {"standing": "current", "newer": False, "plugins": 7},
+        {"standing": "best", "newer": False},
+        {"standing": "current", "newer": False, "luck": 7},
+    ],
+)
+def test_facts_that_are_none_are_refused_with_one_line(processes, make_record, monkeypatch, facts):
+    monkeypatch.setattr(processes, "ask", lambda *arguments: facts)
+    for ask in (processes.protocol, processes.sources, processes.standing, processes.newer):
+        with pytest.raises(RequestError, match="something else than was asked for"):
+            ask(make_record())
+
+
+def test_a_protocol_that_a_plugin_does_not_know_is_refused(processes, make_record, monkeypatch):
+    facts = {"standing": "unknown", "newer": False, "protocol": None, "plugins": []}
+    monkeypatch.setattr(processes, "ask", lambda *arguments: facts)
+    with pytest.raises(RequestError, match="does not know its protocol"):
+        processes.protocol(make_record())
+
+
+def test_any_error_of_its_code_is_a_refusal(processes, make_record):
+    with pytest.raises(RequestError, match="MemoryError: much"):
+        processes.ask(make_record(), _raise, None)

@@ -7,7 +7,7 @@ about its own components are trusted; a network's answers to strings are judged 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.objective import Chance
-from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.protocol import Part, Protocol
 from formalbench.contracts.record import Origin, Record
 from formalbench.contracts.source import Source, Stream, Symbols
 from formalbench.contracts.task import Task
@@ -138,6 +138,21 @@ class RemoteTask(Task):
         return self.levels[tuple(lengths)]
 
 
+class _RecordFacts(Part):
+    """What only the process of a record's plugins knows about the record.
+
+    Attributes:
+        standing, newer: see `CurrentContents`.
+        protocol: the registered protocol; None if there is none.
+        plugins: the file names of the local plugins of a run.
+    """
+
+    standing: VersionStatus
+    newer: bool
+    protocol: Protocol | None = None
+    plugins: tuple[str, ...] = ()
+
+
 class PluginProcesses:
     """Runs plugins' code to answer questions about records; code that failed once is not run again.
 
@@ -172,11 +187,15 @@ class PluginProcesses:
         """Return the result of a function for a record, in a process that runs its plugins.
 
         Raises:
-            RequestError: one line, if their code ends the process or gives no answer.
+            RequestError: one line, if their code fails, ends the process or gives no answer.
         """
         question = Question(record, plugins_needed(record, self._host), asked)
         with self._checked_answer(question.home):
-            return self._records.ask(function, question)
+            try:
+                return self._records.ask(function, question)
+            except (RuntimeError, MemoryError) as error:
+                line = " ".join(f"{type(error).__name__}: {error}".split())
+                raise RequestError(line) from None
 
     def network(
         self,
@@ -260,7 +279,10 @@ class PluginProcesses:
         """
         if self.is_own_run(record):
             return registered_protocol(self._host, record.protocol)
-        return Protocol.model_validate(self._facts(record)["protocol"])
+        protocol = self._facts(record).protocol
+        if protocol is None:
+            raise RequestError("its plugin does not know its protocol")
+        return protocol
 
     def sources(self, record: AnyRecord) -> list[LocalPlugin]:
         """Return the local plugins that a record needs, including those of its protocol."""
@@ -268,32 +290,25 @@ class PluginProcesses:
         if not isinstance(record, Record):
             return plugins
         own = self.is_own_run(record)
-        names = {*(_names(self._host, record) if own else self._facts(record)["plugins"])}
+        names = _names(self._host, record) if own else self._facts(record).plugins
         return [one for one in self._host.locals() if one in plugins or one.named.name in names]
 
     def standing(self, record: AnyRecord) -> VersionStatus:
         """Whether a record has the versions that are installed here; see `CurrentContents`."""
-        if self.is_own_run(record):
-            return self._installed.standing(record)
-        status = self._facts(record)["standing"]
-        return status if status in ("current", "stale") else "unknown"
+        own = self.is_own_run(record)
+        return self._installed.standing(record) if own else self._facts(record).standing
 
     def newer(self, record: AnyRecord) -> bool:
         """Whether a record was made with a newer version than the one that is installed here."""
         own = self.is_own_run(record)
-        return self._installed.newer(record) if own else bool(self._facts(record)["newer"])
+        return self._installed.newer(record) if own else self._facts(record).newer
 
-    def _facts(self, record: AnyRecord) -> dict[str, Any]:
+    def _facts(self, record: AnyRecord) -> _RecordFacts:
         """Return the plugins' facts on a record with names that only plugins can resolve."""
-        facts = self.ask(record, _facts, None)
-        if not isinstance(facts, dict) or facts.keys() != {
-            "standing",
-            "newer",
-            "protocol",
-            "plugins",
-        }:
-            raise RequestError("its plugin sent something else than was asked for")
-        return facts
+        try:
+            return _RecordFacts.model_validate(self.ask(record, _facts, None))
+        except ValueError:
+            raise RequestError("its plugin sent something else than was asked for") from None
 
     def _question(self, record: AnyRecord, device: str, weights: bytes | None) -> NetworkQuestion:
         from formalbench.running.remote_network import NetworkQuestion
@@ -397,14 +412,15 @@ def _facts(question: Question[None], report: Report) -> dict[str, Any]:
     report(LOADING)
     record, host, current = question.record, load_host(question.plugins), _current(question.plugins)
     assert record is not None
-    facts = {"standing": current.standing(record), "newer": current.newer(record)}
-    if not isinstance(record, Record):
-        return {**facts, "protocol": None, "plugins": []}
-    try:
-        protocol = registered_protocol(host, record.protocol).model_dump(mode="json")
-        return {**facts, "protocol": protocol, "plugins": [*_names(host, record)]}
-    except RequestError:  # the record's standing reports this
-        return {**facts, "protocol": None, "plugins": []}
+    facts: dict[str, Any] = {
+        "standing": current.standing(record),
+        "newer": current.newer(record),
+    }
+    if isinstance(record, Record):
+        with suppress(RequestError):  # the record's standing reports this
+            protocol = registered_protocol(host, record.protocol).model_dump(mode="json")
+            facts |= {"protocol": protocol, "plugins": _names(host, record)}
+    return facts
 
 
 def _names(host: PluginHost, record: Record) -> tuple[str, ...]:
