@@ -36,8 +36,8 @@ from formalbench.contracts.specs import (
 from formalbench.host import LocalPlugin, Plugin, PluginHost
 from formalbench.store import Store
 from formalbench_leaderboard import plugin as leaderboard_plugin
-from formalbench_leaderboard.publishing import untrusted_plugins
 from formalbench_leaderboard.publishing.publish import publish
+from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
 from formalbench_leaderboard.renderers.render import render
 from formalbench_papers import plugin as papers_plugin
 from torch import nn
@@ -133,7 +133,7 @@ def protocol() -> dict[str, Any]:
 @pytest.fixture
 def host(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> PluginHost:
     # Its plugins are objects of this process.
-    monkeypatch.setattr(untrusted_plugins, "foreign_parts", lambda record, host: frozenset())
+    monkeypatch.setattr(PluginProcesses, "foreign", lambda *arguments: frozenset())
     return build_host(tmp_path_factory.mktemp("host"))
 
 

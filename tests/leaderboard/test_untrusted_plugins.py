@@ -8,6 +8,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
 from formalbench.running.plan import Run
 from formalbench_leaderboard.publishing import untrusted_plugins
+from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
 
 pytestmark = pytest.mark.apart
 
@@ -133,10 +134,8 @@ def _raise(question, report):
 @pytest.fixture
 def processes(host, monkeypatch):
     """Processes that run everything of a record except its model's network."""
-    monkeypatch.setattr(
-        untrusted_plugins, "foreign_parts", lambda record, host: frozenset({"task"})
-    )
-    with untrusted_plugins.PluginProcesses(host) as processes:
+    monkeypatch.setattr(PluginProcesses, "foreign", lambda *arguments: frozenset({"task"}))
+    with PluginProcesses(host) as processes:
         yield processes
 
 

@@ -80,27 +80,6 @@ class Question(Generic[A]):
         return frozenset(one.source.distribution for one in used), self.plugins
 
 
-def foreign_parts(record: AnyRecord, host: PluginHost) -> frozenset[str]:
-    """Return the components of a record that run code which is not formalbench's own.
-
-    Returns:
-        Some of ``model``, ``task``, ``objective``, ``metric`` and ``training``: an optimiser, a
-        schedule, a sampler or a penalty.
-    """
-    noted = [plugin.local for plugin in host.plugins if plugin.noted]
-    own = {one.sha256 for one in host.locals() if not one.is_code and one not in noted}
-
-    def is_foreign(source: Origin) -> bool:
-        return not is_built_in(source) and source.sha256 not in own
-
-    parts = {name for name in ("model", "task") if is_foreign(getattr(record, name).source)}
-    for role, origin in ((isinstance(record, Record) and record.code) or {}).items():
-        if origin.partition(" version ")[0] != PROJECT:
-            kind = role.split()[0]
-            parts.add(kind if kind in ("objective", "metric") else "training")
-    return frozenset(parts)
-
-
 def plugins_needed(record: AnyRecord, host: PluginHost) -> tuple[LocalPlugin, ...]:
     """Return the local plugins that a process needs for a record."""
     needed = named_by(record, host)
@@ -264,8 +243,25 @@ class PluginProcesses:
             return self._networks.ask(function, question)
 
     def foreign(self, record: AnyRecord) -> frozenset[str]:
-        """Return the components of a record that run code which is not formalbench's own."""
-        return foreign_parts(record, self._host)
+        """Return the components of a record that run code which is not formalbench's own.
+
+        Returns:
+            Some of ``model``, ``task``, ``objective``, ``metric`` and ``training``: an optimiser, a
+            schedule, a sampler or a penalty.
+        """
+        noted = [plugin.local for plugin in self._host.plugins if plugin.noted]
+        data = [one for one in self._host.locals() if not one.is_code]
+        own = {one.sha256 for one in data if one not in noted}
+
+        def is_foreign(source: Origin) -> bool:
+            return not is_built_in(source) and source.sha256 not in own
+
+        parts = {name for name in ("model", "task") if is_foreign(getattr(record, name).source)}
+        for role, origin in ((isinstance(record, Record) and record.code) or {}).items():
+            if origin.partition(" version ")[0] != PROJECT:
+                kind = role.split()[0]
+                parts.add(kind if kind in ("objective", "metric") else "training")
+        return frozenset(parts)
 
     def is_own_run(self, record: AnyRecord) -> bool:
         """Whether everything except a record's model is formalbench's own code."""

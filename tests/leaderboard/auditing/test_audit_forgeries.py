@@ -12,9 +12,9 @@ from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.metrics.answers import ANSWERS
 from formalbench.metrics.close_brackets import MICRO
 from formalbench.store import weights_path
-from formalbench_leaderboard.publishing import untrusted_plugins
 from formalbench_leaderboard.publishing.audit import Auditor
 from formalbench_leaderboard.publishing.judge import NetworkTest
+from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
 
 
 @pytest.mark.parametrize("model", ["rnn", "exact-parity", "transformer", "lstm"])
@@ -173,9 +173,7 @@ def audit_as(host, monkeypatch):
     """Audit a file as if these parts of its record were a plugin's."""
 
     def audit(file, *parts):
-        monkeypatch.setattr(
-            untrusted_plugins, "foreign_parts", lambda record, host: frozenset(parts)
-        )
+        monkeypatch.setattr(PluginProcesses, "foreign", lambda *arguments: frozenset(parts))
         with Auditor(host, 1, "cpu") as auditor:
             return auditor.audit(file)
 
