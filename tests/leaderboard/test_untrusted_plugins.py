@@ -8,6 +8,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
 from formalbench.running.plan import Run
 from formalbench_leaderboard.publishing import untrusted_plugins
+from formalbench_leaderboard.publishing.record_check import Admission
 from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses
 
 pytestmark = pytest.mark.apart
@@ -164,5 +165,17 @@ def test_a_protocol_that_a_plugin_does_not_know_is_refused(processes, make_recor
 
 
 def test_any_error_of_its_code_is_a_refusal(processes, make_record):
-    with pytest.raises(RequestError, match="MemoryError: much"):
-        processes.ask(make_record(), _raise, None)
+    for ask in (
+        lambda: processes.ask(make_record(), _raise, None),
+        lambda: processes.ask_network(make_record(), _raise),
+    ):
+        with pytest.raises(RequestError, match="MemoryError: much"):
+            ask()
+
+
+@pytest.mark.parametrize("model", [None, 7, {}, {"name": 7}])
+def test_a_model_that_is_none_is_refused(host, processes, make_record, monkeypatch, model):
+    monkeypatch.setattr(PluginProcesses, "foreign", lambda *arguments: frozenset({"model"}))
+    monkeypatch.setattr(processes, "ask_network", lambda *arguments: model)
+    with pytest.raises(RequestError, match="something else than was asked for"):
+        Admission(host, processes).admit(make_record())

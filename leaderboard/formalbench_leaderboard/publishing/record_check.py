@@ -64,7 +64,11 @@ from formalbench_leaderboard.publishing.evaluation_check import (
     with_metrics,
 )
 from formalbench_leaderboard.publishing.places import check_fields
-from formalbench_leaderboard.publishing.untrusted_plugins import PluginProcesses, Question
+from formalbench_leaderboard.publishing.untrusted_plugins import (
+    WRONG_ANSWER,
+    PluginProcesses,
+    Question,
+)
 from formalbench_leaderboard.publishing.weights import lacks_weights
 
 _FILE = re.compile(r"[A-Za-z0-9_./+=:-]{1,300}")
@@ -298,7 +302,10 @@ class Admission:
         if self._processes is None or "model" not in foreign or not same_source:
             return model_used(self._host.select_model(model.name, options=model.options))
         data = self._processes.ask_network(record, _remote_model)
-        return ModelUsed.model_validate({**data, "source": source})
+        try:
+            return ModelUsed.model_validate({**data, "source": source})
+        except (TypeError, ValueError):
+            raise RequestError(WRONG_ANSWER) from None
 
     def _check_strings(self, record: Record, foreign: frozenset[str]) -> None:
         """Refuse a test on other strings than here, or of another network."""

@@ -56,6 +56,9 @@ LIMIT = 600.0
 LOADING = "loading its plugins"
 
 
+WRONG_ANSWER = "its plugin sent something else than was asked for"
+
+
 A = TypeVar("A")
 
 
@@ -170,11 +173,7 @@ class PluginProcesses:
         """
         question = Question(record, plugins_needed(record, self._host), asked)
         with self._checked_answer(question.home):
-            try:
-                return self._records.ask(function, question)
-            except (RuntimeError, MemoryError) as error:
-                line = " ".join(f"{type(error).__name__}: {error}".split())
-                raise RequestError(line) from None
+            return self._records.ask(function, question)
 
     def network(
         self,
@@ -304,7 +303,7 @@ class PluginProcesses:
         try:
             return _RecordFacts.model_validate(self.ask(record, _facts, None))
         except ValueError:
-            raise RequestError("its plugin sent something else than was asked for") from None
+            raise RequestError(WRONG_ANSWER) from None
 
     def _question(self, record: AnyRecord, device: str, weights: bytes | None) -> NetworkQuestion:
         from formalbench.running.remote_network import NetworkQuestion
@@ -324,7 +323,7 @@ class PluginProcesses:
 
     @contextmanager
     def _checked_answer(self, home: object) -> Iterator[None]:
-        """Turn a missing answer into a one-line error, and refuse code that gave none before."""
+        """Turn a failure into a one-line error, and refuse code that gave no answer before."""
         lost = self._records.lost.get(home) or self._networks.lost.get(home)
         if lost is not None:
             raise RequestError(str(lost))
@@ -332,6 +331,9 @@ class PluginProcesses:
             yield
         except NoAnswerError as error:
             raise RequestError(str(error)) from None
+        except (RuntimeError, MemoryError) as error:  # its code may raise either
+            line = " ".join(f"{type(error).__name__}: {error}".split())
+            raise RequestError(line) from None
 
     def _announce(self, plugin: Plugin) -> None:
         """Add the components that a noted plugin provides."""
