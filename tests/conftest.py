@@ -229,12 +229,6 @@ def ctrl_c_reaches_children() -> Iterator[None]:
 
 
 @pytest.fixture
-def interruptible() -> Callable[[], contextlib.AbstractContextManager[None]]:
-    """Return what processes are started within that Ctrl-C is to interrupt."""
-    return ctrl_c_reaches_children
-
-
-@pytest.fixture
 def spawn() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Start ``python …`` in a process of its own, which does not outlive the test."""
     started: list[subprocess.Popen[str]] = []

@@ -104,9 +104,6 @@ def test_every_learned_model_covers_the_default_suite_with_three_seeds(installed
     assert {(m.name, t, s) for m in learned for t in tasks for s in (0, 1, 2)} <= runs
 
 
-ROOT = Path(__file__).parents[2]
-
-
 @pytest.fixture
 def varied(many_records, make_record):
     training = Training(
@@ -129,7 +126,7 @@ def varied(many_records, make_record):
         ),
         with_test(certain, answers=(300,) * 4),
         odd,
-        *Store(ROOT / "leaderboard" / "results" / "exact" / "exact-parity").all(),
+        *Store(RESULTS / "exact" / "exact-parity").all(),
     ]
 
 
@@ -147,7 +144,7 @@ def test_records_come_back_as_they_were(varied, tmp_path):
 
 def test_what_the_repository_publishes_comes_back_and_takes_a_third(tmp_path):
     """Rendering on the main branch writes it; a pull request has records that are not in it yet."""
-    held = Store(ROOT / "leaderboard" / "results").all()
+    held = Store(RESULTS).all()
     file = tmp_path / "snapshot.jsonl"
     file.write_text(written(held), encoding="ascii")
     assert read_snapshot(file) == held
@@ -157,7 +154,7 @@ def test_what_the_repository_publishes_comes_back_and_takes_a_third(tmp_path):
 def test_the_package_carries_published_records():
     carried = read_snapshot()
     assert len(carried) > 100
-    assert carried == read_snapshot(ROOT / sources.FILE)
+    assert carried == read_snapshot(REPOSITORY / sources.FILE)
 
 
 def test_render_rebuilds_it_and_check_compares_it(tmp_path, host, make_runs):
