@@ -234,12 +234,6 @@ def test_the_index_is_up_to_date():
     assert json.loads(index.INDEX.read_text(encoding="utf-8")) == index.index()
 
 
-@pytest.mark.slow
-def test_what_is_published_is_in_order(copied):
-    assert problems(copied) == []
-    assert reproductions_problems(PUBLISHED.parents[1], PluginHost.load()) == []
-
-
 @pytest.mark.parametrize(
     ("kind", "old", "new"),
     [
