@@ -128,6 +128,14 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(1)
 
 
+@pytest.fixture(scope="module")
+def host():
+    """A host with everything that is installed, one for the tests of a file."""
+    from formalbench.host import PluginHost
+
+    return PluginHost.load()
+
+
 @pytest.fixture
 def all_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Take plugins' code for our own, so that it runs in this process: that takes seconds less.

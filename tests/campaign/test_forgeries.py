@@ -54,11 +54,6 @@ A_FEW = 120
 """Forgeries of a record in every test run; a campaign has all."""
 
 
-@pytest.fixture(scope="module")
-def host() -> PluginHost:
-    return PluginHost.load()
-
-
 @pytest.fixture
 def auditor(host) -> Iterator[Auditor]:
     """One for all forgeries of a test: what is drawn or trained for one record serves the next."""

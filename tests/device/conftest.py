@@ -28,12 +28,6 @@ def device(request: pytest.FixtureRequest) -> torch.device:
     return torch.device(request.config.getoption("--device") or "cpu")
 
 
-@pytest.fixture(scope="session")
-def host() -> PluginHost:
-    """Every plugin there is."""
-    return PluginHost.load()
-
-
 @pytest.fixture
 def task(host: PluginHost, model: str):
     """A task that a model answers."""

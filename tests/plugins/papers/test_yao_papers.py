@@ -36,11 +36,6 @@ from formalbench_papers.yao.theorem_4_3 import (
 )
 
 
-@pytest.fixture(scope="module")
-def host():
-    return PluginHost.load()
-
-
 @pytest.mark.parametrize("length", [2, 4, 6, 62, 64])
 def test_the_first_four_strings_are_members_and_their_flips_are_not(host, length):
     task = host.task(TASK)
