@@ -137,6 +137,12 @@ def host(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     return build_host(tmp_path_factory.mktemp("host"))
 
 
+@pytest.fixture(scope="module")
+def installed() -> PluginHost:
+    """A host with everything that is installed."""
+    return PluginHost.load()
+
+
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a clone with nothing published, and work in a folder of it."""

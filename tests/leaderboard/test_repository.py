@@ -15,7 +15,6 @@ from built_records import with_sums, with_test, write_all
 from formalbench import hookimpl
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import LearningCurve, Record, Training
-from formalbench.host import PluginHost
 from formalbench.store import Store, read_record
 from formalbench.store.archive import WeightLookup
 from formalbench.store.record_file import written
@@ -29,11 +28,6 @@ from formalbench_leaderboard.renderers.render import render, stale_files
 
 REPOSITORY = Path(__file__).parents[2]
 RESULTS = REPOSITORY / "leaderboard" / "results"
-
-
-@pytest.fixture(scope="module")
-def installed() -> PluginHost:
-    return PluginHost.load()
 
 
 @pytest.mark.slow
