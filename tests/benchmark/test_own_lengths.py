@@ -1,7 +1,5 @@
 """Protocols with their own lengths, which apply everywhere."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A record names the code that made it, and how training went; no id depends on it."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Ranks on simulated boards, of which it is known who is better."""
 
-from __future__ import annotations
-
 import math
 import sys
 from itertools import combinations

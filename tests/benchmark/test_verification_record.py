@@ -1,7 +1,5 @@
 """The record of a verification: small, repeatable, and trusted in nothing when it is read."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 
