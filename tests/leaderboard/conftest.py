@@ -1,7 +1,5 @@
 """Records, and a plugin host that could have made them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

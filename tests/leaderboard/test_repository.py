@@ -1,7 +1,5 @@
 """What this repository publishes: its records, its snapshot, and what plugins say of it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

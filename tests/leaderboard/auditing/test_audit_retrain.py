@@ -1,7 +1,5 @@
 """Audits that train runs again."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pytest
