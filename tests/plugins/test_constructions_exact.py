@@ -1,7 +1,5 @@
 """Each construction: right on every short string and on long ones, and what it promises."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """The encoder-decoder against the library's, its options, and what it promises."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The transformer, and those that papers trained."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Hybrids are blocks of their families, and every mixer is public."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from formalbench.contracts.network import Batch

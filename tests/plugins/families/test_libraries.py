@@ -1,7 +1,5 @@
 """Networks of flash-linear-attention and transformers (`make test-published` installs both)."""
 
-from __future__ import annotations
-
 import builtins
 
 import pytest

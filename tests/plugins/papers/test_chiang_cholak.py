@@ -1,7 +1,5 @@
 """Chiang and Cholak: Figure 4 and Table 1."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Pages of reproductions: of strangers, the list of all, and the published files."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`formalbench reproduce`: what a paper claims is measured, and shown everywhere."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

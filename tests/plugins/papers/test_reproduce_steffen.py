@@ -1,7 +1,5 @@
 """The trained transformers of Steffen et al.: what is asked for, and claims that can fail."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from pathlib import Path

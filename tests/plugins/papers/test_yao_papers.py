@@ -1,7 +1,5 @@
 """Yao et al.: Theorem 4.3, the learned models, and where a close is predicted."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field, replace
 from functools import partial
