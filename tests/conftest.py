@@ -1,7 +1,5 @@
 """Shared by all tests: a command line in this process, and a place of its own for each test."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -4,8 +4,6 @@ A few forgeries are in every test run, drawn from a seed; `make campaign` has al
 that only an audit can find.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import random

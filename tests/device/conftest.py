@@ -1,7 +1,5 @@
 """The device matrix: every model where ``--device`` names one, a few on a CPU otherwise."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from formalbench.host import PluginHost
