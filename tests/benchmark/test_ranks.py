@@ -14,7 +14,6 @@ from scipy.stats import t, ttest_ind
 sys.path.insert(0, str(Path(__file__).parents[2] / "speed"))
 import intervals
 
-RNG = np.random.default_rng(0)
 STRINGS = 8192
 
 
