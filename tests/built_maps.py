@@ -1,7 +1,5 @@
 """Maps of made-up records, and how a drawing of one is read back."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """A small factory of records of runs, as if formalbench had four tasks and six models."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

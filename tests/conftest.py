@@ -1,7 +1,5 @@
 """Shared by all tests: a command line in this process, and a place of its own for each test."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
@@ -128,6 +126,14 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(1)
 
 
+@pytest.fixture(scope="module")
+def host():
+    """A host with everything that is installed, one for the tests of a file."""
+    from formalbench.host import PluginHost
+
+    return PluginHost.load()
+
+
 @pytest.fixture
 def all_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Take plugins' code for our own, so that it runs in this process: that takes seconds less.
@@ -226,12 +232,6 @@ def ctrl_c_reaches_children() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture
-def interruptible() -> Callable[[], contextlib.AbstractContextManager[None]]:
-    """Return what processes are started within that Ctrl-C is to interrupt."""
-    return ctrl_c_reaches_children
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ itself, so that one which only an extra installs is missed where it is needed.
     build/base-venv/bin/python tests/documented_commands.py [WORD]    # those with a word in them
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The script that audits a pull request, with the installed code and only results."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The plan of the house: what start-up must not import. Who may import whom, `make lint` checks."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

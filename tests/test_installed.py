@@ -1,7 +1,5 @@
 """What is installed is what is written down: pinned, with hashes, and actions by their commits."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

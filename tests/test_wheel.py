@@ -3,8 +3,6 @@
 What needs a clone says so in a line.
 """
 
-from __future__ import annotations
-
 import email
 import json
 import os

@@ -1,7 +1,5 @@
 """Runs trained here in a second or two, for tests of what weights say of records."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Shared by the tests of the engine: plugins, and a host with everything that is installed."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The chance level at each length: as the task states it, compared with the record."""
 
-from __future__ import annotations
-
 import pytest
 from formalbench.contracts.record import Origin
 from formalbench.host import PluginHost

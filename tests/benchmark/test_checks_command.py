@@ -10,9 +10,9 @@ HOST = PluginHost.load()
 FAMILIES = ("dyck-1", "dyck-2-3", "shuffle-dyck-2", "boolean-3", "group-z6")
 TASKS = [e.spec.name for e in HOST.tasks.all() if "{" not in e.spec.name] + [*FAMILIES]
 MODELS = [
-    e.spec.name
+    e.spec.name.format(k=2, D=3)
     for e in HOST.models.all()
-    if "{" not in e.spec.name and e.spec.name not in ("fla", "hf")  # these need an extra
+    if e.spec.name not in ("fla", "hf")  # these need an extra
 ]
 
 

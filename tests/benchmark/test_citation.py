@@ -1,7 +1,5 @@
 """What to cite: the software as the repository says it, and papers as BibTeX reads them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

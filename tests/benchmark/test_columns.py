@@ -1,7 +1,5 @@
 """Columns: every table's are complete, and a renderer is given nothing else."""
 
-from __future__ import annotations
-
 import pytest
 from formalbench.documents.table import (
     share,

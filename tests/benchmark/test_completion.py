@@ -1,7 +1,5 @@
 """What a shell completes: the names of models, tasks, protocols and suites, without torch."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

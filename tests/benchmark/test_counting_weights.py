@@ -1,7 +1,5 @@
 """The witness of C-RASP, in whole numbers, is one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from formalbench.contracts.source import Stream

@@ -3,8 +3,6 @@
 `make test-published` installs them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The public facade: exports are documented on one page and imported on first use."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

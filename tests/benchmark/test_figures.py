@@ -1,7 +1,5 @@
 """Figures of panels: their axes, their texts, and both themes."""
 
-from __future__ import annotations
-
 import math
 import re
 

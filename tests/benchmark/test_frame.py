@@ -1,7 +1,5 @@
 """Records as tidy tables: every number is in its place, for runs of any status."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import formalbench

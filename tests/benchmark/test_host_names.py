@@ -383,9 +383,7 @@ def test_a_name_and_a_pattern_that_both_fit_are_a_clash(host):
 @pytest.mark.parametrize(
     ("kind", "name", "hint"),
     [
-        ("tasks", "partiy", "did you mean parity"),
         ("tasks", "tomita3", "tomita-3"),
-        ("models", "lsmt", "did you mean lstm"),
         ("suites", "defualt", "did you mean default"),
         ("protocols", "quik", "did you mean quick"),
         ("protocols", "zzzzzz", "`formalbench list protocols` lists all"),

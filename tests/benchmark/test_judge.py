@@ -1,7 +1,5 @@
 """How strings are judged: padded as if alone, and by what the objective says of an answer."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,16 +1,8 @@
-"""`formalbench label`: every registered task against a definition written here."""
+"""`formalbench label`: what it prints for each objective, and what is no string."""
 
-import re
 from types import SimpleNamespace
 
 import pytest
-
-
-def arithmetic(text):
-    return eval(text) % 5 if re.fullmatch(r"[0-4]([+*-][0-4])*", text) else "invalid"
-
-
-# For each task: the class of a string, and whether a string can still become a member.
 
 
 @pytest.mark.parametrize(
@@ -44,10 +36,8 @@ def test_by_hand(cli, name, text, label):
     ],
 )
 def test_what_is_no_string_is_invalid_and_the_rest_goes_on(cli, name, text):
-    good = {"modular-arithmetic": ("1", "1"), "d2": ("ab", "1"), "parity": ("1", "1"),
-            "parity:tag": ("1", "1"), "tomita-2:next-symbols": ("", "1,$")}[name]  # fmt: skip
-    done = cli("label", name, stdin=f"{good[0]}\n{text}\n{good[0]}\n")
-    assert done.lines == [good[1], "invalid", good[1]]
+    done = cli("label", name, stdin=f"1\n{text}\n1\n")
+    assert done.lines == ["1", "invalid", "1"]
     assert (done.code, done.err) == (1, "")
 
 

@@ -1,7 +1,5 @@
 """`formalbench.run` in a notebook: one output that changes, and a frame at the end."""
 
-from __future__ import annotations
-
 import builtins
 
 import pytest

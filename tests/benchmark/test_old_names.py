@@ -1,7 +1,5 @@
 """Names of version 0.3 that plugins may still use in this version, with a warning."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import formalbench

@@ -1,7 +1,5 @@
 """Untrusted files: only regular ones, and only up to the limit."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -120,6 +120,12 @@ def test_keywords_are_options(cli, refused, run, mine):
     assert "did you mean width?" in refused("run", "--model", "mine.py:Mine[widht=3]")
 
 
+def test_an_annotation_in_quotation_marks_is_read(cli, odd):
+    odd("task, *, rate: 'float' = 1")
+    option = cli("show", "model", "odd.py:Odd", "--json").data["options"]["rate"]
+    assert isinstance(option["default"], float)
+
+
 def test_check_says_what_it_is_and_what_it_cannot_do(cli, odd, mine):
     done = cli("check", "mine.py:Mine[width=4]")
     assert done.code == 0

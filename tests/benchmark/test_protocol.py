@@ -16,6 +16,9 @@ from pydantic import ValidationError
         ({"optimiser": {"betas": {"first": 0.9}}}, "optimiser"),
         ({"mixed_lengths": True}, "mixed_lengths"),
         ({"test": {"lengths": [50, 40]}}, "lengths must grow"),
+        ({"test": {"length_penalty": 0.6}}, "length_penalty needs beam"),
+        ({"splits": {"train": [10, 9]}}, "shortest, longest"),
+        ({"splits": {"train": None}}, "name the lengths"),
         ({"name": "Bad Name"}, "name"),
         ({"steps": 2010}, "multiple"),
         ({"decay": {"steps": 610}}, "multiple"),
@@ -45,11 +48,6 @@ def test_what_joined_later_changes_no_identity():
     searched = Protocol.model_validate({"name": "plain", "version": 1, "test": {"beam": 4}})
     assert searched.test_facts() == {**plain.test_facts(), "beam": 4}
     assert searched.train_facts() == plain.train_facts()
-
-
-def test_a_length_penalty_is_of_a_search():
-    with pytest.raises(ValidationError, match="length_penalty needs beam"):
-        Protocol.model_validate({"name": "x", "version": 1, "test": {"length_penalty": 0.6}})
 
 
 def test_labels_are_smoothed_only_by_objectives_that_can(host):

@@ -1,7 +1,5 @@
 """Ranks on simulated boards, of which it is known who is better."""
 
-from __future__ import annotations
-
 import math
 import sys
 from itertools import combinations
@@ -16,7 +14,6 @@ from scipy.stats import t, ttest_ind
 sys.path.insert(0, str(Path(__file__).parents[2] / "speed"))
 import intervals
 
-RNG = np.random.default_rng(0)
 STRINGS = 8192
 
 

@@ -1,7 +1,5 @@
 """With `fallback`, a learning rate is tried where a seed of each rate before it did not learn."""
 
-from __future__ import annotations
-
 import pytest
 from formalbench.host import PluginHost
 from formalbench.running.estimate import due, estimate

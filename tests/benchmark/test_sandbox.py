@@ -1,7 +1,5 @@
 """A sandbox answers in JSON or bytes, and nothing that it sends runs in the process that asks."""
 
-from __future__ import annotations
-
 import gc
 import os
 import pickle

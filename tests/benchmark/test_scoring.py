@@ -1,7 +1,5 @@
 """Answers from anywhere, scored on the strings of the board."""
 
-from __future__ import annotations
-
 import json
 import sys
 from types import SimpleNamespace

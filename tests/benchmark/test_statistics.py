@@ -1,7 +1,5 @@
 """Statistics against formulas, libraries and published values; intervals that cover."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tasks from Python: the strings of the board, their answers, batches for any training loop."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from itertools import islice

@@ -1,7 +1,5 @@
 """`formalbench run --tracker`: heard only if asked for, and it never costs a run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -103,6 +103,8 @@ class Overfitted(Knowing):
         return super().forward(batch) * (1.0 if right else -1.0)
 
 
+UNIFORM = {"curriculum": {"kind": "uniform"}}
+SELDOM = UNIFORM | {"validation": {"every": 20, "lengths": 3, "strings": 8}}
 VALIDATED = {"steps": 20, "final": 0.5, "mastered": 0.02, "validated": 0.99}
 
 
@@ -115,12 +117,7 @@ VALIDATED = {"steps": 20, "final": 0.5, "mastered": 0.02, "validated": 0.99}
     ],
 )
 def test_mastery_needs_the_next_validation(train, until, ended, steps):
-    used = protocol(
-        steps=200,
-        decay=VALIDATED,
-        curriculum={"kind": "uniform"},
-        validation={"every": 20, "lengths": 3, "strings": 8},
-    )
+    used = protocol(steps=200, decay=VALIDATED, **SELDOM)
     (done,) = train(used, Member(1e-9, 0), network=lambda task: Overfitted(task, until))
     assert (done.ended, done.steps) == ended, steps
 
@@ -135,12 +132,7 @@ def test_a_training_error_that_rose_again_before_the_validation_counts(train):
             return -logits_BC if forgets else logits_BC
 
     def ended(until):
-        used = protocol(
-            steps=100,
-            decay=VALIDATED,
-            curriculum={"kind": "uniform"},
-            validation={"every": 20, "lengths": 3, "strings": 8},
-        )
+        used = protocol(steps=100, decay=VALIDATED, **SELDOM)
         (done,) = train(used, Member(1e-9, 0), network=lambda task: Once(task, until))
         return done.ended, done.steps
 
@@ -170,13 +162,8 @@ class Improving(Knowing):
 )
 def test_a_run_is_capped_where_validation_has_not_got_better_for_its_patience(train, until, steps):
     """Of the 3 lengths, 1 is learned after 2 steps, 21 after 42, and 40 after 80."""
-    used = protocol(
-        steps=1000,
-        decay={"steps": 20, "final": 0.5},
-        curriculum={"kind": "uniform"},
-        validation={"every": 20, "lengths": 3, "strings": 8},
-        patience=PATIENCE,
-    )
+    decay = {"steps": 20, "final": 0.5}
+    used = protocol(steps=1000, decay=decay, patience=PATIENCE, **SELDOM)
     (done,) = train(used, Member(1e-9, 0), network=lambda task: Improving(task, until))
     assert (done.ended, done.status, done.steps) == ("capped", "finished", steps + 20)
 
@@ -212,11 +199,7 @@ def test_the_decay_after_mastery_is_a_share_of_the_steps_before(train, rates, sh
             self.calls = getattr(self, "calls", 0) + self.training
             return super().forward(batch) * (-1.0 if self.calls <= 25 else 1.0)
 
-    used = protocol(
-        steps=200,
-        curriculum={"kind": "uniform"},
-        decay={"steps": 40, "final": 0.5, "share": share},
-    )
+    used = protocol(steps=200, decay={"steps": 40, "final": 0.5, "share": share}, **UNIFORM)
     (done,) = train(used, Member(0.001, 0), network=Late)
     assert (done.ended, done.steps) == ("mastered", 40 + decay)
     assert rates[39] == pytest.approx(0.001)
@@ -231,7 +214,6 @@ class Stuck(Knowing):
         return -super().forward(batch)
 
 
-UNIFORM = {"curriculum": {"kind": "uniform"}}
 PATIENT = UNIFORM | {"patience": {"after": 40, "steps": 40}}
 
 
@@ -306,7 +288,7 @@ def test_the_other_intervals_judge_no_stage(train, trained_on):
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_seeds_train_on_lengths_of_their_own_or_share_them(train, trained_on, shared):
-    used = protocol(curriculum={"kind": "uniform"}, shared_lengths=shared)
+    used = protocol(shared_lengths=shared, **UNIFORM)
     train(used, Member(0.01, 0), Member(0.001, 0), Member(0.01, 1), program=BatchedGradients)
     # Four intervals, of each seed unless they share them: the rates of a seed go together.
     assert len(trained_on) == (4 if shared else 8)

@@ -1,13 +1,11 @@
 """The record of a verification: small, repeatable, and trusted in nothing when it is read."""
 
-from __future__ import annotations
-
-import json
 import shlex
 from pathlib import Path
 
 import pytest
-from formalbench.contracts.verification import VerificationRecord, parse_any, written_lengths
+from built_records import forged
+from formalbench.contracts.verification import VerificationRecord, written_lengths
 from formalbench.store import Store
 from refusals import refusal
 
@@ -103,45 +101,31 @@ def test_a_long_failing_string_is_cut(verify):
     assert len(record.first_failure.string) == 201
 
 
-def bad(**changes):
-    """Return what changes a good record into a bad one."""
-
-    def change(data):
-        for path, value in changes.items():
-            *folders, name = path.split("__")
-            place = data
-            for folder in folders:
-                place = place[folder]
-            place[name] = value
-        return data
-
-    return change
-
-
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("path", "value", "words"),
     [
-        (bad(extra=1), "extra"),
-        (bad(model__kind="learned"), "only an exact model is verified"),
-        (bad(exhaustive__errors=9999), "more errors than strings"),
-        (bad(by_length__errors=[1]), "first failure must be given exactly if"),
-        (bad(by_length__errors=[200]), "more errors than strings"),
-        (bad(by_length__errors=[]), "do not fit"),
-        (bad(by_length__max_bits=[-1.0]), "at least 0"),
-        (bad(exhaustive=None), "exhaustive results do not match"),
-        (bad(asked__lengths=[10, 9]), "in order"),
-        (bad(dtype="fp8"), "dtype"),
-        (bad(break_length={"fp8": 3}), "break_length"),
-        (bad(verification_id="x"), "verification_id"),
-        (bad(date="yesterday"), "date"),
-        (bad(kind="run"), "not a valid record"),
+        ("extra", 1, "extra"),
+        ("model.kind", "learned", "only an exact model is verified"),
+        ("exhaustive.errors", 9999, "more errors than strings"),
+        ("by_length.errors", [1], "first failure must be given exactly if"),
+        ("by_length.errors", [200], "more errors than strings"),
+        ("by_length.errors", [], "do not fit"),
+        ("by_length.max_bits", [-1.0], "at least 0"),
+        ("exhaustive", None, "exhaustive results do not match"),
+        ("asked.lengths", [10, 9], "in order"),
+        ("dtype", "fp8", "dtype"),
+        ("break_length", {"fp8": 3}, "break_length"),
+        ("verification_id", "x", "verification_id"),
+        ("date", "yesterday", "date"),
+        ("kind", "run", "not a valid record"),
     ],
+    ids=str,
 )
-def test_a_spoiled_record_is_refused_in_one_line(verify, change, words):
-    data = json.loads(verify("counting", "--lengths", "10").to_json())
-    assert isinstance(parse_any(json.dumps(data), "good"), VerificationRecord)
-    told = refusal(lambda: parse_any(json.dumps(change(data)), "spoiled"))
-    assert told.startswith("spoiled: ")
+def test_a_spoiled_record_is_refused_in_one_line(verify, path, value, words):
+    record = verify("counting", "--lengths", "10")
+    assert isinstance(forged(record, {}), VerificationRecord)
+    told = refusal(lambda: forged(record, {path: value}))
+    assert told.startswith("forged: ")
     assert words in told
 
 

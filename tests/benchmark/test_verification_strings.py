@@ -1,7 +1,5 @@
 """The strings of a verification: all that were promised, none twice, none that is no string."""
 
-from __future__ import annotations
-
 import tracemalloc
 from copy import copy
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`formalbench verify`: every error is found, and nothing is claimed that was not tested."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Curves over training: what is looked at, that it changes nothing, and that a kill loses none."""
 
-from __future__ import annotations
-
 import pytest
 import small_training
 import torch

@@ -1,7 +1,5 @@
 """Tables in Markdown: what fits on a page stands in one, what does not in several."""
 
-from __future__ import annotations
-
 import pytest
 from formalbench.documents.markup import (
     MOST_COLUMNS,

@@ -3,8 +3,6 @@
 A command is a fork of this process, which has imported everything: so a kill comes while it works.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -5,8 +5,6 @@ numbers that the seed, the test and the number of the case decide. A few of each
 run; `make campaign` has more, and those that are marked ``campaign``, which take longer.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections import Counter

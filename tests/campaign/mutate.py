@@ -1,7 +1,5 @@
 """Damage that a disk, an editor or an attacker can do to a file."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

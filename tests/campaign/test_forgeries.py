@@ -4,8 +4,6 @@ A few forgeries are in every test run, drawn from a seed; `make campaign` has al
 that only an audit can find.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import random
@@ -52,11 +50,6 @@ TINY_MODELS = ("rnn", "gru", "lstm")
 
 A_FEW = 120
 """Forgeries of a record in every test run; a campaign has all."""
-
-
-@pytest.fixture(scope="module")
-def host() -> PluginHost:
-    return PluginHost.load()
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The device matrix: every model where ``--device`` names one, a few on a CPU otherwise."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from formalbench.host import PluginHost
@@ -26,12 +24,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def device(request: pytest.FixtureRequest) -> torch.device:
     """The device that was asked for."""
     return torch.device(request.config.getoption("--device") or "cpu")
-
-
-@pytest.fixture(scope="session")
-def host() -> PluginHost:
-    """Every plugin there is."""
-    return PluginHost.load()
 
 
 @pytest.fixture

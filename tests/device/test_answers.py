@@ -1,7 +1,5 @@
 """What a network answers on a device is what it answers on a CPU."""
 
-from __future__ import annotations
-
 import copy
 
 import torch

@@ -1,7 +1,5 @@
 """On a device, too, a cohort gives the numbers of its runs alone, and the CPU's."""
 
-from __future__ import annotations
-
 import torch
 from formalbench.contracts.protocol import Protocol
 from formalbench.training.gradients import BatchedGradients, SequentialGradients

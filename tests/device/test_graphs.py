@@ -1,7 +1,5 @@
 """Recorded steps give the numbers of plain ones; a run from the command line goes through."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from formalbench import api

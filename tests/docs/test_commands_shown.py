@@ -1,7 +1,5 @@
 """Every command that a page shows is one: its options exist, and so do the names in it."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

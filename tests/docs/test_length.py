@@ -1,7 +1,5 @@
 """Pages stay short enough to be read, and say today's sizes."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

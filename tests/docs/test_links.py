@@ -1,7 +1,5 @@
 """Links, files and names in texts of this repository lead somewhere."""
 
-from __future__ import annotations
-
 import pkgutil
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Help, messages, docstrings, docs and the page avoid idioms that a reader has to decode."""
 
-from __future__ import annotations
-
 import ast
 import io
 import json

@@ -1,7 +1,5 @@
 """README, on GitHub and on a package index, and what people are asked to cite."""
 
-from __future__ import annotations
-
 import json
 import re
 import runpy

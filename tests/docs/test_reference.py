@@ -3,8 +3,6 @@
 They are not kept, so they cannot be out of date; `make docs` shows them.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 `make docs` executes it in full, in a notebook's kernel; `make tutorial` keeps what comes out.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 from pathlib import Path

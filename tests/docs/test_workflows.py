@@ -1,7 +1,5 @@
 """Workflows are within their limits, and call what exists."""
 
-from __future__ import annotations
-
 import re
 import runpy
 from pathlib import Path

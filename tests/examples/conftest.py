@@ -1,7 +1,5 @@
 """Loads an example's file as a module."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

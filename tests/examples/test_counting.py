@@ -1,7 +1,5 @@
 """The example plugin, installed into a fresh environment and run."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

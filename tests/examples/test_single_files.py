@@ -1,7 +1,5 @@
 """The single files of the examples, loaded as their heads say, and run."""
 
-from __future__ import annotations
-
 import csv
 import json
 import operator

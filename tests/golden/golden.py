@@ -13,8 +13,6 @@ torch, its instructions and the processor are those of the file, elsewhere sums,
 A change of models, tasks or texts that is meant changes the files, too: renew them in its commit.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import hashlib

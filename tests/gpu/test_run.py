@@ -1,7 +1,5 @@
 """`make gpu`: what is done is not repeated, what is cut off goes on, and a CPU can rehearse it."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys

@@ -1,7 +1,5 @@
 """Records, and a plugin host that could have made them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -135,6 +133,12 @@ def host(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     # Its plugins are objects of this process.
     monkeypatch.setattr(PluginProcesses, "foreign", lambda *arguments: frozenset())
     return build_host(tmp_path_factory.mktemp("host"))
+
+
+@pytest.fixture(scope="module")
+def installed() -> PluginHost:
+    """A host with everything that is installed."""
+    return PluginHost.load()
 
 
 @pytest.fixture

@@ -4,8 +4,6 @@ The pages of the browser's script are in `tests/page/test_as_published.py`; draw
 `test_repository.py`.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import re

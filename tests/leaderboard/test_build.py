@@ -1,7 +1,5 @@
 """Boards from records: rows, ranks, and which records count."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The commands, on an application made with the hook, inside a repository of its own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

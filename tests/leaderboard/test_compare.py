@@ -1,7 +1,5 @@
 """Two models beside each other."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

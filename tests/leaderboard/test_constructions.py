@@ -1,7 +1,5 @@
 """The wing of exact models: verifications become rows, and are published as runs are."""
 
-from __future__ import annotations
-
 import io
 import json
 import shlex

@@ -1,7 +1,5 @@
 """The data of the views of a task, a model and a comparison."""
 
-from __future__ import annotations
-
 import pytest
 from formalbench.statistics.build import View, build_page
 from formalbench.store import Store

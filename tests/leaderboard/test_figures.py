@@ -1,7 +1,5 @@
 """The figures: what they show, that they are drawn alike, and what `check` makes of them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,7 +1,5 @@
 """The plan is filled in its order: killed, continued, complete, and published once."""
 
-from __future__ import annotations
-
 import fcntl
 import importlib.util
 import json

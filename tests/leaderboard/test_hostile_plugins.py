@@ -4,8 +4,6 @@ Each trains a network that always says the same, and has 48 of 48 strings right 
 word. It must not come through `publish`, `check` or `audit`.
 """
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -3,8 +3,6 @@
 Records that cannot be checked here fail the check and have no rank.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The map: what stands in its cells, and what its sentences say."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import replace
 

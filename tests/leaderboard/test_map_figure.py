@@ -1,7 +1,5 @@
 """The drawing of the map: its signs and legend, its themes, its size, and what names do to it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from itertools import pairwise

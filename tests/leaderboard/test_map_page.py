@@ -1,7 +1,5 @@
 """The map on the web page and on the repository's front page."""
 
-from __future__ import annotations
-
 import base64
 import re
 import zlib

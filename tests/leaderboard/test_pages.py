@@ -1,7 +1,5 @@
 """The pages of the repository: what they say, where they lead, and what is left over."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Papers' numbers: as published, and beside ours."""
 
-from __future__ import annotations
-
 import functools
 
 import pytest

@@ -3,8 +3,6 @@
 Nothing of formalbench is imported, so that no mistake can be made twice: only json and arithmetic.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

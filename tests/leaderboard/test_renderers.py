@@ -1,7 +1,5 @@
 """Formats, templates and drawings: text that stays text."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What this repository publishes: its records, its snapshot, and what plugins say of it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -15,7 +13,6 @@ from built_records import with_sums, with_test, write_all
 from formalbench import hookimpl
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import LearningCurve, Record, Training
-from formalbench.host import PluginHost
 from formalbench.store import Store, read_record
 from formalbench.store.archive import WeightLookup
 from formalbench.store.record_file import written
@@ -29,11 +26,6 @@ from formalbench_leaderboard.renderers.render import render, stale_files
 
 REPOSITORY = Path(__file__).parents[2]
 RESULTS = REPOSITORY / "leaderboard" / "results"
-
-
-@pytest.fixture(scope="module")
-def installed() -> PluginHost:
-    return PluginHost.load()
 
 
 @pytest.mark.slow
@@ -104,9 +96,6 @@ def test_every_learned_model_covers_the_default_suite_with_three_seeds(installed
     assert {(m.name, t, s) for m in learned for t in tasks for s in (0, 1, 2)} <= runs
 
 
-ROOT = Path(__file__).parents[2]
-
-
 @pytest.fixture
 def varied(many_records, make_record):
     training = Training(
@@ -129,7 +118,7 @@ def varied(many_records, make_record):
         ),
         with_test(certain, answers=(300,) * 4),
         odd,
-        *Store(ROOT / "leaderboard" / "results" / "exact" / "exact-parity").all(),
+        *Store(RESULTS / "exact" / "exact-parity").all(),
     ]
 
 
@@ -147,7 +136,7 @@ def test_records_come_back_as_they_were(varied, tmp_path):
 
 def test_what_the_repository_publishes_comes_back_and_takes_a_third(tmp_path):
     """Rendering on the main branch writes it; a pull request has records that are not in it yet."""
-    held = Store(ROOT / "leaderboard" / "results").all()
+    held = Store(RESULTS).all()
     file = tmp_path / "snapshot.jsonl"
     file.write_text(written(held), encoding="ascii")
     assert read_snapshot(file) == held
@@ -157,7 +146,7 @@ def test_what_the_repository_publishes_comes_back_and_takes_a_third(tmp_path):
 def test_the_package_carries_published_records():
     carried = read_snapshot()
     assert len(carried) > 100
-    assert carried == read_snapshot(ROOT / sources.FILE)
+    assert carried == read_snapshot(REPOSITORY / sources.FILE)
 
 
 def test_render_rebuilds_it_and_check_compares_it(tmp_path, host, make_runs):

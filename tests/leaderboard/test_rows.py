@@ -1,7 +1,5 @@
 """What a row says: what was learned, its profile, its verdict and what it lacks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Scores of answers from elsewhere: published apart, never ranked."""
 
-from __future__ import annotations
-
 import json
 
 import formalbench as fb

@@ -1,7 +1,5 @@
 """Versions, two contributors, and reports from elsewhere: what is published and what counts."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The board in a terminal: one's own rows, models and tasks asked for, and one screen."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

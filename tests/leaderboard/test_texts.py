@@ -1,7 +1,5 @@
 """Texts on a board: by perplexity or by BLEU, over their length or part by part."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -30,20 +30,15 @@ from formalbench_leaderboard.renderers.links import Links
 TASKS = ("parity:classify", "first:classify", "no-such-task:classify")
 
 
-@pytest.fixture(scope="module")
-def real() -> PluginHost:
-    return PluginHost.load()
-
-
 @pytest.fixture
 def records(make_record):
     return [make_record("gru", task, fingerprint="0" * 64) for task in TASKS]
 
 
 @pytest.fixture
-def view(real):
+def view(installed):
     titles = tuple(task.partition(":")[0] for task in TASKS)
-    return View("test", titles, theory=lambda task: theory_here(real, task))
+    return View("test", titles, theory=lambda task: theory_here(installed, task))
 
 
 def test_a_class_is_escaped(records, monkeypatch):
@@ -62,12 +57,12 @@ def test_only_tasks_of_a_class(records, view):
     assert len(in_class(FolderContents(records, [], []), view, "regular")[0].records) == 2
 
 
-def test_published_numbers_are_parted_likewise(real):
-    view = suite_view(real, "chi-table1")
+def test_published_numbers_are_parted_likewise(installed):
+    view = suite_view(installed, "chi-table1")
     _, seen = in_class(FolderContents([], [], []), view, "c-rasp")
     shown = {table.column(name).task for table in seen.published for name in table.tasks}
     assert {"d2", "majority"} <= shown
-    assert all(theory_here(real, task).within("c-rasp") for task in shown)
+    assert all(theory_here(installed, task).within("c-rasp") for task in shown)
 
 
 def predicted(host, model, task):
@@ -98,7 +93,7 @@ SPEC = ModelSpec("made-up", 1, "", Recurrence)
 """
 
 
-def test_another_network_of_the_same_version_is_looked_at_again(real, tmp_path, monkeypatch):
+def test_another_network_of_the_same_version_is_looked_at_again(installed, tmp_path, monkeypatch):
     """Its code is part of what a prediction is kept under."""
     monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
     file = tmp_path / "made_up_plugin.py"
@@ -121,8 +116,8 @@ def test_another_network_of_the_same_version_is_looked_at_again(real, tmp_path, 
 
 
 @pytest.mark.slow
-def test_the_command(cli, own_place, tmp_path, make_record, protocol, real):
-    store, version = Store(tmp_path / "runs"), real.models.get("gru")[0].spec.version
+def test_the_command(cli, own_place, tmp_path, make_record, protocol, installed):
+    store, version = Store(tmp_path / "runs"), installed.models.get("gru")[0].spec.version
     for task in TASKS[:2]:
         own = {**protocol, "name": "own"}
         store.write(make_record("gru", task, protocol=own, model_version=version))

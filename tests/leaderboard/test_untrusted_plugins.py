@@ -1,7 +1,5 @@
 """A plugin's code that crashes, hangs or changes what all share is refused, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 from formalbench.checks import remote
 from formalbench.contracts.errors import RequestError

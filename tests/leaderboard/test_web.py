@@ -1,7 +1,5 @@
 """The web page without a browser: what is in it, that it is safe, that it is always the same."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The size of a page of a hundred models on sixty tasks."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Archives of weights: equal bytes when packed again, and malicious entries do no harm."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

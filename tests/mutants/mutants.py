@@ -12,8 +12,6 @@ first failure, and the test that failed again without the bug. `results.txt` has
 mutant: whether it was caught, and by which test.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -1,7 +1,5 @@
 """A browser without a network, and pages to open in it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator

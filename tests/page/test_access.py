@@ -1,7 +1,5 @@
 """Whether everybody can use the page: axe's rules, borders, keys, paper, and a phone."""
 
-from __future__ import annotations
-
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect

@@ -3,8 +3,6 @@
 What Python renders of the same records is in `tests/leaderboard/test_as_published.py`.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

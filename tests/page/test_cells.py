@@ -1,7 +1,5 @@
 """What a cell of the board shows behind its number: its seeds, its interval and chance."""
 
-from __future__ import annotations
-
 import pytest
 from formalbench.documents.text import interval, percent
 from formalbench.host import PluginHost

@@ -1,7 +1,5 @@
 """Search, filters and sorting; the address says what is shown, and Back takes a step back."""
 
-from __future__ import annotations
-
 import json
 from urllib.parse import unquote, urlsplit
 

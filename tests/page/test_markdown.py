@@ -1,7 +1,5 @@
 """The Markdown page, as wide as GitHub shows it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from formalbench.cli.main import run_command_line

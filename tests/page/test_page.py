@@ -1,7 +1,5 @@
 """The page of the published records, clicked through."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Texts on the page: drawn by perplexity or BLEU, each in its direction, and by no accuracy."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The views of a task, a model and a comparison, with the published records."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """Exact models by name, and strings that are hard for them."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import torch

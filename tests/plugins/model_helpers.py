@@ -1,7 +1,5 @@
 """A task without a language package: all that a model looks at; and models by their options."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Position codes and kinds of attention, pair by pair from the equations of their papers."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import math

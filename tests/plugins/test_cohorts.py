@@ -1,7 +1,5 @@
 """A cohort of every learned model gives the numbers of its runs alone."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

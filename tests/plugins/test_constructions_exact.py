@@ -1,7 +1,5 @@
 """Each construction: right on every short string and on long ones, and what it promises."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest
@@ -9,7 +7,6 @@ import torch
 from exact_helpers import (
     NORMS,
     ask,
-    get_host,
     hard_strings,
     hardest,
     is_right,
@@ -17,10 +14,8 @@ from exact_helpers import (
     make,
     short_strings,
 )
-from formalbench.checks.plugins import check_spec
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import Batch
-from formalbench_models.catalogue.constructions import CONSTRUCTIONS
 
 FP64, FP32, HALF = (torch.float64,), (torch.float32,), (torch.float16, torch.bfloat16)
 EVERY = (*FP64, *FP32, *HALF)
@@ -77,7 +72,6 @@ NO_NORM = [
     (f"exact-{language}", language, {"eps": 0.0}) for language in ("parity", "first", "dyck-1")
 ]
 VERY_LONG = [("exact-parity", "parity", {}), ("exact-first", "first", {})]
-
 
 NONE = -1.0
 """Less than any margin: the empty string is answered by a tie."""
@@ -218,22 +212,6 @@ def test_training_recovers_from_a_small_push(options, network):
     assert losses[-1] < 0.5 * losses[0]
     with torch.no_grad():
         assert is_right(task, exact(Batch(strings)), example).all()
-
-
-every_spec = pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spec.name)
-
-
-def example(spec):
-    """Return a name that fits a spec, and its task's."""
-    return (text.format(k=2, D=3) for text in (spec.name, spec.task))
-
-
-@every_spec
-def test_each_keeps_what_every_model_promises(spec):
-    name, _ = example(spec)
-    checks = check_spec(get_host(), name)
-    assert len(checks) >= 9
-    assert [check for check in checks if check.problem] == []
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Parts of constructions: gates, heads, layer norm and changed entries, mixed precision."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

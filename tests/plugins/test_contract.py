@@ -1,7 +1,5 @@
 """What every network of this wing promises (formalbench.contracts.network)."""
 
-from __future__ import annotations
-
 import copy
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Exact models: closed forms, C-RASP programs, and automata as reflections."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

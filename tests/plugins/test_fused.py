@@ -1,7 +1,5 @@
 """Fused and hard attention against their formulas."""
 
-from __future__ import annotations
-
 import copy
 import math
 from functools import partial

@@ -1,7 +1,5 @@
 """The looped transformer, round by round."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Networks with a stack or a tape, against one cell, action or run at a time."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

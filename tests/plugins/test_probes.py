@@ -1,7 +1,5 @@
 """Looking into networks: probes of attention, and gradients by position."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError

@@ -1,7 +1,5 @@
 """Our recurrences against the library's."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,7 +1,5 @@
 """RegularGPT: both forms, levels, large chunks, and how it begins."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The transformer, and those that papers trained."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -9,7 +7,6 @@ import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import Batch
 from formalbench.contracts.specs import Splits
-from formalbench.host import PluginHost
 from formalbench.running.plan import RunRequest, make_plan
 from formalbench_models.catalogue.transformers import PAPERS
 from formalbench_models.layers.attention import Span
@@ -215,11 +212,6 @@ def test_dropout_is_for_training_alone(kind):
         module.p = 0.5
         assert not torch.allclose(dropping(batch), want), module
         module.p = 0.0
-
-
-@pytest.fixture(scope="module")
-def host():
-    return PluginHost.load()
 
 
 def built(host, name, task, **options):

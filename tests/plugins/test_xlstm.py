@@ -1,7 +1,5 @@
 """xLSTM: sLSTM by its equations, which block is which, and what blocks are."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from formalbench.contracts.network import Batch

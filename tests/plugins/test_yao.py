@@ -1,7 +1,5 @@
 """The constructions of Yao et al. against the definitions of their languages."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The site that `make docs` has built."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What a reader of the site finds; `make docs` runs this on what it has built."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from urllib.parse import unquote

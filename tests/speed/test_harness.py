@@ -1,7 +1,5 @@
 """What the measurements rest on: no test here asserts on time."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

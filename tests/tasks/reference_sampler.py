@@ -3,8 +3,6 @@
 Tests compare the two; nothing else uses this.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from formalbench.contracts.source import Stream

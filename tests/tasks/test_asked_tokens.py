@@ -6,7 +6,6 @@ from formalbench import Batch
 from formalbench.contracts.network import tensors
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import evaluate
-from formalbench.host import PluginHost
 
 MODELS = {
     "transformer": {"positions": "learned"},
@@ -16,11 +15,6 @@ MODELS = {
     "stack-rnn": {},
     "mamba": {},
 }
-
-
-@pytest.fixture(scope="module")
-def host():
-    return PluginHost.load()
 
 
 @pytest.fixture

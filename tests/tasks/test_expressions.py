@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from formalbench.contracts.source import Stream
 from formalbench_tasks.languages.brackets_mod_5 import SYMBOLS, draw, evaluate, share_of_zero
-from formalbench_tasks.plugin import formalbench_tasks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -122,13 +121,6 @@ def test_what_is_missing_is_the_parity_of_the_ones_in_sight(make, length):
     strings_BN = all_BN[language.in_domain(all_BN)]
     assert len(strings_BN) == length * 2 ** (length // 2)
     assert (language.classify(strings_BN) == (strings_BN == 1).sum(axis=1) % 2).all()
-
-
-def test_what_parity_answers_is_of_its_class_and_not_beyond_the_regular_ones():
-    (spec,) = [one for one in formalbench_tasks() if one.name == "missing-duplicate"]
-    assert spec.theory.within("solvable")
-    assert spec.theory.level == "regular"
-    assert spec.theory.within("star-free") is spec.theory.within("c-rasp") is None
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -1,7 +1,5 @@
 """Parallel texts from files: what is read, how they are drawn and tested, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from formalbench import RequestError, Stream, read_yaml

@@ -9,9 +9,10 @@ from formalbench import Batch, Corpus, Example, RequestError, Stream
 from formalbench.contracts.network import tensors
 from formalbench.evaluation.cells import check_process
 from formalbench.evaluation.cells import test_set as cells_of
-from formalbench.host import PluginHost
 from formalbench_text.language_modelling import CausalLM, MaskedLM
 from formalbench_text.metrics import Perplexity
+
+pytestmark = pytest.mark.usefixtures("own_place")
 
 
 class Counting(Corpus):
@@ -21,12 +22,6 @@ class Counting(Corpus):
 
     def sample(self, stream, length, count):
         return np.tile(np.arange(length, dtype=np.int64), (count, 1))
-
-
-@pytest.fixture
-def host(tmp_path, monkeypatch):
-    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
-    return PluginHost.load()
 
 
 def test_every_token_is_asked_for_in_training():

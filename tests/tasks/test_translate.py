@@ -1,7 +1,5 @@
 """The objective `translate`, and BLEU as the library has it."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """Exact models to verify: right ones, and ones that fail in a way of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import torch

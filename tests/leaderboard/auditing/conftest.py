@@ -1,7 +1,5 @@
 """Runs trained here, to be audited, and forgeries planted in their records."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The statistics of an audit: what they see, and how rarely they cry wolf."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from formalbench.contracts.cells import Cells

@@ -1,7 +1,5 @@
 """The command ``formalbench leaderboard audit``: its words, and which records it draws."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Audits: honest records pass, and every forgery that is planted is found."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Audits of what is tested on fixed texts, by a search for the best translation."""
 
-from __future__ import annotations
-
 import pytest
 from formalbench.contracts.objective import Measure
 from formalbench.evaluation.beam_search import Search

@@ -1,7 +1,5 @@
 """Verifications carried out again: every result of one that is forged is found."""
 
-from __future__ import annotations
-
 import pytest
 from built_records import forged, renamed
 from formalbench.cli.main import run_command_line

@@ -1,7 +1,5 @@
 """Audits of records whose weights are elsewhere, or nowhere."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

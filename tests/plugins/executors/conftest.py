@@ -1,7 +1,5 @@
 """A Slurm of its own, on this machine: controller, node and keys in a temporary folder."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

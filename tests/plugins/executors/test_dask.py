@@ -1,7 +1,5 @@
 """The executor ``dask`` on a cluster of this machine, and what no cluster could do."""
 
-from __future__ import annotations
-
 import os
 import time
 from concurrent.futures import BrokenExecutor

@@ -1,7 +1,5 @@
 """Faults of a cluster that is played by threads: units, scheduler, executor and store are real."""
 
-from __future__ import annotations
-
 import contextlib
 import pickle
 import threading

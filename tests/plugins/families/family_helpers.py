@@ -1,7 +1,5 @@
 """The linear recurrences by name, small and with generic parameters."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What all linear recurrences promise, beside what every network does (test_contract)."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import pytest

@@ -1,18 +1,10 @@
 """Hybrids are blocks of their families, and every mixer is public."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from formalbench.contracts.network import Batch
-from formalbench.host import PluginHost
 from formalbench_models.catalogue.linear_recurrences import RECURRENCES
 from formalbench_models.layers import AttentionMixer
-
-
-@pytest.fixture(scope="module")
-def host():
-    return PluginHost.load()
 
 
 def built(host, options):

@@ -1,7 +1,5 @@
 """Networks of flash-linear-attention and transformers (`make test-published` installs both)."""
 
-from __future__ import annotations
-
 import builtins
 
 import pytest
@@ -10,17 +8,11 @@ from formalbench import RequestError
 from formalbench.checks.models import model_promises
 from formalbench.checks.promises import keep
 from formalbench.contracts.network import Batch, traits_of
-from formalbench.host import PluginHost
 
 LAYERS = ["gated_deltanet", "delta_net", "gla", "retnet", "linear_attn"]
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 published = pytest.mark.published
-
-
-@pytest.fixture(scope="module")
-def host():
-    return PluginHost.load()
 
 
 @pytest.fixture

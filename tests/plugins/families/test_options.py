@@ -1,7 +1,5 @@
 """Options of families: what is refused, and how networks begin."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from family_helpers import at_first, build

@@ -1,7 +1,5 @@
 """Memories and scans in chunks give what the definitions give, symbol by symbol."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from formalbench_models.families.mamba import selective_scan

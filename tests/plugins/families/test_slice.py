@@ -1,7 +1,5 @@
 """SLiCE's states have no size of their own: nothing they grow or shrink to is lost."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from family_helpers import at_first

@@ -1,7 +1,5 @@
 """The networks that docs/your-model.md shows: ten lines at most, and they run."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

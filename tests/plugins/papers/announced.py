@@ -1,7 +1,5 @@
 """The reproductions that the papers' plugin announces, by name."""
 
-from __future__ import annotations
-
 from formalbench_papers import plugin
 from formalbench_papers.framework import bench as framework
 

@@ -1,7 +1,5 @@
 """Shared by the tests of the papers: records, and reproductions that a test announces."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The RegularGPT paper: the rule for a cell, the claims of its tables, and what is in networks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Chiang and Cholak: Figure 4 and Table 1."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -10,7 +8,6 @@ from formalbench.contracts.cells import Sums
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.record import Curve, History
 from formalbench.documents.figures import picture
-from formalbench.host import PluginHost
 from formalbench.training.trainer import resolve_protocol
 from formalbench_papers.chiang_cholak import figure4, table1
 from formalbench_papers.chiang_cholak.figure4 import LENGTHS, SCALED, STANDARD, claims
@@ -18,12 +15,6 @@ from formalbench_papers.chiang_cholak.table1 import ALL, LONG, PAPER
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.runs import CellPlan, CellRecords
 from torch import nn
-
-
-@pytest.fixture(scope="module")
-def installed():
-    return PluginHost.load()
-
 
 POINTS = 5
 
@@ -159,7 +150,7 @@ def test_each_row_has_its_number_of_runs():
         assert re.search(r"\d+ (runs|seeds)", claim.ours), claim
 
 
-def test_it_is_carried_out_and_drawn(installed, tmp_path):
+def test_it_is_carried_out_and_drawn(host):
     class Made(Bench):
         def train(self, wanted, now=None):
             length = {one.protocol: int(one.protocol.rpartition("-")[2]) for one in wanted}
@@ -168,7 +159,7 @@ def test_it_is_carried_out_and_drawn(installed, tmp_path):
     def kind_of(wanted):
         return SCALED if wanted.model_options.get("log_length") else STANDARD
 
-    found = figure4.carry_out(Made(installed, "quick", lambda line: None))
+    found = figure4.carry_out(Made(host, "quick", lambda line: None))
     assert {claim.verdict for claim in found.claims} == {"holds"}
     assert len(found.rows) == POINTS * 2 * len(KEYS)
     for row in found.rows:
@@ -176,12 +167,6 @@ def test_it_is_carried_out_and_drawn(installed, tmp_path):
         assert row["attention_on_1"] == pytest.approx(sum(layers))
     assert b"</svg>" in picture(found.draw(), "svg")
     assert {claim.verdict for claim in claims({})} == {"not run at this scale"}
-
-
-@pytest.fixture
-def host(tmp_path, monkeypatch):
-    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
-    return PluginHost.load()
 
 
 def as_the_paper(seeds=(0, 1, 2)):
@@ -250,7 +235,7 @@ def test_what_was_not_run_is_not_judged():
     assert len(found.cells) == len(found.rows) == 4
 
 
-def test_the_papers_scale_is_that_of_its_code(host):
+def test_the_papers_scale_is_that_of_its_code(host, own_place):
     wanted = table1._wanted("baseline", ALL, "tiny-pairs:translate", Bench(host, "paper", print))
     protocol = host.protocol(wanted.protocol)
     task = protocol.apply(host.task(wanted.task, dict(wanted.task_options)))

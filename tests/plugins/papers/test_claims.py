@@ -1,7 +1,5 @@
 """The usual claims, and those of tables about recurrences, PaTH and C-RASP."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

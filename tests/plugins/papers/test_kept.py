@@ -1,7 +1,5 @@
 """What is kept beside a page: it gives the numbers again, and a reproduction goes on from it."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

@@ -1,7 +1,5 @@
 """`formalbench reproduce`: what a paper claims is measured, and shown everywhere."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -16,7 +14,6 @@ from announced import SPECS, carry_out
 from formalbench.cli.main import run_command_line
 from formalbench.contracts.specs import ReproductionSpec
 from formalbench.documents.figures import Figure, Panel, Series, picture
-from formalbench.host import PluginHost
 from formalbench_papers.chiang_cholak import figure2 as chiang_cholak_fig2
 from formalbench_papers.chiang_cholak import figure3 as chiang_cholak_fig3
 from formalbench_papers.framework.bench import Bench
@@ -32,11 +29,6 @@ from formalbench_papers.framework.report import (
 from formalbench_papers.steffen import layer_norm as steffen_layernorm
 
 PUBLISHED = Path(__file__).parents[3] / "leaderboard" / "reproductions"
-
-
-@pytest.fixture(scope="module")
-def host():
-    return PluginHost.load()
 
 
 @pytest.fixture(scope="module")

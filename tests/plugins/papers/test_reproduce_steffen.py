@@ -1,7 +1,5 @@
 """The trained transformers of Steffen et al.: what is asked for, and claims that can fail."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -13,7 +11,6 @@ from formalbench.contracts.network import Batch
 from formalbench.documents.figures import picture
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.evaluation.cells import validation_set
-from formalbench.host import PluginHost
 from formalbench.running.plan import make_plan
 from formalbench.statistics.intervals import RunAccuracy
 from formalbench.store import REPRODUCTIONS
@@ -38,24 +35,19 @@ from formalbench_papers.steffen.dyck import (
 PUBLISHED = Path(__file__).parents[3] / REPRODUCTIONS
 
 
-@pytest.fixture(scope="module")
-def built_in():
-    return PluginHost.load()
-
-
 @pytest.mark.parametrize("task", LANGUAGES)
 @pytest.mark.parametrize("length", [2, 4, 6, 8])
-def test_members_are_counted(built_in, task, length):
-    language = built_in.task(task).source
+def test_members_are_counted(host, task, length):
+    language = host.task(task).source
     strings = np.array(list(product(range(len(language.alphabet)), repeat=length)))
     assert members(task, length) == language.classify(strings).sum()
 
 
 @pytest.mark.parametrize(("task", "length"), [("dyck-1-2", 26), ("dyck-2", 10)])
-def test_no_test_string_is_trained_on(built_in, task, length):
+def test_no_test_string_is_trained_on(host, task, length):
     one = next(w for w in wanted((length,), "-quick") if w.task == task)
-    run = make_plan(built_in, one.request()).runs[0]
-    there = run.protocol.apply(built_in.task(run.task.name, dict(run.task.options)))
+    run = make_plan(host, one.request()).runs[0]
+    there = run.protocol.apply(host.task(run.task.name, dict(run.task.options)))
     data = TrainingData(there, run.protocol, torch.device("cpu"))
     batches = ((length, run.protocol.batch),) * 200
     trained = strings_of(one.inputs[0] for (one,) in data.take(Interval(0, batches, (0,))))
@@ -132,11 +124,9 @@ def test_the_page_says_how_many_seeds_a_difference_takes():
     assert f"at least {seeds} seeds" in RULE
 
 
-def test_every_run_that_is_published_is_planned(built_in):
+def test_every_run_that_is_published_is_planned(host):
     planned = {
-        run.test_id
-        for one in wanted(LENGTHS, "")
-        for run in make_plan(built_in, one.request()).runs
+        run.test_id for one in wanted(LENGTHS, "") for run in make_plan(host, one.request()).runs
     }
     records = PageRecords.beside(PUBLISHED, "steffen-dyck").records
     own = {one.test_id for one in records if not one.protocol.name.endswith("-quick")}
@@ -216,8 +206,8 @@ def test_the_authors_numbers_say_what_they_say():
 
 @pytest.mark.parametrize("norm", [False, True])
 @pytest.mark.parametrize(("name", "deepest"), [("dyck-1", None), ("dyck-1-3", 3)])
-def test_the_authors_weights_recognise_every_short_string(built_in, name, deepest, norm):
-    language = built_in.task(name).source
+def test_the_authors_weights_recognise_every_short_string(host, name, deepest, norm):
+    language = host.task(name).source
     network = AuthorsNetwork(deepest, norm=norm).double()
     for length in range(1, 9):
         strings = np.array(list(product((0, 1), repeat=length)))
@@ -253,14 +243,14 @@ def test_answers_and_gradients_are_those_of_the_authors_code(deepest, norm, answ
     assert total.sqrt().item() == pytest.approx(gradient, rel=1e-9)
 
 
-def test_learnability_is_carried_out_and_goes_on(built_in, monkeypatch, tmp_path):
+def test_learnability_is_carried_out_and_goes_on(host, monkeypatch, tmp_path):
     class Tiny(Bench):
         def choose(self, quick, paper):
             return (26,) if isinstance(quick, tuple) else 1
 
     for name, value in (("STEPS", 6), ("EPOCH", 2), ("LAST", 2)):
         monkeypatch.setattr(learnability, name, value)
-    bench = Tiny(built_in, "quick", lambda line: None)
+    bench = Tiny(host, "quick", lambda line: None)
     findings = learnability.carry_out(bench)
     assert [(row["task"], row["construction"], row["strings"]) for row in findings.rows] == [
         (task, how, 4)

@@ -1,7 +1,5 @@
 """Reproductions on natural language: claims that can fail, and a small one carried out."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Yao et al.: Theorem 4.3, the learned models, and where a close is predicted."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -34,11 +32,6 @@ from formalbench_papers.yao.theorem_4_3 import (
     informative_strings,
     lengths_for,
 )
-
-
-@pytest.fixture(scope="module")
-def host():
-    return PluginHost.load()
 
 
 @pytest.mark.parametrize("length", [2, 4, 6, 62, 64])

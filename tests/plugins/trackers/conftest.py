@@ -1,7 +1,5 @@
 """Every test of the trackers has a place of its own, and runs in one process."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """Trackers: a thread, names that fit, an end to every run, and each library's own reader."""
 
-from __future__ import annotations
-
 import json
 import math
 import struct
