@@ -108,7 +108,7 @@ def _plain(text: str) -> str:
     return harmless(text).translate(_UNSAFE).replace("&", r"\&")
 
 
-Kind = Literal["model", "exact", "task", "suite"]
+Kind = Literal["model", "task", "suite"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +116,18 @@ class SearchEntry:
     """An entry of the search.
 
     Attributes:
-        kind: its kind; ``exact`` is a construction.
+        kind: its kind.
         name: its name, perhaps with fields: ``dyck-{k}``.
         summary: one line.
         words: other words that find it: keywords, suites, papers.
+        command: the command that measures or shows it.
     """
 
     kind: Kind
     name: str
     summary: str
     words: str
+    command: str
 
 
 def catalogue(host: PluginHost) -> tuple[SearchEntry, ...]:
@@ -136,8 +138,9 @@ def catalogue(host: PluginHost) -> tuple[SearchEntry, ...]:
 def _models(host: PluginHost) -> Iterator[SearchEntry]:
     for entry in host.models.all():
         spec = entry.spec
-        kind: Kind = "exact" if spec.kind == "exact" else "model"
-        yield SearchEntry(kind, spec.name, spec.summary, spec.reference)
+        command = "verify" if spec.kind == "exact" else "run --model"
+        command = f"formalbench {command} {spec.name}"
+        yield SearchEntry("model", spec.name, spec.summary, spec.reference, command)
 
 
 def _tasks(host: PluginHost) -> Iterator[SearchEntry]:
@@ -148,16 +151,17 @@ def _tasks(host: PluginHost) -> Iterator[SearchEntry]:
     for entry in host.tasks.all():
         spec = entry.spec
         inside = (f"suite {name}" for name in dict.fromkeys(suites.get(spec.name, [])))
-        yield SearchEntry(
-            "task", spec.name, spec.summary, "; ".join((*spec.keywords, spec.reference, *inside))
-        )
+        words = "; ".join((*spec.keywords, spec.reference, *inside))
+        command = f"formalbench show task {spec.name}"
+        yield SearchEntry("task", spec.name, spec.summary, words, command)
 
 
 def _suites(host: PluginHost) -> Iterator[SearchEntry]:
     for entry in host.registries["suites"].all():
         spec = entry.spec
-        tasks = ", ".join(spec.tasks)
-        yield SearchEntry("suite", spec.name, spec.summary, f"{spec.reference}; {tasks}")
+        words = f"{spec.reference}; {', '.join(spec.tasks)}"
+        command = f"formalbench show suite {spec.name}"
+        yield SearchEntry("suite", spec.name, spec.summary, words, command)
 
 
 EXAMPLES = 8
