@@ -24,7 +24,7 @@ from formalbench.statistics.length_profile import averaged, curve_of, text_line
 from formalbench.statistics.result import Result, TaskFacts, informative_cells
 
 from formalbench_leaderboard.board.tables import STANDING
-from formalbench_leaderboard.page.descriptions import Definitions
+from formalbench_leaderboard.page.descriptions import Definitions, SearchEntry
 
 MOST_POINTS = 30_000
 """Maximum number of points of all curves of a page; beyond, neighbouring lengths are averaged."""
@@ -218,7 +218,9 @@ def _entries(page: Page, known: Definitions) -> list[dict[str, str]]:
 
     The latter have the command that measures or shows them.
     """
-    catalogue = {(one.kind, one.name): one for one in known.catalogue}
+    catalogue: dict[tuple[str, str], SearchEntry] = {
+        (one.kind, one.name): one for one in known.catalogue
+    }
     boards = page.boards
     pairs = [("model", row.model) for board in boards for row in board.rows]
     pairs += [("task", task) for board in boards for task in (*board.tasks, *board.other_tasks)]
