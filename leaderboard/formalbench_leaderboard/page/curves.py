@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from formalbench.documents.text import count, grouped, percent
@@ -325,8 +325,7 @@ def _with_names(points: Sequence[Point], width: int) -> list[Point]:
                 boxes.append(box)
                 name = (one.x + (-9 if before else 9), one.y + move, before)
                 break
-        place = (one.x, one.y, one.low, one.high)
-        result.append(Point(one.model, one.colour, *place, one.text, name))
+        result.append(replace(one, name=name))
     return result
 
 
