@@ -77,17 +77,16 @@ def test_borders_of_what_can_be_used_stand_out(opened, published, scheme):
 
 def test_a_chart_is_read_by_keys(opened, quick):
     page = opened(quick)
-    chart = page.locator("#charts .plot").first
+    chart = page.locator("#charts .plot input").first
     told = page.locator("#charts .readout").first
     chart.focus()
     last = chart.get_attribute("aria-valuetext")
     assert last.startswith("length 500: gru 100.0 (")
     page.keyboard.press("Home")
-    assert chart.get_attribute("aria-valuenow") == chart.get_attribute("aria-valuemin") == "41"
     assert chart.get_attribute("aria-valuetext").startswith("length 41: ")
     expect(told).to_contain_text("at 41")
     page.keyboard.press("ArrowRight")
-    assert int(chart.get_attribute("aria-valuenow")) > 41
+    assert not chart.get_attribute("aria-valuetext").startswith("length 41: ")
     page.keyboard.press("End")
     assert chart.get_attribute("aria-valuetext") == last
 

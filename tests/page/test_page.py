@@ -92,7 +92,7 @@ def test_chosen_models_have_curves(opened, quick):
     name = box.get_attribute("value")
     box.check()
     assert lines.count() == before + 1
-    assert name in chart.get_attribute("aria-label")
+    assert name in chart.locator("input").get_attribute("aria-label")
     page.locator("#chooser input:checked").first.uncheck()
     assert lines.count() == before
 
@@ -104,7 +104,7 @@ def test_what_was_not_learned_is_dashed_and_named_so(opened, quick):
         view.get_by_label(model, exact=True).set_checked(True)
     assert view.locator(".curve[data-model='transformer[causal=false]'].dashed").count() == 1
     assert view.locator(".curve[data-model='lstm']:not(.dashed)").count() == 1
-    chart = view.locator(".chart .plot")
+    chart = view.locator(".chart .plot input")
     chart.focus()
     page.keyboard.press("Home")
     said = chart.get_attribute("aria-valuetext")
@@ -154,7 +154,7 @@ def test_a_task_tells_what_it_is(opened, quick):
     for model in ("RNN", "RegularGPT (C=2)", "RegularGPT (C=3)"):
         expect(beside).to_contain_text(f"{model}, Chi et al. 2023, Table 1")
     view.get_by_label("regulargpt", exact=True).check()
-    assert "regulargpt" in view.locator(".chart .plot").get_attribute("aria-label")
+    assert "regulargpt" in view.locator(".chart .plot input").get_attribute("aria-label")
 
 
 def test_the_scatter_shows_either_cost(opened, quick):

@@ -19,7 +19,7 @@ def test_a_text_is_drawn_by_its_perplexity(opened, texts):
     models = view.locator("tbody th").all_inner_texts()
     assert models == ["gru", "rnn", BAD]  # the least first
     expect(view.locator("tbody tr").first).not_to_contain_text("%")
-    chart = view.locator(".chart .plot")
+    chart = view.locator(".chart .plot input")
     label = chart.get_attribute("aria-label")
     assert label.startswith("perplexity, less is better, on words: ")
     assert BAD in label
@@ -50,7 +50,7 @@ def test_a_translation_is_drawn_by_its_bleu_part_by_part(opened, texts):
     assert view.locator("tbody th").all_inner_texts() == [BAD, "rnn", "gru"]  # the most first
     ticks = view.locator(".chart .tick.middle").all_text_contents()
     assert ticks == ["up-to-9", "over-9"]  # the shorter texts first
-    chart = view.locator(".chart .plot")
+    chart = view.locator(".chart .plot input")
     chart.focus()
     page.keyboard.press("Home")
     said = chart.get_attribute("aria-valuetext")

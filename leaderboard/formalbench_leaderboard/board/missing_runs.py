@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from formalbench.documents.table import (
-    Column,
-    Sheet,
-    number,
-    words,
-)
-from formalbench.statistics.board import (
-    Board,
-    Row,
-)
+from formalbench.documents.table import Column, Sheet, number, words
+from formalbench.statistics.board import Board, Row
 from formalbench.statistics.result import Result
 
 

@@ -16,6 +16,7 @@ from formalbench.store import safe_name
 
 from formalbench_leaderboard.board.plugin_info import STATE_LENGTH
 from formalbench_leaderboard.board.tables import TRAINING_COST, training_seconds
+from formalbench_leaderboard.charts import length_charts
 from formalbench_leaderboard.charts.length_charts import MOST_LINES, label
 
 
@@ -153,8 +154,6 @@ def drawings(
         title: the ranked tasks, such as a suite's name; part of the file names.
         state: returns the size of a row's state after `STATE_LENGTH` symbols, if known.
     """
-    from formalbench_leaderboard.charts import length_charts
-
     name = safe_name(f"{title}-{board.protocol}")
     if board.version > 1:
         name += f"-v{board.version}"

@@ -130,8 +130,6 @@ def papers(
 
 def _evidence(ctx: typer.Context, folders: Sequence[Path] | None) -> tuple[Evidence, Sequence[str]]:
     """Return what the records say of theory and papers, and the broken records."""
-    from dataclasses import replace
-
     from formalbench.store import repository_above
 
     from formalbench_leaderboard.board.sources import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from formalbench.documents.text import count, grouped, percent
@@ -100,16 +100,19 @@ class Curves:
     def tasks(self, place: int) -> list[str]:
         """Return the tasks of a board with curves, the ranked ones first."""
         board = self.boards[place]
-        titles = (*board.tasks, *board.other_tasks)
-        return [title for title in titles if self.numbers.get((place, title)) in self.drawn]
+        return [one for one in (*board.tasks, *board.other_tasks) if self._models(place, one)]
+
+    def _models(self, place: int, title: str) -> set[str]:
+        """Return the models of a board with a curve on a task."""
+        at = self.numbers.get((place, title), -1)
+        return {one.row.model for one in self.drawn.get(at, ())}
 
     def choice(self, place: int, titles: Sequence[str]) -> list[tuple[Row, bool]]:
         """Return the rows with curves on some tasks, and whether each is chosen at first.
 
         These are rows that together have all tasks, and the first of each rank.
         """
-        has = {title: self.drawn.get(self.numbers.get((place, title), -1), []) for title in titles}
-        models = {title: {one.row.model for one in found} for title, found in has.items()}
+        models = {title: self._models(place, title) for title in titles}
         rows = [r for r in self.boards[place].rows if any(r.model in m for m in models.values())]
         chosen: list[str] = []
         left = [title for title in titles if models[title]]
@@ -125,11 +128,9 @@ class Curves:
                 chosen.append(row.model)
         return [(row, row.model in chosen) for row in rows]
 
-    def chosen(self, place: int, title: str) -> str:
-        """Return the places of the rows that a task's chart shows at first."""
-        chosen = {row.model for row, first in self.choice(place, [title]) if first}
-        rows = enumerate(self.boards[place].rows)
-        return " ".join(str(at) for at, row in rows if row.model in chosen)
+    def chosen(self, place: int, title: str) -> set[str]:
+        """Return the models that a task's chart shows at first."""
+        return {row.model for row, first in self.choice(place, [title]) if first}
 
     def frames(self) -> Iterator[Frame]:
         """Yield the frames of all charts, in all sizes."""
@@ -324,8 +325,7 @@ def _with_names(points: Sequence[Point], width: int) -> list[Point]:
                 boxes.append(box)
                 name = (one.x + (-9 if before else 9), one.y + move, before)
                 break
-        place = (one.x, one.y, one.low, one.high)
-        result.append(Point(one.model, one.colour, *place, one.text, name))
+        result.append(replace(one, name=name))
     return result
 
 

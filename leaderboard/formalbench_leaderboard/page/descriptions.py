@@ -108,7 +108,7 @@ def _plain(text: str) -> str:
     return harmless(text).translate(_UNSAFE).replace("&", r"\&")
 
 
-Kind = Literal["model", "exact", "task", "suite"]
+Kind = Literal["model", "task", "suite"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,48 +116,39 @@ class SearchEntry:
     """An entry of the search.
 
     Attributes:
-        kind: its kind; ``exact`` is a construction.
+        kind: its kind.
         name: its name, perhaps with fields: ``dyck-{k}``.
         summary: one line.
         words: other words that find it: keywords, suites, papers.
+        command: the command that measures or shows it.
     """
 
     kind: Kind
     name: str
     summary: str
     words: str
+    command: str
 
 
-def catalogue(host: PluginHost) -> tuple[SearchEntry, ...]:
-    """Return all entries, sorted by name within each kind."""
-    return (*_models(host), *_tasks(host), *_suites(host))
-
-
-def _models(host: PluginHost) -> Iterator[SearchEntry]:
-    for entry in host.models.all():
-        spec = entry.spec
-        kind: Kind = "exact" if spec.kind == "exact" else "model"
-        yield SearchEntry(kind, spec.name, spec.summary, spec.reference)
-
-
-def _tasks(host: PluginHost) -> Iterator[SearchEntry]:
-    suites: dict[str, list[str]] = {}
-    for entry in host.registries["suites"].all():
-        for task in entry.spec.tasks:
-            suites.setdefault(task.partition(":")[0], []).append(entry.spec.name)
-    for entry in host.tasks.all():
-        spec = entry.spec
-        inside = (f"suite {name}" for name in dict.fromkeys(suites.get(spec.name, [])))
-        yield SearchEntry(
-            "task", spec.name, spec.summary, "; ".join((*spec.keywords, spec.reference, *inside))
-        )
-
-
-def _suites(host: PluginHost) -> Iterator[SearchEntry]:
-    for entry in host.registries["suites"].all():
-        spec = entry.spec
-        tasks = ", ".join(spec.tasks)
-        yield SearchEntry("suite", spec.name, spec.summary, f"{spec.reference}; {tasks}")
+def catalogue(host: PluginHost) -> Iterator[SearchEntry]:
+    """Yield all entries, sorted by name within each kind."""
+    for model in (entry.spec for entry in host.models.all()):
+        verb = "verify" if model.kind == "exact" else "run --model"
+        command = f"formalbench {verb} {model.name}"
+        yield SearchEntry("model", model.name, model.summary, model.reference, command)
+    suites = [entry.spec for entry in host.suites.all()]
+    suites_of: dict[str, list[str]] = defaultdict(list)
+    for suite in suites:
+        for name in dict.fromkeys(task.partition(":")[0] for task in suite.tasks):
+            suites_of[name].append(f"suite {suite.name}")
+    for task in (entry.spec for entry in host.tasks.all()):
+        words = "; ".join((*task.keywords, task.reference, *suites_of[task.name]))
+        command = f"formalbench show task {task.name}"
+        yield SearchEntry("task", task.name, task.summary, words, command)
+    for suite in suites:
+        words = f"{suite.reference}; {', '.join(suite.tasks)}"
+        command = f"formalbench show suite {suite.name}"
+        yield SearchEntry("suite", suite.name, suite.summary, words, command)
 
 
 EXAMPLES = 8
@@ -252,7 +243,7 @@ def definitions(
     return Definitions(
         {title: definition for title, definition in of_tasks if definition is not None},
         {model: definition for model, definition in of_models if definition is not None},
-        catalogue(host),
+        tuple(catalogue(host)),
         _citation(host, suite) if suite else "",
     )
 

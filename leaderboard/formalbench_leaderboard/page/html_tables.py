@@ -123,8 +123,13 @@ def address(kind: str, name: str) -> str:
     return f"#{kind}={quote(harmless(name), safe='')}"
 
 
-def board_table(board: Board) -> SortableTable:
-    """Return the ranking: a row per model, a column per task of the suite."""
+def board_table(board: Board, numbers: Mapping[tuple[str, str], int]) -> SortableTable:
+    """Return the ranking: a row per model, a column per task of the suite.
+
+    Args:
+        board: the board.
+        numbers: the number of each result on the page, by the row's model and the task.
+    """
     kinds = len({row.kind for row in board.rows}) > 1
     sheet = ranking(board).without("IQM interval", *([] if kinds else ["kind"]))
     sheet = Sheet([*sheet.without(*_LAST).columns, *sheet.only(*_LAST).columns], sheet.items)
@@ -134,9 +139,9 @@ def board_table(board: Board) -> SortableTable:
             return PageCell(link("model", row.model), {"scope": "row"}, head=True)
         if column.form == "cell":
             facts = board.facts_of(column.heading)
-            return _cell(
-                column, row, row.on(column.heading), facts is None or facts.measure.accuracy
-            )
+            accuracy = facts is None or facts.measure.accuracy
+            number = numbers.get((row.model, column.heading)) if accuracy else None
+            return _cell(column, row, row.on(column.heading), accuracy, number)
         if column.heading == "interval":
             text = Markup("{}<small>{}</small>").format(_glyph(row), column.text(row))
             return PageCell(text, {"class": "left glyph", "data-sort": _order(column, row)})
@@ -235,7 +240,9 @@ def _glyph(row: Row) -> Markup:
     return _DRAWING.format(*(5 + 74 * share for share in shares))
 
 
-def _cell(column: Column[Row], row: Row, result: Result | None, accuracy: bool) -> PageCell:
+def _cell(
+    column: Column[Row], row: Row, result: Result | None, accuracy: bool, number: int | None
+) -> PageCell:
     """Return the result of a row on a task; the colour is the scaled accuracy, if it learned it.
 
     Tasks that are not shown by accuracy have no colour, since the best possible value is unknown.
@@ -253,6 +260,7 @@ def _cell(column: Column[Row], row: Row, result: Result | None, accuracy: bool) 
         "class": "cell unlearned" if unlearned else "cell",
         "data-sort": _order(column, row),
         "style": f"--share:{share:.3g}",
+        "data-result": None if number is None else str(number),
     }
     return PageCell(text, attributes)
 

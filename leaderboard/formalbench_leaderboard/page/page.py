@@ -22,6 +22,7 @@ from formalbench_leaderboard.page.page_data import (
     contents,
     curve_points,
     detail_of,
+    numbers_of,
     packed,
     packed_text,
 )
@@ -58,11 +59,11 @@ def map_section(shown: LanguageMap) -> Markup | None:
 HERE = Path(__file__).parent
 
 
-SCRIPTS = ("base", "theme", "address", "charts", "compare", "tables", "search", "views")
+SCRIPTS = ("base", "address", "charts", "compare", "tables", "search", "views")
 """In the order in which they are joined: a script may use those before it."""
 
 
-FIRST = "first_paint"
+FIRST = "theme"
 """The script in the head. It runs at once; the joined scripts wait for the page's data."""
 
 
@@ -86,7 +87,10 @@ def render_page(page: Page, known: Definitions, figure: Markup | None = None) ->
         page=page,
         figure=figure,
         citation=escape(known.citation),
-        boards=[(board, html_tables.board_table(board)) for board in page.boards],
+        boards=[
+            (board, html_tables.board_table(board, numbers_of(place, results)))
+            for place, board in enumerate(page.boards)
+        ],
         exact=html_tables.exact_table(page.exact) if page.exact.rows else None,
         published=[(paper, html_tables.published_table(paper)) for paper in page.published],
         link=html_tables.link,

@@ -11,6 +11,7 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from formalbench.statistics.length_profile import averaged, curve_of, text_line
 from formalbench.statistics.result import Result, TaskFacts, informative_cells
 
 from formalbench_leaderboard.board.tables import STANDING
-from formalbench_leaderboard.page.descriptions import Definitions
+from formalbench_leaderboard.page.descriptions import Definitions, SearchEntry
 
 MOST_POINTS = 30_000
 """Maximum number of points of all curves of a page; beyond, neighbouring lengths are averaged."""
@@ -173,21 +174,23 @@ def curve_points(page: Page, detail: Detail) -> list[PageResult]:
 def contents(page: Page, known: Definitions, shown: Sequence[PageResult]) -> dict[str, Any]:
     """Return the data of a page's script as JSON values; points of curves are out of `digits`."""
     detail = detail_of(page)
-    numbers: dict[tuple[int, str], dict[str, int]] = {}
-    for one in shown:
-        numbers.setdefault((one.place, one.row.model), {})[one.result.task] = one.number
     data = {
         "digits": DIGITS,
         "boards": [
-            _board(board, known.by_class, numbers, place) for place, board in enumerate(page.boards)
+            _board(board, known, numbers_of(place, shown))
+            for place, board in enumerate(page.boards)
         ],
         "curves": [one.curve for one in shown],
         "chances": [chance_curve(one, detail) for board in page.boards for one in board.facts],
         "entries": _entries(page, known),
-        "settings": known.details.get("settings", {}),
     }
     clean: dict[str, Any] = _clean(data)
     return clean
+
+
+def numbers_of(place: int, shown: Sequence[PageResult]) -> dict[tuple[str, str], int]:
+    """Return the number of each result of a board, by the row's model and the task."""
+    return {(one.row.model, one.result.task): one.number for one in shown if one.place == place}
 
 
 def colours(model: str) -> str:
@@ -210,35 +213,26 @@ def classes_of(page: Page, known: Definitions) -> list[str]:
     return [name for name, part in known.by_class.items() if names & {b.name for b in part.boards}]
 
 
-_COMMANDS = {
-    "model": "formalbench run --model",
-    "exact": "formalbench verify",
-    "task": "formalbench show task",
-    "suite": "formalbench show suite",
-}
-
-
 def _entries(page: Page, known: Definitions) -> list[dict[str, str]]:
     """Return what the search finds: what the page shows, and what could be measured.
 
     The latter have the command that measures or shows them.
     """
-    catalogue = {(one.kind, one.name): one for one in known.catalogue}
+    catalogue: dict[tuple[str, str], SearchEntry] = {
+        (one.kind, one.name): one for one in known.catalogue
+    }
     boards = page.boards
     pairs = [("model", row.model) for board in boards for row in board.rows]
     pairs += [("task", task) for board in boards for task in (*board.tasks, *board.other_tasks)]
+    empty = {"summary": "", "words": "", "command": ""}
     entries: dict[tuple[str, str], dict[str, str]] = {}
     for kind, name in pairs:
         family = re.split(r"[:[]", name, maxsplit=1)[0]
-        places = ((kind, name), (kind, family), ("exact", family))
-        match = next((catalogue[place] for place in places if place in catalogue), None)
+        match = catalogue.get((kind, name)) or catalogue.get((kind, family))
         texts = {"summary": match.summary, "words": match.words} if match else {}
-        entry = {"kind": match.kind if match else kind, "name": name, "summary": "", "words": ""}
-        entries[kind, name] = {**entry, **texts, "command": ""}
+        entries[kind, name] = {"kind": kind, "name": name, **empty, **texts}
     for one in known.catalogue:
-        key = ("model" if one.kind == "exact" else one.kind, one.name)
-        entries.setdefault(key, {**asdict(one), "command": f"{_COMMANDS[one.kind]} {one.name}"})
-    empty = {"summary": "", "words": "", "command": ""}
+        entries.setdefault((one.kind, one.name), asdict(one))
     return [
         *entries.values(),
         *({"kind": "class", "name": name, **empty} for name in classes_of(page, known)),
@@ -256,15 +250,13 @@ def packed_text(text: str) -> str:
 
 
 def _board(
-    board: Board,
-    by_class: Mapping[str, Page],
-    numbers: Mapping[tuple[int, str], Mapping[str, int]],
-    place: int,
+    board: Board, known: Definitions, numbers: Mapping[tuple[str, str], int]
 ) -> dict[str, Any]:
+    settings = known.details.get("settings", {}).get(board.name, {})
     return {
         "name": board.name,
         "tasks": board.tasks,
-        "other_tasks": board.other_tasks,
+        "all_tasks": [*board.tasks, *board.other_tasks],
         "texts": [facts.title for facts in board.facts if not facts.measure.accuracy],
         "rows": [
             {
@@ -273,13 +265,15 @@ def _board(
                 "colour": colours(row.model),
                 "ranked": row.rank is not None,
                 "better_than": row.better_than,
-                "results": numbers.get((place, row.model), {}),
+                "results": {one.task: numbers[row.model, one.task] for one in row.results},
+                "settings": settings.get(row.model, {}),
             }
             for row in board.rows
         ],
+        "standing": [column.heading for column in _STANDING],
         "by_class": {
             name: _standing(part)
-            for name, page in by_class.items()
+            for name, page in known.by_class.items()
             for part in page.boards
             if part.name == board.name
         },
@@ -288,12 +282,14 @@ def _board(
 
 
 def _pairs(board: Board) -> list[Any] | None:
-    """Return the differences of each two rows, the first row's pairs first; None if too many."""
+    """Return, for each row, its differences from each later row; None if there are too many."""
     tasks = [*board.tasks, *board.other_tasks]
     count = len(board.rows) * (len(board.rows) - 1) // 2
     if count * (len(tasks) + 1) > MOST_PAIRED:
         return None
-    return [_pair(pair, tasks) for pair in each_pair(board)]
+    pairs = iter(each_pair(board))
+    later = range(len(board.rows) - 1, 0, -1)
+    return [[_pair(pair, tasks) for pair in islice(pairs, number)] for number in later]
 
 
 def _pair(comparison: Comparison, tasks: Sequence[str]) -> list[Any]:
@@ -309,18 +305,16 @@ def _delta(one: Difference) -> list[int]:
 
 
 def _standing(board: Board) -> dict[str, Any]:
-    """Return a board's tasks and, for each row, the text and the sort key of some columns."""
-    columns = [column for column in STANDING if column.heading not in _SAME_IN_A_CLASS]
+    """Return a board's tasks and, for each row, the text and the sort key of `_STANDING`."""
     rows = {
-        row.model: [[column.text(row), column.order(row)] for column in columns]
+        row.model: [[column.text(row), column.order(row)] for column in _STANDING]
         for row in board.rows
     }
-    headings = [column.heading for column in columns]
-    return {"tasks": board.tasks, "headings": headings, "rows": rows}
+    return {"tasks": board.tasks, "rows": rows}
 
 
-_SAME_IN_A_CLASS = ("model", "kind", "parameters")
-"""Columns of the board that have the same values for any selection of tasks."""
+_STANDING = [one for one in STANDING if one.heading not in ("model", "kind", "parameters")]
+"""Columns of the board whose values depend on the selection of tasks."""
 
 
 def _clean(value: Any) -> Any:

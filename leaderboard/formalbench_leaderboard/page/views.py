@@ -33,7 +33,7 @@ MOST_PLACES = 12
 CELLS = (
     *("model", "task", "class", "learned", "checked", "validation", "steps", "validations"),
     *("budget", "reach", "seeds", "lengths", "mean", "interval", "scaled", "max", "median"),
-    *("longest_99", "longest_90", "each", "rate", "time", "command"),
+    *("longest_99", "longest_90", "each", "rate", "time", "chip", "figure", "command"),
 )
 """The kinds of cells that a result has, beside the metrics of plugins."""
 
@@ -329,7 +329,7 @@ _SHARED: dict[str, Any] = {
     "colours": colours,
     "rate": rate_text,
     "verdict": verdict_of,
-    "numbers": NUMBERS,
+    "cells_of_numbers": NUMBERS,
     "heads": list(HEADS),
     "dtypes": list(DTYPES),
     "missing": MISSING,

@@ -15,11 +15,11 @@ const path = (points) => points.map(([x, y], index) => `${index ? "L" : "M"}${x}
 function drawFigure(figure, models, seeds = false) {
   const { board, chart, task } = figure.dataset;
   const rows = DATA.boards[board].rows.filter((row) => models.includes(row.model));
-  const found = rows.map((row) => ({ ...row, curve: DATA.curves[own(row.results, task)] }));
+  const found = rows.map((row) => ({ ...row, curve: DATA.curves[row.results[task]] }));
   const lines = found.filter(({ curve }) => curve);
   figure.querySelectorAll(".plot, .readout, .empty").forEach((part) => part.remove());
   if (!lines.length) return figure.append(make("p", { class: "quiet empty" }, "No curve. Choose a model that was tested on this task."));
-  const size = figure.classList.contains("large") && byId("main").clientWidth > 480 ? "large" : "small";
+  const size = figure.closest(".single") && byId("main").clientWidth > 480 ? "large" : "small";
   const svg = document.importNode(MADE.querySelector(`[data-frame="${chart} ${size}"]`), true);
   const [x, y] = [placeOn(svg.dataset.x), placeOn(svg.dataset.y)];
   const names = JSON.parse(svg.dataset.names || "[]");
@@ -36,11 +36,10 @@ function drawCurve({ model, colour, curve }, x, y, seeds) {
   const [low, high] = [points(curve.low), points(curve.high)];
   const single = low.length === 1; // a test of one cell: a rule, not an area
   const band = draw("path", { class: single ? "rule" : "band", style, d: single ? path([...low, ...high]) : `${path([...high, ...low.reverse()])}Z` });
-  const thin = (seeds && curve.seeds) || [];
   const dots = curve.mean.length > 60 ? [] : points(curve.mean).map(([cx, cy]) => draw("circle", { cx, cy, r: 1.9 }));
-  const paths = thin.map((values) => draw("path", { class: "seed", d: path(points(values)) }));
+  const thin = ((seeds && curve.seeds) || []).map((values) => draw("path", { class: "seed", d: path(points(values)) }));
   const line = draw("path", { class: "line", d: path(points(curve.mean)) });
-  return { band, line: draw("g", { class: curve.dashed ? "curve dashed" : "curve", style, "data-model": model }, ...paths, line, ...dots) };
+  return { band, line: draw("g", { class: curve.dashed ? "curve dashed" : "curve", style, "data-model": model }, ...thin, line, ...dots) };
 }
 
 /** Let a reader move along a chart, by pointer or by the arrow keys; below it is what the models reach there. */
@@ -52,37 +51,31 @@ function readable(svg, lines, names, x) {
   svg.append(cursor);
   const shown = make("p", { class: "readout" });
   const said = `${label} ${lines.map(({ model }) => model).join(", ")}${after}`;
-  const box = make("div", { class: "plot", tabindex: 0, role: "slider", "aria-label": said, "aria-valuemin": places[0], "aria-valuemax": places.at(-1) }, svg);
-  let now = places.length - 1;
+  const last = places.length - 1;
+  const slider = make("input", { type: "range", min: 0, max: last, "aria-label": said });
+  const box = make("div", { class: "plot" }, svg, slider);
   const move = (index, visible = true) => {
-    now = Math.max(0, Math.min(places.length - 1, index));
-    const place = places[now];
+    slider.value = index;
+    const place = places[index];
     const found = lines.filter(({ curve }) => curve.at.includes(place)).map(({ model, colour, curve }) => {
       const [mean, low, high] = [curve.mean, curve.low, curve.high].map((values) => number(values[curve.at.indexOf(place)]));
       return { name: curve.dashed ? `${model} (not learned)` : model, colour, mean, ends: `${mean} (${low} … ${high})` };
     });
     cursor.setAttribute("d", visible ? `M${x(place)},12V${svg.height.baseVal.value - 34}` : "");
-    box.setAttribute("aria-valuenow", place);
-    box.setAttribute("aria-valuetext", `${names[place] ?? `length ${place}`}: ${found.map(({ name, ends }) => `${name} ${ends}`).join(", ")}`);
+    slider.setAttribute("aria-valuetext", `${names[place] ?? `length ${place}`}: ${found.map(({ name, ends }) => `${name} ${ends}`).join(", ")}`);
     const parts = found.map(({ name, colour, mean, ends }) =>
       make("span", { title: ends }, make("i", { class: "dot", style: `--colour:${colour}` }), `${name} `, make("b", {}, mean)),
     );
     shown.replaceChildren(make("span", { class: "at" }, names[place] ?? `at ${place}`), ...parts);
   };
-  const keys = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, Home: -Infinity, End: Infinity };
-  box.addEventListener("keydown", (event) => {
-    if (!(event.key in keys)) return;
-    event.preventDefault();
-    move(now + keys[event.key]);
-  });
+  for (const moved of ["input", "focus"]) slider.addEventListener(moved, () => move(slider.valueAsNumber));
   box.addEventListener("pointermove", (event) => {
     const drawnAt = svg.getBoundingClientRect();
     const at = ((event.clientX - drawnAt.left) / drawnAt.width) * svg.viewBox.baseVal.width;
     move(places.reduce((best, place, index) => (Math.abs(x(place) - at) < Math.abs(x(places[best]) - at) ? index : best), 0));
   });
-  box.addEventListener("focus", () => move(now));
-  for (const left of ["blur", "pointerleave"]) box.addEventListener(left, () => move(places.length - 1, false));
-  move(now, false);
+  for (const left of ["focusout", "pointerleave"]) box.addEventListener(left, () => move(last, false));
+  move(last, false);
   return [box, shown];
 }
 
@@ -128,31 +121,6 @@ function stepsOf(result) {
   return glyph(numbersOf(result, "steps", " · ").map((steps, seed) => dot(steps / budget, hollow.includes(seed))));
 }
 
-/** Return the figures of the board's tasks on which at least `least` of the models have a curve. */
-function figuresOf(board, models, least = 1) {
-  const { rows } = DATA.boards[board];
-  const has = (task) => rows.filter((row) => models.includes(row.model) && DATA.curves[own(row.results, task)]).length >= least;
-  const figures = document.importNode(ARTICLES.get(`curves=${board}`), true).querySelectorAll("figure");
-  return [...figures].filter(({ dataset }) => has(dataset.task));
-}
-
-/** Put the models to choose from and the chart into a part of a task's view. */
-function fillChooser(part) {
-  const { board, task, choice } = part.dataset;
-  const { rows } = DATA.boards[board];
-  const models = rows.filter(({ results }) => DATA.curves[own(results, task)]).map((row) => row.model);
-  const chosen = choice.split(" ").map((row) => rows[row].model);
-  const set = document.importNode(ARTICLES.get(`curves=${board}`).querySelector("fieldset"), true);
-  for (const box of set.querySelectorAll("input")) {
-    box.checked = chosen.includes(box.value);
-    if (!models.includes(box.value)) box.parentNode.remove();
-  }
-  const figure = figuresOf(board, models).find(({ dataset }) => dataset.task === task);
-  figure.classList.add("large");
-  figure.firstElementChild.remove();
-  part.append(set, make("div", { class: "charts single" }, figure));
-}
-
 /** Fill a strip: a field per tested length, the darker the further above chance; every seed a dot, higher for more. */
 function drawStrip(svg) {
   const { result, chart } = svg.dataset;
@@ -161,9 +129,8 @@ function drawStrip(svg) {
   const wide = 240 / curve.length.length;
   const at = [...new Set([0, curve.length.length >> 1, curve.length.length - 1])];
   const told = at.map((index) => `${percent(curve.mean[index] / DATA.digits)} % at length ${curve.length[index]}`).join(", ");
-  const checked = cellOf(result, "checked").textContent;
-  const said = grey ? `not learned: validation ${checked} %` : `${told}; chance ${cellOf(result, "seeds").dataset.chance} %`;
-  filled(svg, { viewBox: "0 0 240 22", width: 240, height: 22, role: "img", "aria-label": said }, []);
+  const learned = `${told}; chance ${cellOf(result, "seeds").dataset.chance} %`;
+  svg.setAttribute("aria-label", grey ? `not learned: validation ${cellOf(result, "checked").textContent} %` : learned);
   curve.mean.forEach((share, index) => {
     const chance = chances.chance[Math.max(0, chances.length.indexOf(curve.length[index]))] ?? DATA.digits;
     const above = grey ? 0 : Math.max(0, (share - chance) / (DATA.digits - chance || 1)).toFixed(3);

@@ -11,62 +11,40 @@ function compareView(view, asked) {
   const said = unknown.map((name) => `There is no model called ${name} here.`);
   if (!said.length && wanted.length < 2) said.push("Choose two models.");
   else if (!said.length && !parts.length) said.push(`${listed(wanted)} cannot be compared: no protocol has results of both.`);
-  view.replaceChildren(
-    make("p", { class: "crumb" }, make("a", { href: "#board" }, "The board"), " / comparison"),
-    make("h1", { tabindex: -1 }, listed(names)),
-    ...said.map((text) => make("p", { class: "lead" }, text)),
-    compareForm(names),
-    ...parts,
-  );
+  showArticle(view, "comparison");
+  view.querySelector("h1").textContent = listed(names);
+  view.append(...said.map((text) => make("p", { class: "lead" }, text)), compareForm(names), ...parts);
 }
 
-const listed = (names) => names.map((name, index) => (index ? (index === names.length - 1 ? " and " : ", ") : "") + name).join("");
+const listed = (names) => new Intl.ListFormat("en-GB").format(names);
 
 const rowOf = (board, name) => board.rows.find((row) => row.model === name);
 
-/** Offer the comparison of two models on the first screen. */
-function startComparison() {
-  if (!byId("comparison")) return;
-  byId("comparison").hidden = false;
-  choose(byId("comparison").firstElementChild, DATA.boards[0].rows.map((row) => row.model).slice(0, 2));
-}
-
-/** Return a form that leads to the comparison of two or more models. */
+/** Return a form that leads to the comparison of two or more models; there is none for one model. */
 function compareForm(names) {
-  const form = byId("comparison")?.firstElementChild.cloneNode(true);
-  if (form) choose(form, names);
-  return form ?? "";
-}
-
-function choose(form, names) {
-  [...form.querySelectorAll("select")].forEach((select, index) => {
-    const other = index < 2 ? [...select.options].find(({ value }) => value !== names[0])?.value : "";
+  const form = byId("comparison")?.firstElementChild.cloneNode(true) ?? "";
+  [...(form && form.querySelectorAll("select"))].forEach((select, index) => {
+    const other = index < 2 ? [...select.options].find(({ value }) => value !== names[0]).value : "";
     select.value = names[index] ?? other;
     if (select.selectedIndex < 0) select.selectedIndex = 0;
     select.parentNode.hidden = index >= Math.max(2, names.length);
   });
+  return form;
 }
 
-/** Show another list of models in a form. */
 function addModel(form) {
-  const [field, ...others] = form.querySelectorAll(".field[hidden]");
+  const field = form.querySelector(".field[hidden]");
   field.hidden = false;
   field.querySelector("select").focus();
-  form.querySelector("[type=button]").hidden = !others.length;
 }
 
-function openComparison(form) {
-  location.hash = address("compare", ...[...form.querySelectorAll("select")].map(({ value }) => value).filter(Boolean));
-}
-
-/** Return { tasks: [{ task, apart }], mean: { a, b, apart, tasks } or null } of two rows; Python computed it. */
+/** Return { tasks: a map from a task to its difference, mean: { a, b, apart, tasks } or null } of two rows; Python computed it. */
 function compared(board, a, b) {
   const [one, other] = [a, b].map((row) => board.rows.indexOf(row)).sort((i, j) => i - j);
-  const place = (one * (2 * board.rows.length - one - 1)) / 2 + other - one - 1;
-  const [mean, ...each] = board.pairs?.[place] ?? [null];
+  const [mean, ...each] = board.pairs?.[one][other - one - 1] ?? [null];
   const same = board.rows[one] === a;
-  const apart = ([value, ...ends]) => [value, ...(same ? ends : ends.reverse())].map((share) => ((same ? 1 : -1) * share) / DATA.digits);
-  const tasks = tasksOf(board).flatMap((task, index) => (each[index] ? [{ task, apart: apart(each[index]) }] : []));
+  const apart = ([value, low, high]) => (same ? [value, low, high] : [-value, -high, -low]).map((share) => share / DATA.digits);
+  const tasks = new Map(board.all_tasks.flatMap((task, index) => (each[index] ? [[task, apart(each[index])]] : [])));
   if (!mean) return { tasks, mean: null };
   const [count, first, second, scaled] = mean;
   const [ours, theirs] = (same ? [first, second] : [second, first]).map((share) => share / DATA.digits);
@@ -78,28 +56,26 @@ function comparedOn(board, rows) {
   const part = byId("compared").content.firstElementChild.cloneNode(true);
   const fill = (name) => part.querySelector(`[data-fill=${name}]`);
   const pair = rows.length === 2 && compared(board, ...rows);
-  const unless = (hidden, ...names) => names.forEach((name) => (fill(name).hidden = hidden));
   fill("protocol").textContent = board.name;
-  fill("verdict").textContent = board.pairs ? (pair ? comparisonVerdict(...rows, pair.mean) : "") : TOO_MANY;
+  fill(board.pairs ? "unpaired" : "intervals").remove();
+  if (pair && board.pairs) fill("verdict").textContent = comparisonVerdict(...rows, pair.mean);
   fillResults(fill("results"), board, rows, pair);
-  unless(pair || !board.pairs, "pairs");
-  unless(!board.pairs, "intervals");
-  if (!pair) fillPairs(fill("pairs"), board, rows);
-  const lacking = pair ? tasksOf(board).filter((task) => rows.filter((row) => task in row.results).length === 1) : [];
+  if (!pair && board.pairs) fillPairs(fill("pairs"), board, rows);
+  const lacking = pair ? board.all_tasks.filter((task) => rows.filter((row) => task in row.results).length === 1) : [];
   fill("lacking").textContent = lacking.length ? `Only one of them has: ${lacking.join(", ")}.` : "";
   part.querySelector(".copyable code").textContent = `formalbench compare ${rows.map((row) => shellQuoted(row.model)).join(" ")}`;
-  const differ = fillSettings(fill("differs"), board, rows);
-  unless(differ, "same");
-  unless(!differ, "differs");
+  fillSettings(fill("differs"), board, rows);
   fill("keys").append(...rows.flatMap(({ model, colour }) => [make("i", { class: "key", style: `--colour:${colour}` }), `${model} `]));
   const models = rows.map((row) => row.model);
-  const figures = figuresOf(DATA.boards.indexOf(board), models, 2).filter(({ dataset }) => !board.texts.includes(dataset.task));
-  for (const figure of figures) drawFigure(figure, models);
-  part.querySelector(".charts").append(...figures);
+  const curves = document.importNode(ARTICLES.get(`curves=${DATA.boards.indexOf(board)}`), true);
+  for (const figure of curves.querySelectorAll("figure")) {
+    const { task } = figure.dataset;
+    if (board.texts.includes(task) || rows.filter(({ results }) => DATA.curves[results[task]]).length < 2) continue;
+    drawFigure(figure, models);
+    part.querySelector(".charts").append(figure);
+  }
   return part;
 }
-
-const TOO_MANY = "The board has too many models to keep the differences of each two on this page. The command computes them.";
 
 const head = (text, left) => make("th", { scope: "col", class: left ? "left" : null }, make("button", { type: "button" }, text));
 
@@ -112,17 +88,16 @@ function fillResults(part, board, rows, pair) {
   part.querySelector("caption").textContent = said;
   const heads = [...rows.map((_, index) => head(LETTERS[index])), ...(pair ? [head("A − B"), head("95 % interval", true)] : [])];
   part.querySelector("thead tr").append(...heads);
-  const apart = new Map(pair ? pair.tasks.map((on) => [on.task, on.apart]) : []);
-  const shared = (task) => (pair && board.pairs ? apart.has(task) : rows.some((row) => task in row.results));
-  const lines = tasksOf(board).filter((task) => shared(task) && !board.texts.includes(task)).map((task) => {
+  const shared = (task) => (pair && board.pairs ? pair.tasks.has(task) : rows.some((row) => task in row.results));
+  const lines = board.all_tasks.filter((task) => shared(task) && !board.texts.includes(task)).map((task) => {
     const results = rows.map(({ results }) => (task in results ? copyOf(results[task], "seeds") : cell(MISSING)));
     const some = rows.find(({ results }) => task in results).results[task];
-    return make("tr", {}, copyOf(some, "task"), ...results, ...(pair ? apartCells(apart.get(task)) : []));
+    return make("tr", {}, copyOf(some, "task"), ...results, ...(pair ? apartCells(pair.tasks.get(task)) : []));
   });
   part.querySelector("tbody").append(...lines);
   if (!pair?.mean) return;
-  const { a, b, apart: whole } = pair.mean;
-  part.querySelector("tfoot").append(make("tr", { class: "mean" }, make("th", { scope: "row" }, "mean, scaled"), cell(percent(a)), cell(percent(b)), ...apartCells(whole)));
+  const means = [cell(percent(pair.mean.a)), cell(percent(pair.mean.b)), ...apartCells(pair.mean.apart)];
+  part.querySelector("tfoot").append(make("tr", { class: "mean" }, make("th", { scope: "row" }, "mean, scaled"), ...means));
 }
 
 /** Return a difference and its interval; a bar shows the interval from -100 to 100, a dot the difference. */
@@ -159,17 +134,16 @@ function comparisonVerdict(a, b, mean) {
   return `On the board's tasks ${better ? `${better.model} is significantly better` : "neither is significantly better"}. ${lead}`;
 }
 
-/** Fill the settings that differ, and return whether any does; an option that a model lacks is left out. */
+/** Fill the settings that differ; an option that a model lacks is left out. */
 function fillSettings(part, board, rows) {
-  const settings = rows.map((row) => own(own(DATA.settings, board.name), row.model) ?? {});
+  const settings = rows.map((row) => row.settings);
   const names = [...new Set(settings.flatMap((one) => Object.keys(one)))].filter((name) => {
-    const values = settings.map((one) => own(one, name));
+    const values = settings.map((one) => one[name]);
     return new Set(values).size > 1 && (!values.includes(undefined) || !name.startsWith("option "));
   });
   part.querySelector("thead tr").append(...rows.map((_, index) => head(LETTERS[index], true)));
-  const lines = names.map((name) => make("tr", {}, make("th", { scope: "row", class: "left" }, name), ...settings.map((one) => cell(own(one, name) ?? MISSING, true))));
+  const lines = names.map((name) => make("tr", {}, make("th", { scope: "row", class: "left" }, name), ...settings.map((one) => cell(one[name] ?? MISSING, true))));
   part.querySelector("tbody").append(...lines);
-  return names.length > 0;
 }
 
 /** Return a word as a shell reads it. */

@@ -1,50 +1,37 @@
 // The tables: sorted, filtered, and what the board's cells show.
 
-/** Return which board is shown, and its number. */
-const shownIndex = () => Math.max(0, DATA.boards.findIndex((board) => board.name === asked.protocol));
-const shownBoard = () => DATA.boards[shownIndex()];
-const shownSection = () => document.querySelectorAll(".measured")[shownIndex()];
-
-function startControls() {
-  for (const [id, key] of LISTS) byId(id).addEventListener("change", () => ask({ [key]: byId(id).value }));
-  byId("controls").hidden = DATA.boards.length === 0;
-  byId("clear").addEventListener("click", () => {
-    ask({ q: "", kind: "", class: "", hide: "" });
-    byId("query").focus();
-  });
+function clearFilters() {
+  ask({ q: "", kind: "", class: "", hide: "" });
+  byId("query").focus();
 }
-
-/** The lists above the board, and what the address calls them. */
-const LISTS = [["measure", "show"], ["kind", "kind"], ["class", "class"], ["protocol", "protocol"]];
 
 let drawnBoard = null;
 
 /** Show the board as the address says. */
 function showAsked() {
-  for (const [id, key] of [["query", "q"], ...LISTS])
-    if (byId(id).value !== asked[key]) byId(id).value = asked[key];
-  document.querySelectorAll(".measured").forEach((section, index) => (section.hidden = index !== shownIndex()));
+  for (const field of document.querySelectorAll("#query, #controls select"))
+    if (field.value !== asked[field.name]) field.value = asked[field.name];
   showHits();
-  const [section, board] = [shownSection(), shownBoard()];
+  const place = Math.max(0, DATA.boards.findIndex(({ name }) => name === asked.protocol));
+  const [board, sections] = [DATA.boards[place], [...document.querySelectorAll(".measured")]];
   if (!board) return;
+  const section = sections[place];
+  for (const one of sections) one.hidden = one !== section;
   for (const show of [showMeasure, showClass, showSorted, showColumns, showFiltered]) show(section, board);
   if (drawnBoard === board) return;
   drawnBoard = board;
-  for (const name of ["curves", "cost"]) showArticle(byId(`${name}-shown`), `${name}=${shownIndex()}`);
+  for (const name of ["curves", "cost"]) showArticle(byId(`${name}-shown`), `${name}=${place}`);
 }
 
-/** Return the headings of the columns that are hidden. */
 const hiddenColumns = () => namesIn(asked.hide).filter(Boolean);
 
-/** Check the box of each column that is shown. */
 function showColumns(section) {
-  section.querySelector(".columns").hidden = false;
   for (const box of section.querySelectorAll(".columns input")) box.checked = !hiddenColumns().includes(box.value);
 }
 
 function hideColumns(part) {
-  const left = [...part.querySelectorAll("input:not(:checked)")];
-  ask({ hide: left.map((box) => encodeURIComponent(box.value)).join(",") });
+  const hidden = [...part.querySelectorAll("input:not(:checked)")].map((box) => encodeURIComponent(box.value));
+  ask({ hide: hidden.join(",") });
 }
 
 /** Hide the rows and the columns that were not asked for. */
@@ -53,10 +40,9 @@ function showFiltered(section, board) {
   const wanted = (row) => (!models || models.has(row.model)) && (!asked.kind || row.kind === asked.kind);
   const rows = [...section.querySelectorAll(".board tbody tr")];
   for (const line of rows) line.hidden = !wanted(board.rows[line.dataset.row]);
-  const classTasks = own(board.by_class, asked.class)?.tasks;
-  const inClass = (task) => !asked.class || (classTasks ?? []).includes(task);
+  const inClass = asked.class ? (board.by_class[asked.class]?.tasks ?? []) : board.tasks;
   const unwanted = hiddenColumns();
-  const kept = board.tasks.filter((task) => inClass(task) && (!tasks || tasks.has(task)) && !unwanted.includes(task));
+  const kept = board.tasks.filter((task) => inClass.includes(task) && (!tasks || tasks.has(task)) && !unwanted.includes(task));
   const heads = [...section.querySelectorAll(".board thead th")];
   const hidden = heads.map(({ dataset: { name } }) => unwanted.includes(name) || (board.tasks.includes(name) && !kept.includes(name)));
   for (const line of section.querySelectorAll(".board tr"))
@@ -73,62 +59,47 @@ const some = (seen, all, noun) => `${seen === all ? all : `${seen} of ${all}`} $
 function showClass(section, board) {
   if ((section.dataset.class ?? "") === asked.class) return;
   section.dataset.class = asked.class;
-  const within = own(board.by_class, asked.class);
-  const heads = [...section.querySelectorAll(".board thead th")];
+  const within = board.by_class[asked.class];
+  const names = [...section.querySelectorAll(".board thead th")].map((head) => head.dataset.name);
   const order = Object.keys(within?.rows ?? {});
   for (const line of section.querySelectorAll(".board tbody tr")) {
     const { model } = board.rows[line.dataset.row];
-    const values = within && own(within.rows, model);
+    const values = within?.rows[model];
     line.dataset.place = values ? order.indexOf(model) : order.length + Number(line.dataset.row);
-    heads.forEach(({ dataset: { name } }, column) => {
-      const [cell, place] = [line.cells[column], within ? within.headings.indexOf(name) : -1];
-      if (place >= 0) {
-        cell.whole ??= { parts: [...cell.childNodes], sort: cell.dataset.sort };
-        const [text, sort] = values?.[place] ?? [MISSING, ""];
-        cell.replaceChildren(text || MISSING);
-        cell.dataset.sort = sort ?? "";
-      } else if (cell.whole) {
-        cell.replaceChildren(...cell.whole.parts);
-        cell.dataset.sort = cell.whole.sort;
-      }
-    });
+    for (const [place, heading] of board.standing.entries()) {
+      const cell = line.cells[names.indexOf(heading)];
+      if (!cell) continue; // a column that the page leaves out
+      cell.whole ??= { parts: [...cell.childNodes], sort: cell.dataset.sort };
+      const [text, sort] = values?.[place] ?? [];
+      cell.replaceChildren(...(within ? [text || MISSING] : cell.whole.parts));
+      cell.dataset.sort = (within ? sort : cell.whole.sort) ?? "";
+    }
   }
 }
 
 /** Show another measure in the cells of the board, by the name of a result's cell; without one, the mean as Python wrote it. */
-function showMeasure(section, board) {
+function showMeasure(section) {
   const name = byId("measure").value;
   if ((section.dataset.shown ?? "") === name) return;
   section.dataset.shown = name;
-  eachCell(section, board, (cell, result) => {
+  for (const cell of section.querySelectorAll("[data-result]")) {
     cell.mean ??= { text: cell.firstChild, sort: cell.dataset.sort };
-    const text = name && cellOf(result, name).textContent;
+    const text = name && cellOf(cell.dataset.result, name).textContent;
     cell.firstChild.replaceWith(text || cell.mean.text);
     cell.dataset.sort = name ? text.replace(MISSING, "") : cell.mean.sort;
-  });
-}
-
-/** Call a function with the cell of each result of accuracy in some rows of a board. */
-function eachCell(part, board, act) {
-  const names = [...part.closest(".measured").querySelectorAll(".board thead th")].map((head) => head.dataset.name);
-  for (const line of part.matches("tr") ? [part] : part.querySelectorAll(".board tbody tr"))
-    names.forEach((name, column) => {
-      const result = board.tasks.includes(name) && !board.texts.includes(name) ? own(board.rows[line.dataset.row].results, name) : undefined;
-      if (result !== undefined) act(line.cells[column], result);
-    });
+  }
 }
 
 /** Add the seeds of each result behind its number, when the row comes into sight. */
 function startCells() {
-  const sections = [...document.querySelectorAll(".measured")];
   const drawCells = (line) => {
     seen.unobserve(line);
-    eachCell(line, DATA.boards[sections.indexOf(line.closest(".measured"))], (cell, result) => {
-      const seeds = cell.querySelector(".seeds") ? null : seedsOf(result);
-      if (!seeds) return;
+    for (const cell of line.querySelectorAll("[data-result]:not(:has(.seeds))")) {
+      const seeds = seedsOf(cell.dataset.result);
+      if (!seeds) continue;
       cell.title = seeds.getAttribute("aria-label");
       cell.append(seeds);
-    });
+    }
   };
   const seen = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) => drawCells(target)), { rootMargin: "50% 0px" });
   const lines = [...document.querySelectorAll(".board tbody tr")];
@@ -145,19 +116,15 @@ function sortByClick(head) {
 }
 
 function showSorted(section) {
-  const heads = [...section.querySelectorAll(".board thead th")];
-  const named = (name) => heads.find((head) => head.dataset.name === name);
-  const down = asked.sort.startsWith("-") ? named(asked.sort.slice(1)) : undefined;
-  const up = named(asked.sort) ?? named("rank");
-  if (down ?? up) sortTable(down ?? up, down ? "descending" : "ascending");
+  const named = (name) => section.querySelector(`.board thead [data-name="${CSS.escape(name)}"]`);
+  const down = asked.sort.startsWith("-") && named(asked.sort.slice(1));
+  sortTable(down || named(asked.sort) || named("rank"), down ? "descending" : "ascending");
 }
 
 /** Sort the rows of a table by a column; what has no value comes last, and ties stay as Python had them. */
 function sortTable(head, direction) {
-  const table = head.closest("table");
-  const column = head.cellIndex;
-  const body = table.tBodies[0];
-  const rows = [...body.rows].map((row, place) => ({ row, place: Number((row.dataset.place ??= place)), key: keyOf(row.cells[column]) }));
+  const body = head.closest("table").tBodies[0];
+  const rows = [...body.rows].map((row, place) => ({ row, place: Number((row.dataset.place ??= place)), key: keyOf(row.cells[head.cellIndex]) }));
   const sign = direction === "descending" ? -1 : 1;
   rows.sort((a, b) => {
     if (a.key === "" || b.key === "") return (a.key === "") - (b.key === "") || a.place - b.place;

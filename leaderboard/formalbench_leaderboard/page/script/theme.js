@@ -1,29 +1,29 @@
-// Light or dark: as the system says, until the reader says otherwise (first_paint.js reads what they said).
+// Light or dark: as the system says, until the reader says otherwise. This runs in the head, before
+// anything is painted: who chose dark never sees the page light first.
 
-function startTheme() {
-  const button = byId("theme");
+{
+  const { dataset } = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const root = document.documentElement;
-  const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
-  const show = () => {
-    button.textContent = dark() ? "Light" : "Dark";
-    button.setAttribute("aria-label", `Show the page ${dark() ? "light" : "dark"}`);
-  };
-  button.addEventListener("click", () => {
-    root.dataset.theme = dark() ? "light" : "dark";
-    keepTheme(root.dataset.theme);
+  const other = () => ((dataset.theme || (system.matches ? "dark" : "light")) === "dark" ? "Light" : "Dark");
+
+  try {
+    dataset.theme = localStorage.getItem("formalbench-theme") ?? "";
+  } catch {
+    // A browser may refuse to keep anything for a page from disk; then the system says.
+  }
+
+  addEventListener("DOMContentLoaded", () => {
+    const button = document.getElementById("theme");
+    const show = () => {
+      button.textContent = other();
+      button.setAttribute("aria-label", `Show the page ${other().toLowerCase()}`);
+    };
+    button.addEventListener("click", () => {
+      dataset.theme = other().toLowerCase();
+      show();
+      localStorage.setItem("formalbench-theme", dataset.theme); // last, since a browser may refuse it
+    });
+    system.addEventListener("change", show);
     show();
   });
-  system.addEventListener("change", show);
-  button.hidden = false;
-  show();
-}
-
-// A browser may refuse to keep anything for a page from disk; then nothing is kept.
-function keepTheme(theme) {
-  try {
-    localStorage.setItem("formalbench-theme", theme);
-  } catch {
-    return;
-  }
 }

@@ -5,7 +5,10 @@
 const TITLE = document.title;
 let shownPlace = null;
 
+/** Show what the address says. */
 function route(moved) {
+  readAddress();
+  showAsked();
   const { kind, names } = viewAsked();
   const place = JSON.stringify([kind, names, kind ? "" : location.hash]);
   if (place === shownPlace) return; // what else the address says is the board's
@@ -14,37 +17,29 @@ function route(moved) {
   overview.hidden = Boolean(kind);
   view.hidden = !kind;
   document.title = kind ? `${names.join(", ")} · ${TITLE}` : TITLE;
-  if (!kind) {
-    view.replaceChildren();
-    if (moved && location.hash) byId(location.hash.slice(1))?.scrollIntoView();
-    return;
+  if (!kind) view.replaceChildren();
+  else if (kind === "compare") compareView(view, names);
+  else if (!showArticle(view, `${kind}=${names.join(",")}`)) {
+    showArticle(view, "nothing");
+    view.querySelector("h1").textContent = names.join(", ");
+    view.querySelector("span").textContent = kind;
   }
-  if (kind === "compare") compareView(view, names);
-  else if (!showArticle(view, `${kind}=${names.join(",")}`)) view.replaceChildren(...notFound(kind, names.join(", ")));
-  if (moved) {
+  if (moved && kind) {
     scrollTo(0, 0);
     view.querySelector("h1").focus({ preventScroll: true });
-  }
+  } else if (moved && location.hash) byId(location.hash.slice(1))?.scrollIntoView();
 }
 
 /** Return which view the address asks for, and of what. */
 function viewAsked() {
   const [, kind, text] = /^#(task|model|compare)=(.*)$/s.exec(location.hash) ?? [];
   if (kind) return { kind, names: namesIn(text) };
-  const compared = /[?&]m=([^&]+)/.exec(location.search);
-  return compared && !location.hash ? { kind: "compare", names: namesIn(compared[1]) } : { kind: null, names: [] };
+  return asked.m && !location.hash ? { kind: "compare", names: namesIn(asked.m) } : { kind: null, names: [] };
 }
 
-/** Split at commas; those inside a name are escaped, or stand in its brackets. */
-const namesIn = (text) => text.split(/,(?![^[]*\])/).map(decoded);
-
-function decoded(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
+/** Split at commas; those inside a name are escaped, or stand in its brackets. A sign that escapes nothing stays. */
+const namesIn = (text) =>
+  text.split(/,(?![^[]*\])/).map((name) => new URLSearchParams(`=${name.replace(/[+&]/g, encodeURIComponent)}`).get(""));
 
 /** Show a view that Python made; return whether there is one of this name. */
 function showArticle(place, name) {
@@ -52,42 +47,35 @@ function showArticle(place, name) {
   if (!article) return false;
   place.replaceChildren(...document.importNode(article, true).childNodes);
   fillTables(place);
+  fillParts(place);
   for (const form of place.querySelectorAll("[data-compare]")) form.replaceWith(compareForm([form.dataset.compare]));
-  for (const part of place.querySelectorAll("[data-choice]")) fillChooser(part);
   for (const part of place.querySelectorAll(".curves")) drawCurves(part);
-  for (const part of place.querySelectorAll(".charts[data-model]")) {
-    const { board, model } = part.dataset;
-    part.append(...figuresOf(board, [model]));
-    for (const figure of part.children) drawFigure(figure, [model], true);
-  }
-  for (const part of place.querySelectorAll("[data-commands]"))
-    for (const result of part.dataset.commands.split(" ")) {
-      const line = byId("compared").content.querySelector(".copyable").cloneNode(true);
-      line.firstElementChild.textContent = cellOf(result, "command").textContent;
-      part.append(line);
-    }
+  for (const figure of place.querySelectorAll("[data-model] > figure")) drawFigure(figure, [figure.parentNode.dataset.model], true);
   return true;
 }
 
 /** Copy the cells of results into the tables that name them. */
 function fillTables(part) {
   for (const body of part.querySelectorAll("[data-cells]")) {
-    for (const result of body.dataset.results?.split(" ") ?? []) body.append(make("tr", { "data-result": result }));
+    if (!body.rows.length) body.append(...resultsOf(body).map((result) => make("tr", { "data-result": result })));
     for (const row of body.rows)
       row.append(...body.dataset.cells.split(" ").map((name) => copyOf(row.dataset.result, name)));
   }
   for (const svg of part.querySelectorAll("svg.strip")) drawStrip(svg);
 }
 
-function notFound(kind, name) {
-  return [
-    make("p", { class: "crumb" }, make("a", { href: "#board" }, "The board")),
-    make("h1", { tabindex: -1 }, name),
-    make("p", { class: "lead" }, `There is no ${kind} of this name here.`),
-  ];
+const resultsOf = (part) => part.closest("[data-results]").dataset.results.split(" ").filter(Boolean);
+
+/** Copy the chips, figures or commands of results to where they are named. */
+function fillParts(place) {
+  for (const part of place.querySelectorAll("[data-parts]"))
+    for (const result of resultsOf(part)) {
+      const { children, firstElementChild } = copyOf(result, part.dataset.parts);
+      part.append(...children);
+      if (part.dataset.chosen?.split(" ").includes(result)) firstElementChild.control.checked = true;
+    }
 }
 
-/** Copy the line of code beside a button. */
 async function copyLine(button) {
   const [code, said] = [button.previousElementSibling, button.nextElementSibling];
   try {
@@ -103,31 +91,23 @@ document.addEventListener("click", ({ target }) => {
   if (target.closest(".copyable button")) copyLine(target.closest("button"));
   if (target.closest(".compare [type=button]")) addModel(target.form);
   if (target.closest("thead button")) sortByClick(target.closest("th"));
+  if (target.id === "clear") clearFilters();
 });
 document.addEventListener("change", ({ target }) => {
-  if (target.matches(".curves input")) drawCurves(target.closest(".curves"));
+  if (target.matches(".curves .chip input")) drawCurves(target.closest(".curves"));
   if (target.matches(".columns input")) hideColumns(target.closest(".columns"));
+  if (target.matches("#controls select")) ask({ [target.name]: target.value });
 });
 document.addEventListener("submit", (event) => {
   event.preventDefault();
-  if (event.target.matches(".compare")) openComparison(event.target);
+  if (event.target.matches(".compare")) location.hash = address("compare", ...new FormData(event.target).getAll("model").filter(Boolean));
+  if (event.target.id === "search") byId("hits").querySelector("a")?.click();
 });
 // A large drawing comes packed; without a script the page says how to make it.
-for (const place of document.querySelectorAll("[data-packed]")) {
-  const drawn = new DOMParser().parseFromString(await unpacked(place.dataset.packed), "image/svg+xml");
-  place.replaceChildren(document.importNode(drawn.documentElement, true));
-}
-startTheme();
+for (const place of document.querySelectorAll("[data-packed]"))
+  place.replaceChildren(...(await unpackedPage(place.dataset.packed)).body.children);
 startSearch();
-startControls();
 startCells();
-startComparison();
-readAddress();
-showAsked();
 route(false);
-addEventListener("popstate", () => {
-  readAddress();
-  showAsked();
-  route(true);
-});
+addEventListener("popstate", () => route(true));
 document.documentElement.dataset.ready = "";
