@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 import operator
@@ -29,12 +30,20 @@ Identity = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}(-dirty)?$")]
 Options = dict[Name, bool | int | float | Annotated[str, Field(max_length=200)]]
 
+Date = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+"""UTC, ISO 8601, to the second."""
+
 MOST_POINTS = 100
 """Maximum points of a learning curve."""
 
 Status = Literal["finished", "diverged", "out-of-memory", "error", "timeout"]
 """``finished``: trained and tested. ``diverged``: a loss or logit was not finite; if this happened
 in the test, only cells with finite logits count. With any other status no cell counts."""
+
+
+def date_now() -> str:
+    """Return the current time as records have it (`Date`)."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Origin(Part):
@@ -378,7 +387,7 @@ class Record(Stored):
     weights: Annotated[Sha256 | None, LATER] = None
     environment: Environment
     command: Command
-    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+    date: Date
 
     @model_validator(mode="after")
     def _consistent(self) -> Record:

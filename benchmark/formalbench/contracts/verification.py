@@ -20,6 +20,7 @@ from formalbench.contracts.protocol import Part, Protocol
 from formalbench.contracts.record import (
     Command,
     Count,
+    Date,
     Environment,
     Identity,
     Line,
@@ -182,7 +183,7 @@ class VerificationRecord(Stored):
 
     schema_version: Literal[2]
     kind: Literal["verification"]
-    verification_id: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    verification_id: Identity
     model: ModelUsed
     task: TaskUsed
     constants: Annotated[dict[Name, float], Field(max_length=100)]
@@ -197,7 +198,7 @@ class VerificationRecord(Stored):
     break_length: dict[Dtype, Length | None] | None = None
     environment: Environment
     command: Command
-    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+    date: Date
 
     @model_validator(mode="after")
     def _consistent(self) -> VerificationRecord:
@@ -295,7 +296,7 @@ class EvaluatedRecord(Stored):
     validation: ValidationCounts | None = None
     test: TestResult
     formalbench: Line
-    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+    date: Date
 
     @property
     def identity(self) -> str:
