@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from formalbench.checks.promises import Check, begun, keep
 from formalbench.contracts.errors import MissingPackageError, RequestError, each, unknown
-from formalbench.contracts.names import fill_fields
 from formalbench.contracts.network import traits_of
 from formalbench.contracts.objective import Metric, Objective, demand
 from formalbench.contracts.source import Stream
-from formalbench.contracts.specs import display
+from formalbench.contracts.specs import display, fill_fields
 from formalbench.contracts.training import Optimiser, ParameterInfo, Penalty, Sampler, Schedule
 from formalbench.host.options import parse_instance
 from formalbench.host.plain_class import PlainFactory, names_class

@@ -11,8 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from formalbench.contracts.errors import RequestError, each, one_line, unknown
-from formalbench.contracts.names import split_task
-from formalbench.contracts.specs import Factory, ModelSpec, Splits, SuiteSpec, TaskSpec, display
+from formalbench.contracts.specs import (
+    Factory,
+    ModelSpec,
+    Splits,
+    SuiteSpec,
+    TaskSpec,
+    display,
+    split_task,
+)
 from formalbench.files import read_yaml
 from formalbench.host.loader import LoadedPlugins, Warn, to_stderr
 from formalbench.host.options import (

@@ -20,7 +20,6 @@ from formalbench.contracts.errors import (
     ReaderLeftError,
     RequestError,
 )
-from formalbench.contracts.names import check_name
 from formalbench.contracts.specs import (
     ExecutorSpec,
     MetricSpec,
@@ -37,8 +36,9 @@ from formalbench.contracts.specs import (
     TableSpec,
     TaskSpec,
     TrackerSpec,
+    check_name,
 )
-from formalbench.files import read_suite, read_yaml
+from formalbench.files import read_yaml
 from formalbench.host.plugin import (
     SESSION,
     YAML_SUFFIXES,
@@ -49,7 +49,7 @@ from formalbench.host.plugin import (
     find_plugins,
     import_local,
 )
-from formalbench.host.registry import Registry, check_spec
+from formalbench.host.registry import Registry, check_spec, read_suite
 
 PROJECT = "formalbench"
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from formalbench.contracts.errors import RequestError, unknown
-from formalbench.contracts.names import split_task
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.record import TestResult, date_now
+from formalbench.contracts.specs import split_task
 from formalbench.contracts.verification import (
     SCHEMA_VERSION,
     EvaluatedRecord,
