@@ -8,7 +8,7 @@ import pytest
 import torch
 from formalbench import RequestError
 from formalbench.checks.models import model_promises
-from formalbench.checks.promises import keep
+from formalbench.checks.plugins import keep
 from formalbench.contracts.network import Batch, traits_of
 from formalbench.host import PluginHost
 
