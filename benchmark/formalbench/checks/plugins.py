@@ -379,7 +379,7 @@ def check_plugin(path: Path | str, host: PluginHost | None = None) -> list[Check
 def _load_lightly(host: PluginHost, local: LocalPlugin) -> list[Check]:
     before = {name for name in HEAVY if name in sys.modules}
     host.load_local(local)
-    if local.path.suffix != ".py" and not local.path.is_dir():
+    if not local.is_code:
         return []  # a YAML file imports nothing
     heavy = [name for name in HEAVY if name in sys.modules and name not in before]
     # A single file is imported with its network; only a package can be lazy.
