@@ -13,7 +13,7 @@ from formalbench.contracts.hooks import Resources, Session
 from formalbench.contracts.specs import display
 from formalbench.device import check_precision, choose_devices, usable_cores
 from formalbench.host import PluginHost
-from formalbench.host.host import load
+from formalbench.host.host import call
 from formalbench.host.options import (
     Settings,
     changed_options,
@@ -101,7 +101,7 @@ def tracked(host: PluginHost, asked: Sequence[TrackerChoice]) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for spec, config in asked:
             try:
-                observer = load(spec.factory)(*([] if config is None else [config]))
+                observer = call(spec.factory, config)
                 plugin = host.observe(observer, f"{spec.name} tracker")
             except FormalbenchError:
                 raise
@@ -274,7 +274,7 @@ def on_devices(host: PluginHost, options: RunOptions) -> RunOptions:
         return replace(options, devices=choose_devices(options.device))
     config = make_config(entry.spec, options.config)
     with host.blaming(entry.plugin):
-        resources = load(entry.spec.resources)(*([] if config is None else [config]))
+        resources = call(entry.spec.resources, config)
     if options.device not in ("auto", "cpu", *resources.devices):
         raise RequestError(
             f"--device {options.device}: executor {entry.spec.name} computes on other machines, "

@@ -144,7 +144,7 @@ def pages_by_keyword(host: PluginHost, held: FolderContents, view: View) -> dict
     """Return a page for each keyword that at least two, but not all, of the view's tasks have."""
     by_keyword: dict[str, list[str]] = {}
     for task in view.tasks:
-        for keyword in host.task_entry(task.partition("[")[0])[0].spec.keywords:
+        for keyword in host.select_task(task.partition("[")[0]).spec.keywords:
             by_keyword.setdefault(keyword, []).append(task)
     pages = {}
     for keyword, tasks in by_keyword.items():

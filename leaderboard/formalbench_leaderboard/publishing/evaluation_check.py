@@ -230,7 +230,7 @@ def subject_of(
     """
     from formalbench.verification.verify import Subject
 
-    entry, _, _ = host.task_entry(record.task.name)
+    entry = host.select_task(record.task.name)
     model, task = record.model, host.task(record.task.name, record.task.options)
 
     def build() -> nn.Module:
