@@ -46,11 +46,10 @@ from formalbench.training.parameters import (
 )
 from formalbench.training.run_state import Checkpoint, Checkpointer, LearningPoint, Member, RunState
 from formalbench.training.step import GraphedGroup, Group, StepInputs
-from formalbench.training.validation import Validator, make_watcher
+from formalbench.training.validation import Read, Validator, make_watcher
 
 if TYPE_CHECKING:
     from formalbench.host import PluginHost
-    from formalbench.probes import Read
 
 
 @dataclass(frozen=True)
