@@ -225,8 +225,10 @@ def numbers_of(automaton: MinimalAutomaton) -> dict[str, int]:
     numbers = {"states": states, "symbols": symbols}
     if not (np.sort(table_QS, axis=0) == np.arange(states)[:, None]).all():
         return numbers
-    permutations = {tuple(column) for column in table_QS.T.tolist()}
-    numbers["transpositions"] = max(states - _cycles(p) for p in permutations)
+    from sympy.combinatorics import Permutation
+
+    permutations = map(Permutation, np.unique(table_QS, axis=1).T.tolist())
+    numbers["transpositions"] = max(states - int(one.cycles) for one in permutations)
     return numbers
 
 
@@ -237,16 +239,3 @@ def sizes_of(traits: Traits) -> dict[str, int]:
     """
     sizes = {"depth": traits.depth, "width": traits.width, **traits.notes}
     return {name: value for name, value in sizes.items() if isinstance(value, int)}
-
-
-def _cycles(permutation: tuple[int, ...]) -> int:
-    """Return the number of cycles of a permutation, including fixed points."""
-    seen: set[int] = set()
-    count = 0
-    for start in range(len(permutation)):
-        count += start not in seen
-        point = start
-        while point not in seen:
-            seen.add(point)
-            point = permutation[point]
-    return count
