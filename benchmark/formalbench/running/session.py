@@ -126,11 +126,6 @@ def _warn_failed(host: PluginHost, name: str, error: BaseException) -> None:
     host.warn(f"the tracker {name} failed: {' '.join(f'{type(error).__name__}: {error}'.split())}")
 
 
-def default_jobs(devices: Sequence[str], runs: int) -> int:
-    """Return the default number of parallel units: one per CPU core, or one per GPU."""
-    return max(1, min(usable_cores() if devices[0] == "cpu" else len(devices), runs))
-
-
 def finished(plan: RunPlan, store: Store) -> dict[RunKey, Record]:
     """Return the records of a plan's runs that are finished in the store.
 
@@ -170,7 +165,8 @@ def execute(
     clean_cache()
     records = dict(finished(plan, store) if done is None else done)
     while todo := due(plan.runs, records):
-        jobs = options.jobs or default_jobs(options.devices, len(todo))
+        default = usable_cores() if options.devices[0] == "cpu" else len(options.devices)
+        jobs = options.jobs or default  # one per CPU core, or one per GPU
         jobs = 1 if options.executor == "serial" else max(1, min(jobs, len(todo)))
         results = _carry_out(host, todo, store, replace(options, jobs=jobs))
         records |= results

@@ -46,7 +46,7 @@ from formalbench.training.parameters import (
 )
 from formalbench.training.run_state import Checkpoint, Checkpointer, LearningPoint, Member, RunState
 from formalbench.training.step import GraphedGroup, Group, StepInputs
-from formalbench.training.validation import Read, Validator, make_watcher
+from formalbench.training.validation import CurveRecorder, Read, Validator
 
 if TYPE_CHECKING:
     from formalbench.host import PluginHost
@@ -202,7 +202,8 @@ class _CohortTraining:
         self.weights = weights_of(self.sampler, task, protocol, lengths)
         self.runs = [self._start(network) for network in self.networks]
         self.validator = Validator(task, protocol, device)
-        self.watcher = make_watcher(task, protocol, device, cohort.resolved.probes)
+        watch, probes = protocol.watch, cohort.resolved.probes
+        self.watcher = CurveRecorder(task, protocol, watch, device, probes) if watch else None
 
     def _build(self, seed: int) -> nn.Module:
         network = self.cohort.ready.pop(seed, None) or build_seeded(self.cohort.build, seed)

@@ -171,14 +171,6 @@ class CurveRecorder:
                 sums[key] = sums.get(key, 0.0) + float(value_B.double().sum())
 
 
-def make_watcher(
-    task: Task, protocol: Protocol, device: torch.device, probes: Mapping[str, Read]
-) -> CurveRecorder | None:
-    """Return the watcher that a protocol asks for; None if it has no `watch`."""
-    watch = protocol.watch
-    return None if watch is None else CurveRecorder(task, protocol, watch, device, probes)
-
-
 def _curve(cell: Cell, points: Sequence[CurvePoint]) -> Curve:
     answers = points[0].answers
     return Curve(
