@@ -17,14 +17,12 @@ from pydantic import (
 from formalbench.contracts.cells import MAX_COUNT, Cells
 from formalbench.contracts.cells import Name as MetricName
 from formalbench.contracts.objective import CROSS_ENTROPY
-from formalbench.contracts.protocol import LATER, Part, Protocol
+from formalbench.contracts.protocol import LATER, Fraction, Part, Protocol, Rate
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Line = Annotated[str, Field(max_length=500)]
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
-Rate = Annotated[float, Field(gt=0)]
 Command = Annotated[str, Field(max_length=10_000)]
-Share = Annotated[float, Field(ge=0, le=1)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Identity = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}(-dirty)?$")]
@@ -149,8 +147,8 @@ class LearningCurve(Part):
 
     steps: Annotated[tuple[Count, ...], Field(min_length=1, max_length=MOST_POINTS)]
     loss: tuple[float, ...]
-    error: tuple[Share, ...]
-    accuracy: tuple[Share | None, ...]
+    error: tuple[Fraction, ...]
+    accuracy: tuple[Fraction | None, ...]
 
     @model_validator(mode="after")
     def _parallel(self) -> LearningCurve:
@@ -276,8 +274,8 @@ class TestResult(Part):
     __test__ = False  # pytest must not collect it as a test
     metric: Name
     fingerprint: Sha256
-    chance_constant: Annotated[float, Field(ge=0, le=1)]
-    chance_length: Annotated[float, Field(ge=0, le=1)]
+    chance_constant: Fraction
+    chance_length: Fraction
     seconds: float
     cells: Cells
     extra_metrics: Annotated[dict[MetricName, Count] | None, LATER] = None

@@ -16,7 +16,7 @@ from pydantic_core import from_json
 
 from formalbench.contracts.errors import RequestError, one_line
 from formalbench.contracts.identity import hash_of, used_text
-from formalbench.contracts.protocol import Part, Protocol
+from formalbench.contracts.protocol import Length, Part, Protocol
 from formalbench.contracts.record import (
     Command,
     Count,
@@ -46,7 +46,6 @@ def dtype_title(dtype: str) -> str:
 
 
 Amount = Annotated[float, Field(ge=0)]
-Length = Annotated[int, Field(ge=0, le=10_000_000)]
 
 STRINGS_VERSION = 1
 """Version of the strings; raise it whenever they could change. Older records then no longer
