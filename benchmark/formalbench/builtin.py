@@ -21,7 +21,7 @@ from formalbench.contracts.specs import (
 _FOLDER = Path(__file__).with_name("protocols")
 _OBJECTIVES = "formalbench.objectives."
 _METRICS = "formalbench.metrics."
-_PROBES = "formalbench.probes:"
+_PROBES = "formalbench.training.validation:"
 _PROCESSES = "formalbench.running.processes:"
 _SAMPLERS = "formalbench.training.curriculum:"
 

@@ -11,15 +11,10 @@ import stat
 import tempfile
 import time
 from collections.abc import Hashable, Iterator
-from dataclasses import fields
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from formalbench.contracts.errors import RequestError, UnwritableError, plainer, unknown
-from formalbench.contracts.names import check_name
-
-if TYPE_CHECKING:
-    from formalbench.contracts.specs import SuiteSpec
+from formalbench.contracts.errors import RequestError, UnwritableError
 
 
 def read_plain(path: Path, limit: int, what: str = "") -> bytes:
@@ -248,24 +243,3 @@ def _loader() -> Any:
             return super().construct_mapping(node, deep=deep)
 
     return StrictLoader
-
-
-def read_suite(path: Path, data: dict[str, Any]) -> SuiteSpec:
-    """Validate a suite file's contents."""
-    from pydantic import TypeAdapter, ValidationError
-
-    from formalbench.contracts.specs import SuiteSpec
-
-    names = [field.name for field in fields(SuiteSpec)]
-    problems = [str(unknown("key", key, names)) for key in data if key not in names]
-    try:
-        suite = TypeAdapter(SuiteSpec).validate_python({"version": 1, "summary": "", **data})
-        check_name(suite.name)
-    except ValidationError as error:
-        errors = error.errors(include_url=False, include_context=False)
-        problems += [f"{'.'.join(map(str, e['loc']))}: {plainer(e['msg'])}" for e in errors]
-    except ValueError as error:
-        problems.append(str(error))
-    if problems:
-        raise RequestError(f"{path}: not a valid suite: {'; '.join(problems)}")
-    return suite

@@ -417,7 +417,7 @@ class TaskHandle:
 
         A `DataLoader` takes it with ``batch_size=None``; its workers share the batches out.
         """
-        from formalbench.training.dataset import BatchDataset
+        from formalbench.training.curriculum import BatchDataset
 
         batch, seed = self._checked(split, batch, seed)
         return BatchDataset(self, split, batch, seed)

@@ -21,7 +21,7 @@ def tested(host):
     """Make the record of a run on an installed task."""
 
     def tested(task, lengths, chance, correct=None, **cells):
-        entry, _, _ = host.task_entry(task)
+        entry = host.select_task(task)
         strings = [10] * len(lengths)
         cells = {"length": lengths, "strings": strings, "correct": correct or strings, **cells}
         test = {"metric": "accuracy", "fingerprint": "0" * 64, "seconds": 1, "cells": cells}

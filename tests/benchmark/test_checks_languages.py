@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from formalbench.checks import check_spec
-from formalbench.checks.promises import keep
+from formalbench.checks.plugins import keep
 from formalbench.checks.tasks import source_promises, task_promises
 from formalbench.host import PluginHost
 

@@ -3,8 +3,7 @@
 import pytest
 import torch
 from formalbench.checks.models import model_promises
-from formalbench.checks.plugins import trials
-from formalbench.checks.promises import keep
+from formalbench.checks.plugins import keep, trials
 from formalbench.contracts.network import ParameterGroup, Traits
 from formalbench.host import PluginHost
 from torch import nn

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from formalbench.checks.promises import keep
+from formalbench.checks.plugins import keep
 from formalbench.checks.tasks import task_promises
 from formalbench.contracts.network import Example, pad, split
 from formalbench.contracts.objective import Chance, Measure, Metric, Objective

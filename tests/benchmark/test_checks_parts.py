@@ -2,13 +2,7 @@
 
 import pytest
 from formalbench.checks import check_plugin
-from formalbench.checks.plugins import (
-    check_parts,
-    optimiser_promises,
-    penalty_promises,
-    schedule_promises,
-)
-from formalbench.checks.promises import keep
+from formalbench.checks.plugins import check_parts, keep, part_promises
 from formalbench.contracts.training import Optimiser, Penalty, Schedule
 
 PARTS = """
@@ -99,7 +93,7 @@ class StepsFar(Steps):
     ],
 )
 def test_an_optimiser_with_a_defect(optimiser, problems):
-    checks = keep("optimiser", optimiser_promises(optimiser()))
+    checks = keep("optimiser", part_promises("optimiser", optimiser()))
     assert [one.problem for one in checks if not one.passed] == problems
 
 
@@ -116,7 +110,7 @@ def test_a_schedule_with_a_defect(rate, problems):
         def rate(self, step, steps, base, memory):
             return rate(step)
 
-    checks = keep("schedule", schedule_promises(Falling()))
+    checks = keep("schedule", part_promises("schedule", Falling()))
     assert [one.problem for one in checks if not one.passed] == problems
 
 
@@ -138,7 +132,7 @@ def test_a_penalty_with_a_defect(term, problem):
         def term(self, logits, trace, parameters):
             return term(logits, parameters)
 
-    (check,) = keep("penalty", penalty_promises(Term()))
+    (check,) = keep("penalty", part_promises("penalty", Term()))
     assert problem in check.problem
     assert check.passed is (not problem)
 

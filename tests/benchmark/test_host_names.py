@@ -116,8 +116,8 @@ def test_an_objective_of_a_plugin_can_be_asked_of_a_language_that_never_heard_of
     task = known.task("cycle-navigation:first-symbol")
     assert task.name == "cycle-navigation:first-symbol"
     assert task.outputs == 3
-    assert "first-symbol" not in known.task_entry("cycle-navigation")[0].spec.objectives
-    assert known.task_entry("cycle-navigation:first-symbol")[1] == "first-symbol"
+    assert "first-symbol" not in known.select_task("cycle-navigation").spec.objectives
+    assert known.select_task("cycle-navigation:first-symbol").objective == "first-symbol"
 
 
 def test_an_objective_is_made_once(host):
@@ -399,7 +399,7 @@ def test_an_unknown_name_hears_of_the_nearest(host, kind, name, hint):
 
 
 def test_an_objective_that_the_source_cannot_answer(host):
-    assert refusal(lambda: host.task_entry("modular-arithmetic:tag")) == (
+    assert refusal(lambda: host.select_task("modular-arithmetic:tag")) == (
         "modular-arithmetic does not support tag: use modular-arithmetic:classify (tag needs the "
         "class of every prefix, and ModularArithmetic does not have it (inherit "
         "formalbench.HasPrefixClasses))"

@@ -2,7 +2,7 @@
 
 import pytest
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.names import check_name, match_name, split_task
+from formalbench.contracts.specs import check_name, match_name, split_task
 
 
 @pytest.mark.parametrize("name", ["parity", "d2", "dyck-{k}-{D}", "a-1-b", "0"])

@@ -134,7 +134,8 @@ def test_workers_of_a_loader_share_the_batches_out(monkeypatch):
     again = pickle.loads(pickle.dumps(data))  # as a worker gets it
     for worker in (0, 1):
         told = SimpleNamespace(id=worker, num_workers=2)
-        monkeypatch.setattr("formalbench.training.dataset.get_worker_info", lambda told=told: told)
+        module = "formalbench.training.curriculum"
+        monkeypatch.setattr(f"{module}.get_worker_info", lambda told=told: told)
         own = [strings for strings, _ in islice(again, 3)]
         assert all(map(torch.equal, plain[worker::2], own))
 

@@ -9,12 +9,13 @@ from formalbench import Theory, Traits
 from formalbench.cli.show import task_facts
 from formalbench.contracts.theory import CLASSES
 from formalbench.theory.lookup import theory_for_theorems, theory_of_task
-from formalbench.theory.sizes import numbers_of, sizes_of
 from formalbench.theory.theorems import (
     Theorem,
     about,
+    numbers_of,
     predict,
     predict_each,
+    sizes_of,
     theorem_called,
     theorems,
 )

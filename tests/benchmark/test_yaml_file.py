@@ -2,7 +2,8 @@
 
 import pytest
 from formalbench.contracts.errors import RequestError
-from formalbench.files import MAX_BYTES, MAX_KEYS, MAX_NODES, parse_yaml, read_suite, read_yaml
+from formalbench.files import MAX_BYTES, MAX_KEYS, MAX_NODES, parse_yaml, read_yaml
+from formalbench.host.registry import read_suite
 from refusals import refusal
 
 

@@ -289,7 +289,7 @@ def tasks() -> Section:
 
     found: Section = {}
     for name in [*(instances(entry.spec.name) for entry in host.tasks.all()), *OTHER_TASKS]:
-        spec = host.task_entry(name)[0].spec
+        spec = host.select_task(name).spec
         for objective in spec.objectives:
             language, bracket, options = name.partition("[")
             task = host.task(f"{language}:{objective}{bracket}{options}")

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 import torch
 from formalbench.checks.models import model_promises
-from formalbench.checks.promises import keep
+from formalbench.checks.plugins import keep
 from formalbench.contracts.network import Batch, Traceable, traits_of
 from formalbench.host import PluginHost
 from formalbench.host.host import load

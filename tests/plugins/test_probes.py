@@ -5,7 +5,7 @@ import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import Batch, Traits
 from formalbench.host import PluginHost
-from formalbench.probes import attention_entropy, attention_on_first, read_probe
+from formalbench.training.validation import attention_entropy, attention_on_first, read_probe
 from formalbench_papers.chi.figure4 import input_gradients
 from model_helpers import shaken, strings
 from torch import nn

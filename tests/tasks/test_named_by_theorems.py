@@ -8,8 +8,7 @@ import pytest
 from formalbench.contracts.source import HasAutomaton
 from formalbench.contracts.theory import Theory
 from formalbench.host import PluginHost
-from formalbench.theory.sizes import numbers_of
-from formalbench.theory.theorems import theorem_called
+from formalbench.theory.theorems import numbers_of, theorem_called
 
 
 def automata() -> Iterator[tuple[str, object]]:

@@ -81,4 +81,4 @@ def test_other_files_are_left_to_others(tmp_path):
 def test_what_people_call_a_task_leads_to_it(word, found):
     asked = re.escape(f"unknown task '{word}': did you mean ")
     with pytest.raises(RequestError, match=f"{asked}.*{re.escape(found)}"):
-        PluginHost.load().task_entry(word)
+        PluginHost.load().select_task(word)

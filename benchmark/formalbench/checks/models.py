@@ -79,8 +79,8 @@ def _within(traits: Traits, length: int) -> int:
     return max(least, length if greatest is None else min(length, greatest))
 
 
-def _short_batch(task: Task, network: nn.Module, length: int = SHORT) -> Batch:
-    return _batch(task, _within(traits_of(network), length))
+def _short_batch(task: Task, network: nn.Module) -> Batch:
+    return _batch(task, _within(traits_of(network), SHORT))
 
 
 def _answer(network: nn.Module, batch: Batch) -> Tensor:

@@ -7,20 +7,29 @@ from __future__ import annotations
 
 import math
 import sys
+import traceback
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from formalbench.checks.promises import Check, begun, keep
-from formalbench.contracts.errors import MissingPackageError, RequestError, each, unknown
-from formalbench.contracts.names import fill_fields
+from formalbench.contracts.errors import (
+    PLUGIN_FAILURES,
+    FormalbenchError,
+    MissingPackageError,
+    RequestError,
+    each,
+    unknown,
+)
 from formalbench.contracts.network import traits_of
-from formalbench.contracts.objective import Metric, Objective, demand
+from formalbench.contracts.objective import BrokenPromiseError, Metric, Objective, demand
 from formalbench.contracts.source import Stream
-from formalbench.contracts.specs import display
+from formalbench.contracts.specs import display, fill_fields
 from formalbench.contracts.training import Optimiser, ParameterInfo, Penalty, Sampler, Schedule
-from formalbench.host.options import parse_instance
+from formalbench.host.loader import as_failures
+from formalbench.host.options import make_config, parse_instance
 from formalbench.host.plain_class import PlainFactory, names_class
 
 if TYPE_CHECKING:
@@ -30,6 +39,52 @@ if TYPE_CHECKING:
     from formalbench.contracts.specs import MetricSpec
     from formalbench.host import LocalPlugin, Plugin, PluginHost
     from formalbench.host.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The result of one check.
+
+    Attributes:
+        subject: what was checked, such as ``task parity:classify``.
+        promise: what should hold.
+        problem: one line; empty if it holds.
+    """
+
+    subject: str
+    promise: str
+    problem: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the check passed."""
+        return not self.problem
+
+
+begun: ContextVar[Callable[[Check], None]] = ContextVar("begun", default=lambda check: None)
+"""Called before each check, which might not end."""
+
+
+def keep(subject: str, promises: Iterator[Promise]) -> Iterator[Check]:
+    """Run checks one by one; an exception in a plugin's code is a failed check."""
+    for promise, run in promises:
+        begun.get()(Check(subject, promise))
+        yield Check(subject, promise, _problem(run))
+
+
+def _problem(run: Callable[[], None]) -> str:
+    try:
+        with as_failures():
+            run()
+    except BrokenPromiseError as error:
+        return str(error)
+    except FormalbenchError as error:  # it says what is wrong, and where
+        return " ".join(str(error).split())
+    except PLUGIN_FAILURES as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        return f"{text} ({Path(frame.filename).name}:{frame.lineno})"
+    return ""
 
 
 RUNS, STEPS = 3, 3
@@ -44,25 +99,17 @@ BASE = 1e-3
 """The learning rate that is tried."""
 
 
-def optimiser_promises(optimiser: Optimiser) -> Iterator[Promise]:
-    """Return what an optimiser promises."""
-    bound = optimiser.with_layout(LAYOUT)
-    yield "updates each run independently of the others", lambda: _independent(bound)
-
-
-def schedule_promises(schedule: Schedule) -> Iterator[Promise]:
-    """Return what a schedule promises."""
-    yield "returns a rate for every step", lambda: _rates(schedule)
-
-
-def sampler_promises(sampler: Sampler) -> Iterator[Promise]:
-    """Return what a sampler promises."""
-    yield "draws lengths of the training split, the same every time", lambda: _lengths(sampler)
-
-
-def penalty_promises(penalty: Penalty) -> Iterator[Promise]:
-    """Return what a penalty without a trace promises."""
-    yield "returns a differentiable number, under vmap as without", lambda: _term(penalty)
+def part_promises(kind: str, part: Any) -> Iterator[Promise]:
+    """Return what a part of a protocol promises, by its kind."""
+    if kind == "optimiser":
+        bound = part.with_layout(LAYOUT)
+        yield "updates each run independently of the others", lambda: _independent(bound)
+    elif kind == "schedule":
+        yield "returns a rate for every step", lambda: _rates(part)
+    elif kind == "sampler":
+        yield "draws lengths of the training split, the same every time", lambda: _lengths(part)
+    elif kind == "penalty" and not part.traced:  # a trace's names are the networks'
+        yield "returns a differentiable number, under vmap as without", lambda: _term(part)
 
 
 def _term(penalty: Penalty) -> None:
@@ -167,20 +214,12 @@ def _promises(kind: str, spec: Any) -> Iterator[Promise]:
     parts: list[Any] = []
     yield "is made by its factory", lambda: parts.extend(_make(kind, spec))
     for part in parts:
-        if kind == "optimiser":
-            yield from optimiser_promises(part)
-        elif kind == "schedule":
-            yield from schedule_promises(part)
-        elif kind == "sampler":
-            yield from sampler_promises(part)
-        elif kind == "penalty" and not part.traced:  # a trace's names are the networks'
-            yield from penalty_promises(part)
+        yield from part_promises(kind, part)
 
 
 def _make(kind: str, spec: Any) -> list[Any]:
     """Return what a factory makes, as far as it is called here."""
     from formalbench.host.host import load
-    from formalbench.host.options import make_config
 
     factory = load(spec.factory)
     demand(callable(factory), f"the factory is a {type(factory).__name__}")
@@ -261,8 +300,6 @@ def _can_answer(host: PluginHost, model: str, task: str) -> bool:
     """
     import torch
 
-    from formalbench.contracts.network import traits_of
-
     try:
         built = host.task(task)
     except MissingPackageError:
@@ -342,7 +379,7 @@ def check_plugin(path: Path | str, host: PluginHost | None = None) -> list[Check
 def _load_lightly(host: PluginHost, local: LocalPlugin) -> list[Check]:
     before = {name for name in HEAVY if name in sys.modules}
     host.load_local(local)
-    if local.path.suffix != ".py" and not local.path.is_dir():
+    if not local.is_code:
         return []  # a YAML file imports nothing
     heavy = [name for name in HEAVY if name in sys.modules and name not in before]
     # A single file is imported with its network; only a package can be lazy.

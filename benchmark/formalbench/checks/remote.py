@@ -7,8 +7,7 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from formalbench.checks.plugins import check_plugin, check_spec
-from formalbench.checks.promises import Check, begun
+from formalbench.checks.plugins import Check, begun, check_plugin, check_spec
 from formalbench.running.sandbox import NoAnswerError, Report, Sandbox
 from formalbench.running.worker import load_host
 

@@ -73,8 +73,7 @@ COMMANDS = {
     "run": "run",
     **{"list": "listing", "plugins": "listing"},
     "show": "show",
-    **{"sample": "data", "label": "data"},
-    **{"export": "exchange", "score": "exchange"},
+    **dict.fromkeys(("sample", "label", "export", "score"), "data"),
     **{"verify": "verify", "check": "check", "new": "new"},
 }
 """The engine's commands and their modules in this folder."""

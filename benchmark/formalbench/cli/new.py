@@ -59,7 +59,7 @@ def write_files(kind: NewKind, name: str, folder: Path) -> tuple[Path, Path, str
     Raises:
         RequestError: if the name is invalid or a file exists; then nothing is written.
     """
-    from formalbench.contracts.names import check_name
+    from formalbench.contracts.specs import check_name
     from formalbench.files import write_atomically
 
     try:

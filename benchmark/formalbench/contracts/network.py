@@ -409,7 +409,7 @@ class Traceable(Protocol):
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Return named tensors (attention weights, hidden states), outside training.
 
-        Names are free, except for these, which probes read (`formalbench.probes`):
+        Names are free, except for these, which probes read (`formalbench.training.validation`):
 
         * ``….attention`` with four dimensions, (B, H, M, M): the weights of each head, from
           every position (third) to every position (last);

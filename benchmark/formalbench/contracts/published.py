@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from formalbench.contracts.config import Value
-from formalbench.contracts.protocol import Positive, Rate, Window
+from formalbench.contracts.protocol import Part, Positive, Rate, Window
 
 Percent = Annotated[float, Field(ge=0, le=100)]
 Text = Annotated[str, Field(min_length=1)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class PublishedResult(_Part):
+class PublishedResult(Part):
     """Accuracy in percent; at least one of the two is given."""
 
     max: Percent | None = None
@@ -31,7 +27,7 @@ class PublishedResult(_Part):
         return self
 
 
-class Settings(_Part):
+class Settings(Part):
     """Training and testing in a paper; None for what is unknown.
 
     Attributes:
@@ -55,7 +51,7 @@ class Settings(_Part):
     schedule: Text | None = None
 
 
-class PublishedColumn(_Part):
+class PublishedColumn(Part):
     """A column of a table.
 
     Attributes:
@@ -68,7 +64,7 @@ class PublishedColumn(_Part):
     tested: Window | None = None
 
 
-class PublishedRow(_Part):
+class PublishedRow(Part):
     """One model of a paper.
 
     Attributes:
@@ -86,7 +82,7 @@ class PublishedRow(_Part):
     differs: tuple[Text, ...] = ()
 
 
-class PublishedTable(_Part):
+class PublishedTable(Part):
     """One table of a paper.
 
     Attributes:
@@ -146,7 +142,7 @@ class PublishedTable(_Part):
         return self.model_copy(update={"rows": rows, "columns": columns})
 
 
-class PublishedFile(_Part):
+class PublishedFile(Part):
     """The whole file."""
 
     schema_version: Literal[1]

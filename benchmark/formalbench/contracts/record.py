@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 from itertools import pairwise
@@ -15,18 +16,19 @@ from pydantic import (
 from formalbench.contracts.cells import MAX_COUNT, Cells
 from formalbench.contracts.cells import Name as MetricName
 from formalbench.contracts.objective import CROSS_ENTROPY
-from formalbench.contracts.protocol import LATER, Part, Protocol
+from formalbench.contracts.protocol import LATER, Fraction, Part, Protocol, Rate
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Line = Annotated[str, Field(max_length=500)]
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
-Rate = Annotated[float, Field(gt=0)]
 Command = Annotated[str, Field(max_length=10_000)]
-Share = Annotated[float, Field(ge=0, le=1)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Identity = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}(-dirty)?$")]
 Options = dict[Name, bool | int | float | Annotated[str, Field(max_length=200)]]
+
+Date = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+"""UTC, ISO 8601, to the second."""
 
 MOST_POINTS = 100
 """Maximum points of a learning curve."""
@@ -34,6 +36,11 @@ MOST_POINTS = 100
 Status = Literal["finished", "diverged", "out-of-memory", "error", "timeout"]
 """``finished``: trained and tested. ``diverged``: a loss or logit was not finite; if this happened
 in the test, only cells with finite logits count. With any other status no cell counts."""
+
+
+def date_now() -> str:
+    """Return the current time as records have it (`Date`)."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Origin(Part):
@@ -139,8 +146,8 @@ class LearningCurve(Part):
 
     steps: Annotated[tuple[Count, ...], Field(min_length=1, max_length=MOST_POINTS)]
     loss: tuple[float, ...]
-    error: tuple[Share, ...]
-    accuracy: tuple[Share | None, ...]
+    error: tuple[Fraction, ...]
+    accuracy: tuple[Fraction | None, ...]
 
     @model_validator(mode="after")
     def _parallel(self) -> LearningCurve:
@@ -266,8 +273,8 @@ class TestResult(Part):
     __test__ = False  # pytest must not collect it as a test
     metric: Name
     fingerprint: Sha256
-    chance_constant: Annotated[float, Field(ge=0, le=1)]
-    chance_length: Annotated[float, Field(ge=0, le=1)]
+    chance_constant: Fraction
+    chance_length: Fraction
     seconds: float
     cells: Cells
     extra_metrics: Annotated[dict[MetricName, Count] | None, LATER] = None
@@ -376,7 +383,7 @@ class Record(Stored):
     weights: Annotated[Sha256 | None, LATER] = None
     environment: Environment
     command: Command
-    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+    date: Date
 
     @model_validator(mode="after")
     def _consistent(self) -> Record:

@@ -16,10 +16,11 @@ from pydantic_core import from_json
 
 from formalbench.contracts.errors import RequestError, one_line
 from formalbench.contracts.identity import hash_of, used_text
-from formalbench.contracts.protocol import Part, Protocol
+from formalbench.contracts.protocol import Length, Part, Protocol
 from formalbench.contracts.record import (
     Command,
     Count,
+    Date,
     Environment,
     Identity,
     Line,
@@ -45,7 +46,6 @@ def dtype_title(dtype: str) -> str:
 
 
 Amount = Annotated[float, Field(ge=0)]
-Length = Annotated[int, Field(ge=0, le=10_000_000)]
 
 STRINGS_VERSION = 1
 """Version of the strings; raise it whenever they could change. Older records then no longer
@@ -182,7 +182,7 @@ class VerificationRecord(Stored):
 
     schema_version: Literal[2]
     kind: Literal["verification"]
-    verification_id: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    verification_id: Identity
     model: ModelUsed
     task: TaskUsed
     constants: Annotated[dict[Name, float], Field(max_length=100)]
@@ -197,7 +197,7 @@ class VerificationRecord(Stored):
     break_length: dict[Dtype, Length | None] | None = None
     environment: Environment
     command: Command
-    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+    date: Date
 
     @model_validator(mode="after")
     def _consistent(self) -> VerificationRecord:
@@ -295,7 +295,7 @@ class EvaluatedRecord(Stored):
     validation: ValidationCounts | None = None
     test: TestResult
     formalbench: Line
-    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+    date: Date
 
     @property
     def identity(self) -> str:

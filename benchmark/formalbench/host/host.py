@@ -11,8 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from formalbench.contracts.errors import RequestError, each, one_line, unknown
-from formalbench.contracts.names import split_task
-from formalbench.contracts.specs import Factory, ModelSpec, Splits, SuiteSpec, TaskSpec, display
+from formalbench.contracts.specs import (
+    Factory,
+    ModelSpec,
+    Splits,
+    SuiteSpec,
+    TaskSpec,
+    display,
+    split_task,
+)
 from formalbench.files import read_yaml
 from formalbench.host.loader import LoadedPlugins, Warn, to_stderr
 from formalbench.host.options import (
@@ -26,7 +33,7 @@ from formalbench.host.options import (
     settings_for,
 )
 from formalbench.host.plugin import Plugin
-from formalbench.host.registry import Entry, Registry
+from formalbench.host.registry import Registry
 
 if TYPE_CHECKING:
     from torch import nn
@@ -46,22 +53,18 @@ C = TypeVar("C", bound=TaskSpec | ModelSpec)
 
 def read_table(spec: TableSpec) -> PublishedTable:
     """Read the table that a spec announces."""
-    for table in read_tables(spec.path):
-        if table.key == spec.name:
-            return table
-    raise RequestError(f"{spec.path}: has no table {spec.name}")
-
-
-def read_tables(path: Path) -> tuple[PublishedTable, ...]:
-    """Read the tables of a file."""
     from pydantic import ValidationError
 
     from formalbench.contracts.published import PublishedFile
 
     try:
-        return PublishedFile.model_validate(read_yaml(path)).tables
+        tables = PublishedFile.model_validate(read_yaml(spec.path)).tables
     except ValidationError as error:
-        raise RequestError(f"{path}: {one_line(error)}") from None
+        raise RequestError(f"{spec.path}: {one_line(error)}") from None
+    for table in tables:
+        if table.key == spec.name:
+            return table
+    raise RequestError(f"{spec.path}: has no table {spec.name}")
 
 
 def load(factory: Factory) -> Callable[..., Any]:
@@ -71,6 +74,11 @@ def load(factory: Factory) -> Callable[..., Any]:
     module, _, attribute = factory.partition(":")
     loaded: Callable[..., Any] = getattr(import_module(module), attribute)
     return loaded
+
+
+def call(factory: Factory, *arguments: Any, **fields: int) -> Any:
+    """Call a factory, without the arguments that are None: a spec may have no config."""
+    return load(factory)(*(one for one in arguments if one is not None), **fields)
 
 
 @dataclass(frozen=True)
@@ -126,8 +134,7 @@ class Selection(Generic[C]):
 
     def build(self, *arguments: Any) -> Any:
         """Call the factory."""
-        configs = () if self.config is None else (self.config,)
-        return load(self.spec.factory)(*arguments, *configs, **self.fields)
+        return call(self.spec.factory, *arguments, self.config, **self.fields)
 
 
 class PluginHost(LoadedPlugins):
@@ -214,11 +221,6 @@ class PluginHost(LoadedPlugins):
         except RequestError:
             return name
         return display(selected.full_name.removesuffix(":classify"), selected.options)
-
-    def task_entry(self, name: str) -> tuple[Entry[TaskSpec], str, dict[str, int]]:
-        """Return spec, objective's name and integer fields of a task name."""
-        selected = self.select_task(name)
-        return Entry(selected.spec, selected.plugin), selected.objective, dict(selected.fields)
 
     # Tasks.
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import pluggy
 
-from formalbench.contracts import hooks
+from formalbench.contracts import hooks, specs
 from formalbench.contracts.errors import (
     PLUGIN_FAILURES,
     BrokenPluginError,
@@ -20,25 +20,8 @@ from formalbench.contracts.errors import (
     ReaderLeftError,
     RequestError,
 )
-from formalbench.contracts.names import check_name
-from formalbench.contracts.specs import (
-    ExecutorSpec,
-    MetricSpec,
-    ModelSpec,
-    ObjectiveSpec,
-    OptimiserSpec,
-    PenaltySpec,
-    ProbeSpec,
-    ProtocolSpec,
-    ReproductionSpec,
-    SamplerSpec,
-    ScheduleSpec,
-    SuiteSpec,
-    TableSpec,
-    TaskSpec,
-    TrackerSpec,
-)
-from formalbench.files import read_suite, read_yaml
+from formalbench.contracts.specs import ProtocolSpec, TaskSpec, check_name
+from formalbench.files import read_yaml
 from formalbench.host.plugin import (
     SESSION,
     YAML_SUFFIXES,
@@ -49,7 +32,7 @@ from formalbench.host.plugin import (
     find_plugins,
     import_local,
 )
-from formalbench.host.registry import Registry, check_spec
+from formalbench.host.registry import Registry, check_spec, read_suite
 
 PROJECT = "formalbench"
 
@@ -93,21 +76,21 @@ class LoadedPlugins:
         self._manager = pluggy.PluginManager(PROJECT)
         self._manager.add_hookspecs(hooks)
         self.plugins: list[Plugin] = []
-        self.tasks: Registry[TaskSpec] = Registry("task", TaskSpec)
-        self.models: Registry[ModelSpec] = Registry("model", ModelSpec)
-        self.suites: Registry[SuiteSpec] = Registry("suite", SuiteSpec)
-        self.protocols: Registry[ProtocolSpec] = Registry("protocol", ProtocolSpec)
-        self.objectives: Registry[ObjectiveSpec] = Registry("objective", ObjectiveSpec)
-        self.metrics: Registry[MetricSpec] = Registry("metric", MetricSpec)
-        self.probes: Registry[ProbeSpec] = Registry("probe", ProbeSpec)
-        self.optimisers: Registry[OptimiserSpec] = Registry("optimiser", OptimiserSpec)
-        self.schedules: Registry[ScheduleSpec] = Registry("schedule", ScheduleSpec)
-        self.samplers: Registry[SamplerSpec] = Registry("sampler", SamplerSpec)
-        self.penalties: Registry[PenaltySpec] = Registry("penalty", PenaltySpec)
-        self.executors: Registry[ExecutorSpec] = Registry("executor", ExecutorSpec)
-        self.trackers: Registry[TrackerSpec] = Registry("tracker", TrackerSpec)
-        self.tables: Registry[TableSpec] = Registry("table", TableSpec)
-        self.reproductions: Registry[ReproductionSpec] = Registry("reproduction", ReproductionSpec)
+        self.tasks = Registry("task", specs.TaskSpec)
+        self.models = Registry("model", specs.ModelSpec)
+        self.suites = Registry("suite", specs.SuiteSpec)
+        self.protocols = Registry("protocol", specs.ProtocolSpec)
+        self.objectives = Registry("objective", specs.ObjectiveSpec)
+        self.metrics = Registry("metric", specs.MetricSpec)
+        self.probes = Registry("probe", specs.ProbeSpec)
+        self.optimisers = Registry("optimiser", specs.OptimiserSpec)
+        self.schedules = Registry("schedule", specs.ScheduleSpec)
+        self.samplers = Registry("sampler", specs.SamplerSpec)
+        self.penalties = Registry("penalty", specs.PenaltySpec)
+        self.executors = Registry("executor", specs.ExecutorSpec)
+        self.trackers = Registry("tracker", specs.TrackerSpec)
+        self.tables = Registry("table", specs.TableSpec)
+        self.reproductions = Registry("reproduction", specs.ReproductionSpec)
         registries = [r for r in vars(self).values() if isinstance(r, Registry)]
         self.registries: dict[str, Registry[Any]] = {r.plural: r for r in registries}
 
@@ -196,14 +179,14 @@ class LoadedPlugins:
         self.plugins.append(plugin)
         return plugin
 
-    def announce(self, plugin: Plugin, specs: Mapping[str, Sequence[Any]]) -> None:
+    def announce(self, plugin: Plugin, announced: Mapping[str, Sequence[Any]]) -> None:
         """Register the specs that a noted plugin provides, by plural kind.
 
         Raises:
             RequestError: if a name clashes.
             ValueError: for a spec that cannot be.
         """
-        for kind, group in specs.items():
+        for kind, group in announced.items():
             for spec in group:
                 self._add(kind, spec, plugin)
         if plugin.local:
@@ -298,8 +281,8 @@ class LoadedPlugins:
         self._hook(plugin, module)
         pairs: list[tuple[str, Any]] = []
         for kind, registry in self.registries.items():
-            for specs in self.call(plugin, f"formalbench_{kind}"):
-                for spec in specs:
+            for announced in self.call(plugin, f"formalbench_{kind}"):
+                for spec in announced:
                     if not isinstance(spec, registry.spec_type):
                         raise TypeError(f"formalbench_{kind} gave a {type(spec).__name__}")
                     pairs.append((kind, spec))

@@ -22,8 +22,7 @@ from pydantic import ConfigDict, create_model
 
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.names import check_name
-from formalbench.contracts.specs import ModelSpec
+from formalbench.contracts.specs import ModelSpec, check_name
 from formalbench.host.plugin import SESSION, LocalPlugin, content_hash, find_module, import_class
 
 if TYPE_CHECKING:

@@ -5,11 +5,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from formalbench.contracts.errors import RequestError, one_line, unknown
-from formalbench.contracts.names import check_name, field_names, fill_fields, match_name
-from formalbench.contracts.specs import Spec
+from formalbench.contracts.errors import RequestError, one_line, plainer, unknown
+from formalbench.contracts.specs import (
+    Spec,
+    SuiteSpec,
+    check_name,
+    field_names,
+    fill_fields,
+    match_name,
+)
 from formalbench.host.plugin import Plugin
 
 S = TypeVar("S", bound=Spec)
@@ -130,6 +137,27 @@ def check_spec(spec: Any) -> None:
     except ValidationError as error:
         problem = one_line(error, values=True)
         raise ValueError(f"{type(spec).__name__} {spec.name!r}: bad {problem}") from None
+
+
+def read_suite(path: Path, data: dict[str, Any]) -> SuiteSpec:
+    """Validate a suite file's contents."""
+    from pydantic import ValidationError
+
+    names = [field.name for field in fields(SuiteSpec)]
+    problems = [str(unknown("key", key, names)) for key in data if key not in names]
+    try:
+        suite: SuiteSpec = _adapter(SuiteSpec).validate_python(
+            {"version": 1, "summary": "", **data}
+        )
+        check_name(suite.name)
+    except ValidationError as error:
+        errors = error.errors(include_url=False, include_context=False)
+        problems += [f"{'.'.join(map(str, e['loc']))}: {plainer(e['msg'])}" for e in errors]
+    except ValueError as error:
+        problems.append(str(error))
+    if problems:
+        raise RequestError(f"{path}: not a valid suite: {'; '.join(problems)}")
+    return suite
 
 
 @lru_cache

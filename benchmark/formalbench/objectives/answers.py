@@ -65,12 +65,6 @@ def check_members(task: Task) -> None:
                 break
 
 
-def class_margin(logits: Tensor) -> Tensor:
-    """Return the largest logit minus the second largest, (…), for logits (…, K)."""
-    first, second = logits.topk(2, dim=-1).values.unbind(-1)
-    return first - second
-
-
 class ClassAnswers(Objective):
     """What objectives share whose answers are classes: each the one with the largest logit."""
 
@@ -80,11 +74,28 @@ class ClassAnswers(Objective):
 
     def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
         """Return the least gap between the two largest logits of any answer, (B,)."""
-        return least_margin(class_margin(logits), example.scored)
+        first, second = logits.topk(2, dim=-1).values.unbind(-1)
+        return least_margin(first - second, example.scored)
 
     def decisive_logit(self, logits: Tensor, example: Example, primary: Metric) -> float:
-        """Return the logit that decided the first wrong answer (`decisive_class_logit`)."""
-        return decisive_class_logit(logits, example)
+        """Return the logit that decided the first wrong answer.
+
+        For two classes the logit of class 1 minus that of class 0; for more, the logit of the
+        correct class minus the greatest other.
+        """
+        logits_AK, right_A1 = logits.reshape(-1, logits.shape[-1]), example.targets.reshape(-1, 1)
+        if example.scored is not None:
+            scored_A = example.scored.reshape(-1)
+            logits_AK, right_A1 = logits_AK[scored_A], right_A1[scored_A]
+        if logits.shape[-1] == 2:
+            answers_A = logits_AK[:, 1] - logits_AK[:, 0]
+            wrong_A = (answers_A > 0) != (right_A1[:, 0] == 1)
+        else:
+            others_A = logits_AK.scatter(1, right_A1, -math.inf).amax(-1)
+            answers_A = logits_AK.gather(1, right_A1)[:, 0] - others_A
+            wrong_A = answers_A <= 0
+        bad = (wrong_A | ~answers_A.isfinite()).nonzero()
+        return float(answers_A[bad[0, 0] if len(bad) else 0])
 
 
 def least_margin(margins_BA: Tensor, scored_BA: Tensor | None) -> Tensor:
@@ -94,27 +105,6 @@ def least_margin(margins_BA: Tensor, scored_BA: Tensor | None) -> Tensor:
     if scored_BA is not None:
         margins_BA = margins_BA.where(scored_BA, math.inf)
     return margins_BA.amin(-1)
-
-
-def decisive_class_logit(logits: Tensor, example: Example) -> float:
-    """Return the logit that decided the first wrong class of a string; B is 1.
-
-    For two classes the logit of class 1 minus that of class 0; for more, the logit of the correct
-    class minus the greatest other.
-    """
-    logits_AK, right_A1 = logits.reshape(-1, logits.shape[-1]), example.targets.reshape(-1, 1)
-    if example.scored is not None:
-        scored_A = example.scored.reshape(-1)
-        logits_AK, right_A1 = logits_AK[scored_A], right_A1[scored_A]
-    if logits.shape[-1] == 2:
-        answers_A = logits_AK[:, 1] - logits_AK[:, 0]
-        wrong_A = (answers_A > 0) != (right_A1[:, 0] == 1)
-    else:
-        others_A = logits_AK.scatter(1, right_A1, -math.inf).amax(-1)
-        answers_A = logits_AK.gather(1, right_A1)[:, 0] - others_A
-        wrong_A = answers_A <= 0
-    bad = (wrong_A | ~answers_A.isfinite()).nonzero()
-    return float(answers_A[bad[0, 0] if len(bad) else 0])
 
 
 def strings_of(example: Example) -> Iterator[list[int]]:

@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from formalbench.cache import temporary_folder
 from formalbench.commit import own_commit
@@ -21,7 +21,7 @@ from formalbench.contracts.errors import (
 from formalbench.contracts.hooks import DetachedExecutor, Progress, Resources
 from formalbench.device import usable_cores
 from formalbench.host import LocalPlugin, PluginHost
-from formalbench.host.host import load
+from formalbench.host.host import call
 from formalbench.host.options import make_config
 from formalbench.running import processes
 from formalbench.running.plan import Run, RunKey, RunOptions, does_for, key_of
@@ -208,9 +208,8 @@ class Dispatcher:
         if name == "local" and (executor := self.preflight.hand_over()):
             return executor, entry.plugin
         config = make_config(entry.spec, self.options.config)
-        arguments: list[Any] = [self.resources, *([] if config is None else [config])]
         with self.host.blaming(entry.plugin):
-            executor = load(entry.spec.factory)(*arguments)
+            executor = call(entry.spec.factory, self.resources, config)
             if not isinstance(executor, Executor):
                 raise TypeError(f"the factory of {name} gave a {type(executor).__name__}")
         return executor, entry.plugin

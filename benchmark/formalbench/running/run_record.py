@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import math
 import sys
@@ -33,6 +32,7 @@ from formalbench.contracts.record import (
     Status,
     TestResult,
     Training,
+    date_now,
 )
 from formalbench.contracts.verification import SCHEMA_VERSION
 from formalbench.device import describe_environment, is_out_of_memory
@@ -229,7 +229,6 @@ class RunResult:
                 that run, since the last digits depend on the machine that trained the weights.
         """
         run = self.run
-        now = datetime.datetime.now(datetime.UTC)
         record = Record(
             schema_version=SCHEMA_VERSION,
             train_id=run.train_id,
@@ -251,7 +250,7 @@ class RunResult:
             if earlier
             else describe_environment(self.device, self.source, self.packages),
             command=run.command,
-            date=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            date=date_now(),
         )
         return _with_curve(record, self.trained.points if self.trained else ())
 

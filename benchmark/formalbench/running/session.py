@@ -13,7 +13,7 @@ from formalbench.contracts.hooks import Resources, Session
 from formalbench.contracts.specs import display
 from formalbench.device import check_precision, choose_devices, usable_cores
 from formalbench.host import PluginHost
-from formalbench.host.host import load
+from formalbench.host.host import call
 from formalbench.host.options import (
     Settings,
     changed_options,
@@ -101,7 +101,7 @@ def tracked(host: PluginHost, asked: Sequence[TrackerChoice]) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for spec, config in asked:
             try:
-                observer = load(spec.factory)(*([] if config is None else [config]))
+                observer = call(spec.factory, config)
                 plugin = host.observe(observer, f"{spec.name} tracker")
             except FormalbenchError:
                 raise
@@ -124,11 +124,6 @@ def _end(host: PluginHost, name: str, plugin: Plugin, observer: Any) -> None:
 
 def _warn_failed(host: PluginHost, name: str, error: BaseException) -> None:
     host.warn(f"the tracker {name} failed: {' '.join(f'{type(error).__name__}: {error}'.split())}")
-
-
-def default_jobs(devices: Sequence[str], runs: int) -> int:
-    """Return the default number of parallel units: one per CPU core, or one per GPU."""
-    return max(1, min(usable_cores() if devices[0] == "cpu" else len(devices), runs))
 
 
 def finished(plan: RunPlan, store: Store) -> dict[RunKey, Record]:
@@ -170,7 +165,8 @@ def execute(
     clean_cache()
     records = dict(finished(plan, store) if done is None else done)
     while todo := due(plan.runs, records):
-        jobs = options.jobs or default_jobs(options.devices, len(todo))
+        default = usable_cores() if options.devices[0] == "cpu" else len(options.devices)
+        jobs = options.jobs or default  # one per CPU core, or one per GPU
         jobs = 1 if options.executor == "serial" else max(1, min(jobs, len(todo)))
         results = _carry_out(host, todo, store, replace(options, jobs=jobs))
         records |= results
@@ -274,7 +270,7 @@ def on_devices(host: PluginHost, options: RunOptions) -> RunOptions:
         return replace(options, devices=choose_devices(options.device))
     config = make_config(entry.spec, options.config)
     with host.blaming(entry.plugin):
-        resources = load(entry.spec.resources)(*([] if config is None else [config]))
+        resources = call(entry.spec.resources, config)
     if options.device not in ("auto", "cpu", *resources.devices):
         raise RequestError(
             f"--device {options.device}: executor {entry.spec.name} computes on other machines, "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from formalbench.contracts.errors import RequestError, unknown
-from formalbench.contracts.names import split_task
 from formalbench.contracts.objective import CROSS_ENTROPY
-from formalbench.contracts.record import TestResult
+from formalbench.contracts.record import TestResult, date_now
+from formalbench.contracts.specs import split_task
 from formalbench.contracts.verification import (
     SCHEMA_VERSION,
     EvaluatedRecord,
@@ -183,7 +182,6 @@ def report_of(
         cells=cells_of(scores, task.primary.name),
         pooled=summed(pooled(task, scores)) or None,
     )
-    now = datetime.datetime.now(datetime.UTC)
     facts = {
         "schema_version": SCHEMA_VERSION,
         "kind": "evaluated",
@@ -195,7 +193,7 @@ def report_of(
         "validation": validation,
         "test": test,
         "formalbench": __version__,
-        "date": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "date": date_now(),
     }
     record = validated(EvaluatedRecord, facts, name)
     record = record.model_copy(update={"evaluated_id": record.identity})

@@ -108,7 +108,7 @@ def numbers_of_task(host: PluginHost, name: str) -> dict[str, int] | None:
     Returns:
         None if it has no automaton.
     """
-    from formalbench.theory.sizes import numbers_of
+    from formalbench.theory.theorems import numbers_of
 
     numbers: dict[str, int] | None = _automaton_value(host, name, "numbers", numbers_of)
     return numbers

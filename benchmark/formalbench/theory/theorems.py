@@ -24,7 +24,7 @@ from formalbench.contracts.theory import AC0, CLASSES, LEVELS, WITHIN_REGULAR, T
 
 if TYPE_CHECKING:
     from formalbench.contracts.network import Traits
-    from formalbench.contracts.source import Source
+    from formalbench.contracts.source import MinimalAutomaton, Source
 
 Verdict = Literal["can", "cannot", "unknown"]
 
@@ -106,8 +106,8 @@ class Theorem(BaseModel):
 
         Args:
             verdict: ``can`` or ``cannot``.
-            sizes: of a network of the kind (`formalbench.theory.sizes.sizes_of`).
-            numbers: of the language (`formalbench.theory.sizes.numbers_of`); None if not known.
+            sizes: of a network of the kind (`sizes_of`).
+            numbers: of the language (`numbers_of`); None if not known.
         """
         if self.evidence == "experiment":
             return "unknown"
@@ -203,3 +203,39 @@ def theorem_facts(theorem: Theorem) -> dict[str, object]:
     """Return a theorem as JSON data without empty fields."""
     facts = {key: value for key, value in theorem.model_dump(mode="json").items() if value}
     return {key: sorted(value) if key in _SETS else value for key, value in facts.items()}
+
+
+# Numbers that state the size of a network.
+
+
+def numbers_of(automaton: MinimalAutomaton) -> dict[str, int]:
+    """Return numbers of a regular language that theorems use for sizes.
+
+    Args:
+        automaton: complete, deterministic and minimal.
+
+    Returns:
+        ``states`` and ``symbols`` of the automaton. If every symbol permutes the states, also
+        ``transpositions``, the maximum number of transpositions in a symbol.
+    """
+    import numpy as np
+
+    table_QS = np.asarray(automaton.transitions, dtype=np.int64)
+    states, symbols = table_QS.shape
+    numbers = {"states": states, "symbols": symbols}
+    if not (np.sort(table_QS, axis=0) == np.arange(states)[:, None]).all():
+        return numbers
+    from sympy.combinatorics import Permutation
+
+    permutations = map(Permutation, np.unique(table_QS, axis=1).T.tolist())
+    numbers["transpositions"] = max(states - int(one.cycles) for one in permutations)
+    return numbers
+
+
+def sizes_of(traits: Traits) -> dict[str, int]:
+    """Return depth, width and the integers in the notes of a network's traits.
+
+    A depth that grows with the string is omitted.
+    """
+    sizes = {"depth": traits.depth, "width": traits.width, **traits.notes}
+    return {name: value for name, value in sizes.items() if isinstance(value, int)}

@@ -207,11 +207,13 @@ def modulus_of(automaton: MinimalAutomaton) -> int | None:
     Returns:
         None if some group of the transition monoid is not commutative, or if it is unknown.
     """
+    from sympy.combinatorics import Permutation
+
     monoid = images(np.asarray(automaton.transitions, dtype=np.int64))
     groups = list(monoid.groups())
     if not monoid.complete or not all(map(commute, groups)):
         return None
-    return math.lcm(*(_order(permutation) for group in groups for permutation in group))
+    return math.lcm(*(Permutation(one).order() for group in groups for one in group))
 
 
 def is_in_ac0(found: Images) -> bool | None:
@@ -249,14 +251,3 @@ def _power(permutation: Ints, times: int) -> Ints:
             result = result[permutation]
         permutation, times = permutation[permutation], times // 2
     return result
-
-
-def _order(permutation: tuple[int, ...]) -> int:
-    """Return the order of a permutation."""
-    order, seen = 1, [False] * len(permutation)
-    for start in range(len(permutation)):
-        length, point = 0, start
-        while not seen[point]:
-            seen[point], point, length = True, permutation[point], length + 1
-        order = math.lcm(order, max(1, length))
-    return order

@@ -27,11 +27,9 @@ class AdamConfig(Config):
     )
 
 
-class AdamWConfig(Config):
+class AdamWConfig(AdamConfig):
     """Options of `AdamW`."""
 
-    betas: Betas = option((0.9, 0.999), "decay rates of the mean and of the square of gradients")
-    eps: float = option(1e-8, "added to the denominator", minimum=0.0)
     weight_decay: float = option(
         0.01,
         "decoupled weight decay: a step subtracts this times the rate times the parameters",
@@ -121,10 +119,8 @@ class LinearConfig(ConstantConfig):
     final: float = option(0.0, "final rate as a share of the peak", minimum=0.0, maximum=1.0)
 
 
-class CosineConfig(ConstantConfig):
+class CosineConfig(LinearConfig):
     """Options of `CosineSchedule`."""
-
-    final: float = option(0.0, "final rate as a share of the peak", minimum=0.0, maximum=1.0)
 
 
 class InverseSqrtConfig(ConstantConfig):

@@ -8,23 +8,27 @@ Legend: T steps, U seeds, B strings, N symbols.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.utils.data import IterableDataset, get_worker_info
 
 from formalbench.contracts.network import Example, stack
 from formalbench.contracts.objective import process_of
 from formalbench.contracts.protocol import Protocol
-from formalbench.contracts.source import Stream
+from formalbench.contracts.source import Split, Stream
 from formalbench.contracts.task import Task
 from formalbench.contracts.training import Sampler, Schedule, Weights
 from formalbench.training.run_state import RunState
+
+if TYPE_CHECKING:
+    from formalbench.task_handle import TaskHandle
 
 UNIFORM = Sampler()
 
@@ -362,3 +366,17 @@ class TrainingData:
         if self._device.type != "cpu":
             tensor = tensor.pin_memory().to(self._device, non_blocking=True)
         return tensor.long() if array.dtype.kind in "iu" else tensor
+
+
+class BatchDataset(IterableDataset[tuple[Tensor, Tensor]]):
+    """Batches of strings of one length, and their targets (`TaskHandle.batches`)."""
+
+    def __init__(self, handle: TaskHandle, split: Split, batch: int, seed: int) -> None:
+        self._handle, self._split, self._batch, self._seed = handle, split, batch, seed
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        worker = get_worker_info()
+        first, step = (0, 1) if worker is None else (worker.id, worker.num_workers)
+        pairs = self._handle.batches(self._split, self._batch, self._seed, first=first, step=step)
+        for strings, targets in pairs:
+            yield torch.from_numpy(strings), torch.from_numpy(targets)

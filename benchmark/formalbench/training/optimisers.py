@@ -43,7 +43,7 @@ class Adam(Optimiser):
     """
 
     slots = ("mean", "square")
-    config: AdamConfig | AdamWConfig
+    config: AdamConfig
 
     def scalars(self, step: int) -> tuple[float, ...]:
         mean, square = self.config.betas
@@ -76,7 +76,7 @@ Rows = tuple[Tensor, ...]
 
 
 def adam_plainly(
-    config: AdamConfig | AdamWConfig,
+    config: AdamConfig,
     rows: Rows,
     rate: Tensor,
     square_scale: Tensor,
@@ -106,7 +106,7 @@ def adam_plainly(
 
 
 def adam_in_one_pass(
-    config: AdamConfig | AdamWConfig,
+    config: AdamConfig,
     rows: Rows,
     rate: Tensor,
     square_scale: Tensor,

@@ -26,7 +26,7 @@ from formalbench.contracts.training import Optimiser, Penalty, Sampler, Schedule
 from formalbench.device import multiplying
 from formalbench.evaluation.cells import split_lengths
 from formalbench.evaluation.evaluate import NotFiniteError
-from formalbench.host.host import load
+from formalbench.host.host import call, load
 from formalbench.host.options import make_config
 from formalbench.training.curriculum import (
     Interval,
@@ -46,11 +46,10 @@ from formalbench.training.parameters import (
 )
 from formalbench.training.run_state import Checkpoint, Checkpointer, LearningPoint, Member, RunState
 from formalbench.training.step import GraphedGroup, Group, StepInputs
-from formalbench.training.validation import Validator, make_watcher
+from formalbench.training.validation import CurveRecorder, Read, Validator
 
 if TYPE_CHECKING:
     from formalbench.host import PluginHost
-    from formalbench.probes import Read
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def resolve_protocol(host: PluginHost, protocol: Protocol) -> ResolvedProtocol:
     return ResolvedProtocol(
         _make(host, host.optimisers, protocol.optimiser.name, protocol.optimiser, Optimiser),
         _make(host, host.schedules, protocol.schedule.name, protocol.schedule, Schedule),
-        make_sampler(host, protocol),
+        _make(host, host.samplers, protocol.curriculum.kind, protocol.curriculum, Sampler),
         [
             WeightedPenalty(name, weight, _make(host, host.penalties, name, None, Penalty))
             for name, weight in (protocol.penalties or {}).items()
@@ -83,20 +82,12 @@ def resolve_protocol(host: PluginHost, protocol: Protocol) -> ResolvedProtocol:
     )
 
 
-def make_sampler(host: PluginHost, protocol: Protocol) -> Sampler:
-    """Look up the sampler that a protocol's curriculum names; see `resolve_protocol`."""
-    curriculum = protocol.curriculum
-    sampler: Sampler = _make(host, host.samplers, curriculum.kind, curriculum, Sampler)
-    return sampler
-
-
 def _make(host: PluginHost, registry: Any, name: str, choice: Options | None, kind: type) -> Any:
     entry, _ = registry.get(name)
     what = f"{registry.kind} {name}"
     with host.blaming(entry.plugin):
         config = make_config(entry.spec, choice.options, what) if choice else None
-        factory = load(entry.spec.factory)
-        part = factory() if config is None else factory(config)
+        part = call(entry.spec.factory, config)
         if not isinstance(part, kind):
             raise TypeError(f"the factory of {what} gave a {type(part).__name__}")
     return part
@@ -211,7 +202,8 @@ class _CohortTraining:
         self.weights = weights_of(self.sampler, task, protocol, lengths)
         self.runs = [self._start(network) for network in self.networks]
         self.validator = Validator(task, protocol, device)
-        self.watcher = make_watcher(task, protocol, device, cohort.resolved.probes)
+        watch, probes = protocol.watch, cohort.resolved.probes
+        self.watcher = CurveRecorder(task, protocol, watch, device, probes) if watch else None
 
     def _build(self, seed: int) -> nn.Module:
         network = self.cohort.ready.pop(seed, None) or build_seeded(self.cohort.build, seed)

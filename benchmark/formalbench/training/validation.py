@@ -1,21 +1,23 @@
-"""Held-out strings: the selection of checkpoints, and learning curves.
+"""Held-out strings: the selection of checkpoints, learning curves and probes.
 
 Learning curves select nothing. Their strings come from a random stream that training, validation
-and test do not use.
+and test do not use. A probe is a function of a network's trace, with the names listed in
+`formalbench.contracts.network.Traceable`. It returns one series per place, and raises KeyError if
+the trace lacks a tensor. Two are built in.
 
-Legend: P parameters of a network, B strings, N symbols.
+Legend: P parameters of a network, B strings, N symbols, H heads, M positions.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.network import Example, tensors
+from formalbench.contracts.network import Batch, Example, Traceable, tensors
 from formalbench.contracts.objective import CROSS_ENTROPY, Measure, whole_number
 from formalbench.contracts.protocol import Protocol, Watch
 from formalbench.contracts.record import Curve, History
@@ -23,8 +25,15 @@ from formalbench.contracts.task import Task
 from formalbench.device import forward_in
 from formalbench.evaluation.cells import Cell, validation_set, watch_set
 from formalbench.evaluation.evaluate import CellScore, NotFiniteError, evaluate, total
-from formalbench.probes import Read, count_series, read_probe
 from formalbench.training.run_state import Checkpoint, CurvePoint
+
+Trace = Mapping[str, Tensor]
+
+Series = dict[str, Tensor]
+"""One number per string, (B,), by place such as ``block.0.head.1``."""
+
+Read = Callable[[Trace], Series]
+"""A probe."""
 
 
 class Validator:
@@ -162,14 +171,6 @@ class CurveRecorder:
                 sums[key] = sums.get(key, 0.0) + float(value_B.double().sum())
 
 
-def make_watcher(
-    task: Task, protocol: Protocol, device: torch.device, probes: Mapping[str, Read]
-) -> CurveRecorder | None:
-    """Return the watcher that a protocol asks for; None if it has no `watch`."""
-    watch = protocol.watch
-    return None if watch is None else CurveRecorder(task, protocol, watch, device, probes)
-
-
 def _curve(cell: Cell, points: Sequence[CurvePoint]) -> Curve:
     answers = points[0].answers
     return Curve(
@@ -180,3 +181,57 @@ def _curve(cell: Cell, points: Sequence[CurvePoint]) -> Curve:
         millibits=tuple(point.millibits for point in points),
         probes={key: tuple(point.probes[key] for point in points) for key in points[0].probes},
     )
+
+
+# Probes.
+
+
+def read_probe(name: str, read: Read, network: nn.Module, batch: Batch) -> Series:
+    """Compute probes of a network on a batch; the caller sets mode and gradients."""
+    kind = type(network).__name__
+    if not isinstance(network, Traceable):
+        raise RequestError(f"probe {name} looks into a network: {kind} has no trace")
+    trace = network.trace(batch)
+    try:
+        return read(trace)
+    except KeyError as error:
+        raise RequestError(f"probe {name}: the trace of {kind} has no {error.args[0]}") from None
+
+
+def count_series(probes: Mapping[str, Read], network: nn.Module, task: Task, length: int) -> int:
+    """Return the number of series, by computing the probes on one string."""
+    if not probes:
+        return 0
+    batch = tensors(task.sample(task.stream("probe", length), length, 1)).batch
+    with torch.no_grad():
+        return sum(len(read_probe(name, read, network, batch)) for name, read in probes.items())
+
+
+def attention_on_first(trace: Trace) -> Series:
+    """Return the weight of the string's first symbol, by head."""
+    at_B = trace["first.position"]
+    return {
+        place: weights_BM.gather(1, at_B[:, None]).squeeze(1)
+        for place, weights_BM in _answer_attention(trace)
+    }
+
+
+def attention_entropy(trace: Trace) -> Series:
+    """Return the entropy of the attention in bits, by head."""
+    return {
+        place: torch.special.entr(weights_BM).sum(1) / torch.log(weights_BM.new_tensor(2.0))
+        for place, weights_BM in _answer_attention(trace)
+    }
+
+
+def _answer_attention(trace: Trace) -> Iterator[tuple[str, Tensor]]:
+    """Return each head's attention weights from the answering position, (B, M)."""
+    at_B = trace["answer.position"]
+    suffix = ".attention"
+    names = [name for name, t in trace.items() if name.endswith(suffix) and t.dim() == 4]
+    if not names:
+        raise KeyError("NAME.attention")
+    rows_B = torch.arange(len(at_B), device=at_B.device)
+    for name in names:
+        for head, weights_BMM in enumerate(trace[name].unbind(1)):
+            yield f"{name.removesuffix(suffix)}.head.{head}", weights_BMM[rows_B, at_B]

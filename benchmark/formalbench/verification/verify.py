@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from torch import nn
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import Traits, traits_of
-from formalbench.contracts.record import ModelUsed, TaskUsed
+from formalbench.contracts.record import ModelUsed, TaskUsed, date_now
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.contracts.verification import (
@@ -155,7 +154,6 @@ MAX_SYMBOLS = 200
 def record_of(found: Verification, device: str, plugins: Sequence[str] = ()) -> VerificationRecord:
     """Return the record of a complete verification."""
     exhaustive, adversarial = found.total("exhaustive"), found.total("adversarial")
-    now = datetime.datetime.now(datetime.UTC)
     record = VerificationRecord(
         schema_version=SCHEMA_VERSION,
         kind="verification",
@@ -176,7 +174,7 @@ def record_of(found: Verification, device: str, plugins: Sequence[str] = ()) -> 
         break_length=found.break_length,
         environment=describe_environment(device),
         command=command_of(found, plugins),
-        date=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        date=date_now(),
     )
     return record.model_copy(update={"verification_id": record.identity})
 

@@ -144,7 +144,7 @@ def pages_by_keyword(host: PluginHost, held: FolderContents, view: View) -> dict
     """Return a page for each keyword that at least two, but not all, of the view's tasks have."""
     by_keyword: dict[str, list[str]] = {}
     for task in view.tasks:
-        for keyword in host.task_entry(task.partition("[")[0])[0].spec.keywords:
+        for keyword in host.select_task(task.partition("[")[0]).spec.keywords:
             by_keyword.setdefault(keyword, []).append(task)
     pages = {}
     for keyword, tasks in by_keyword.items():
@@ -228,8 +228,7 @@ class Predictions:
         return self._predictions[model, task]
 
     def _predict(self, model: str, task: str) -> tuple[Prediction, ...]:
-        from formalbench.theory.sizes import sizes_of
-        from formalbench.theory.theorems import predict_each
+        from formalbench.theory.theorems import predict_each, sizes_of
 
         theory = theory_for_theorems(self._host, task, self._theory(task))
         entry, _ = self._host.models.get(parse_instance(model)[0])
@@ -255,7 +254,7 @@ class Predictions:
     def _traits(self, entry: Entry[ModelSpec], model: str, task: str) -> Traits:
         """Return the components of a model, with its sizes as notes; cached between calls."""
         from formalbench.contracts.network import Traits, traits_of
-        from formalbench.theory.sizes import sizes_of
+        from formalbench.theory.theorems import sizes_of
 
         # The network of a construction depends on its language.
         subject = task if entry.spec.kind == "exact" else self._host.select_task(task).objective

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from formalbench.checks import remote
 from formalbench.checks.models import model_promises
-from formalbench.checks.promises import Check, keep
+from formalbench.checks.plugins import Check, keep
 from formalbench.checks.tasks import task_promises
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
 from formalbench.contracts.record import Record

@@ -226,7 +226,7 @@ def prepared(
     Raises:
         RequestError: one line, if nobody could have requested it.
     """
-    entry, _, _ = host.task_entry(record.task.name)
+    entry = host.select_task(record.task.name)
     model, task = record.model, host.task(record.task.name, record.task.options)
 
     def build() -> nn.Module:

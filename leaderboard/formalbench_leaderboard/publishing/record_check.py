@@ -286,7 +286,7 @@ class Admission:
 
     def _installed_task(self, task: TaskUsed) -> TaskUsed:
         try:
-            self._host.task_entry(task.name)
+            self._host.select_task(task.name)
         except RequestError:
             raise RequestError(_unknown("task", task)) from None
         return task_used(self._host.select_task(task.name, options=task.options))
@@ -352,7 +352,7 @@ class Admission:
         extra = (record.test and record.test.extra_metrics) or {}
         key = (id(task), _as_json(extra))  # the cache keeps the tasks, so their ids stay unique
         if key not in self._tests:
-            entry, _, _ = self._host.task_entry(record.task.name)
+            entry = self._host.select_task(record.task.name)
             with self._host.blaming(entry.plugin):
                 versions = extra_metrics(self._host, task.objective.name)
                 test_task = with_metrics(task, extra, versions)
@@ -363,7 +363,7 @@ class Admission:
         """Return a task as its protocol applies it; each is built once."""
         key = (used.name, _as_json(used.options), protocol_contents(protocol))
         if key not in self._tasks:
-            entry, _, _ = self._host.task_entry(used.name)
+            entry = self._host.select_task(used.name)
             with self._host.blaming(entry.plugin):
                 task: Task = self._host.task(used.name, used.options)
                 self._tasks[key] = protocol.apply(task)

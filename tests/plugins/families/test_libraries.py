@@ -6,7 +6,7 @@ import pytest
 import torch
 from formalbench import RequestError
 from formalbench.checks.models import model_promises
-from formalbench.checks.promises import keep
+from formalbench.checks.plugins import keep
 from formalbench.contracts.network import Batch, traits_of
 
 LAYERS = ["gated_deltanet", "delta_net", "gla", "retnet", "linear_attn"]
