@@ -10,8 +10,7 @@ import yaml
 from formalbench import RequestError, read_yaml
 from formalbench.files import write_atomically
 
-from formalbench_text.description import SPLITS, CorpusDescription
-from formalbench_text.pair_description import SIDES, PairDescription
+from formalbench_text.description import SIDES, SPLITS, CorpusDescription, PairDescription
 from formalbench_text.reading import digest_of
 from formalbench_text.tokenisers import hash_of, keep, tokeniser_of
 

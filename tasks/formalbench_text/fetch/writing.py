@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,8 +15,7 @@ from formalbench.contracts.source import Split
 from formalbench.files import sweep, unfinished_prefix
 
 from formalbench_text.checksums import as_yaml, completed
-from formalbench_text.description import SPLITS, WindowLengths, fitted
-from formalbench_text.pair_description import SIDES
+from formalbench_text.description import SIDES, SPLITS, WORD, WindowLengths, fitted
 
 T = TypeVar("T")
 
@@ -25,8 +23,6 @@ HELD_OUT = 10
 """One of this many texts is for validation, and one for the test."""
 
 ABOUT = "ABOUT.txt"
-
-WORD = re.compile(r"\w+|[^\w\s]")
 
 VOCABULARY = 4096
 """Tokens of both languages together."""
