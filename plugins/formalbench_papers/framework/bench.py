@@ -139,8 +139,7 @@ class Bench:
 
     def task(self, name: str) -> Task:
         """Return a task."""
-        task: Task = self.host.task(name)
-        return task
+        return self.host.task(name)
 
     def network(self, model: str, task: Task, **options: Value) -> nn.Module:
         """Return a model's network for a task, in double precision."""
