@@ -10,8 +10,8 @@ from formalbench.evaluation import cells
 from formalbench.host import PluginHost
 from formalbench.host.plugin import data_files
 from formalbench_text import tokens
-from formalbench_text.checksums import as_yaml, completed
 from formalbench_text.description import PairOptions
+from formalbench_text.fetch.writing import as_yaml, completed
 from formalbench_text.plugin import read_pairs
 
 LINES = {

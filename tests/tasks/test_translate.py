@@ -12,8 +12,8 @@ from formalbench import RequestError
 from formalbench.contracts.network import tensors
 from formalbench.contracts.task import Task
 from formalbench.metrics.answers import class_nats
-from formalbench_text.checksums import as_yaml, completed
 from formalbench_text.description import PairOptions
+from formalbench_text.fetch.writing import as_yaml, completed
 from formalbench_text.metrics import Bleu, compare_systems
 from formalbench_text.parallel_texts import build_tiny
 from formalbench_text.translate import Translate
