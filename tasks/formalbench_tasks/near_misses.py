@@ -155,11 +155,17 @@ def exchange_parts(stream: Stream, strings_AN: Symbols) -> Symbols:
     return exchanged_AN
 
 
+def random_orders(stream: Stream, count: int, length: int) -> Ints:
+    """Draw permutations of 0 … length - 1 uniformly, (count, length)."""
+    keys = stream.raw(count * length).reshape(count, length)
+    return np.argsort(keys, axis=1, kind="stable")
+
+
 def shuffle_inside(stream: Stream, strings_AN: Symbols) -> Symbols:
     """Bring all symbols but the first and the last into an order that is drawn uniformly."""
     count, length = strings_AN.shape
     inside = max(length - 2, 0)
-    order_AM = np.argsort(stream.raw(count * inside).reshape(count, inside), axis=1, kind="stable")
+    order_AM = random_orders(stream, count, inside)
     shuffled_AN = strings_AN.copy()
     shuffled_AN[:, 1:-1] = np.take_along_axis(strings_AN[:, 1:-1], order_AM, axis=1)
     return shuffled_AN

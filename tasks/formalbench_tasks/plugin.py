@@ -39,9 +39,9 @@ def formalbench_read_file(path: Path) -> TaskSpec | None:
 
     data = read_yaml(path)
     if "data" in data:
-        from formalbench_tasks.datasets import yaml_task
+        from formalbench_tasks import datasets
 
-        return yaml_task.read(path, data)
+        return datasets.read(path, data)
     if "alphabet" not in data:
         return None
     from formalbench_tasks.automata.language_file import read

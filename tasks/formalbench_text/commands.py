@@ -24,7 +24,7 @@ def complete(
     This trains its tokeniser on the training files, and adds the checksums of the tokeniser and
     of all files. Comments in the file are lost.
     """
-    from formalbench_text.checksums import complete_file
+    from formalbench_text.fetch.writing import complete_file
 
     typer.echo(complete_file(path))
 

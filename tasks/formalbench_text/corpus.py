@@ -5,6 +5,8 @@ Legend: B windows, N tokens of each, T tokens in all, D texts.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from formalbench import (
     Corpus,
@@ -15,13 +17,13 @@ from formalbench import (
     Splits,
     Stream,
     Symbols,
+    read_yaml,
 )
 from formalbench.contracts.source import Labels
 
 from formalbench_text.description import SPLITS, CorpusDescription, fitted, splits_of
-from formalbench_text.overlap import shared_texts
 from formalbench_text.tokenisers import names_of
-from formalbench_text.tokens import PartTokens, tokens_of
+from formalbench_text.tokens import PartTokens, shared_texts, tokens_of
 
 END = "<end>"
 """Display name of the token after a text."""
@@ -149,3 +151,9 @@ class FixedWindows(TextPart, HasFixedStrings):
         first_B = (np.cumsum(places_D) - places_D)[text_B]
         ends_B: Labels = starts_D[text_B] + longest + nth_B - first_B
         return ends_B
+
+
+def build_tiny() -> TextCorpus:
+    """Return a corpus of a few pages, our own, to try things out on."""
+    path = Path(__file__).parent / "tiny" / "tiny.yaml"
+    return TextCorpus(CorpusDescription.of(path, read_yaml(path)))

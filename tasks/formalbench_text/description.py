@@ -1,4 +1,4 @@
-r"""Corpora as YAML files describe them.
+r"""Corpora and parallel texts as YAML files describe them.
 
 ::
 
@@ -30,24 +30,48 @@ far as the texts are that long.
 
 ``windows`` is how many the test has, and at most the validation; each is tested at each length, and
 ends with the same token at all of them. With ``within`` none reaches across the end of a text.
+
+Texts and their translations::
+
+    name: iwslt-en-vi
+    pairs:
+      train: {source: {file: train.en, sha256: 3b7c…}, target: {file: train.vi, sha256: …}}
+      validation: {source: {file: tst2012.en, …}, target: {file: tst2012.vi, …}}
+      test: {source: {file: tst2013.en, …}, target: {file: tst2013.vi, …}}
+    tokeniser: {kind: bpe, vocabulary: 8000, sha256: …}
+    tokenised: true
+    short: 20
+
+A text is a line, its translation the same line of the other file. ``tokeniser`` is of both
+languages, trained on all training files, as for corpora, but for ``words``, which forgets rare
+ones: BLEU is of whole texts.
+
+``tokenised`` says that words and marks stand apart already, as in the data of IWSLT'15 that
+Stanford has prepared; BLEU then takes them as they are (sacrebleu's ``none``), and else cuts them
+itself (``13a``). The test has two parts, of texts of at most ``short`` words and marks and of more.
+
+A line that is empty in a training file, in one language or both, is left out with its partner;
+in the other files, which are tested on, it is refused. Training leaves out what has more than
+1,000 tokens, as Chiang and Cholak (2022) do.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast, get_args
 
-from formalbench import RequestError, Splits, TaskSpec
+from formalbench import Config, RequestError, Splits, TaskSpec, option
 from formalbench.contracts.errors import nearest
 from formalbench.contracts.protocol import Part
 from formalbench.contracts.source import Split
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from formalbench_text.reading import Pieces, Place, pieces_of
+from formalbench_text.reading import Pieces, Place, pairs_of, pieces_of
 
 P = TypeVar("P", bound=Part)
 
@@ -57,6 +81,10 @@ FACTORS = (1, 2, 4, 8, 16)
 """Where no lengths to test at are given: how many times as long as in training."""
 
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
+SIDES = ("source", "target")
+
+WORD = re.compile(r"\w+|[^\w\s]")
+"""A word, or a mark."""
 
 FileName = Annotated[str, Field(min_length=1, max_length=1000)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -138,6 +166,47 @@ class CorpusContents(Contents):
     lengths: WindowLengths = WindowLengths()
     windows: Annotated[int, Field(ge=1, le=100_000)] = 256
     within: bool = False
+
+
+class PairFiles(Part):
+    """Texts and their translations."""
+
+    source: TextFile
+    target: TextFile
+
+
+class PairSplits(Part):
+    """The files of each split."""
+
+    train: PairFiles
+    validation: PairFiles
+    test: PairFiles
+
+
+class PairContents(Contents):
+    """What the YAML file of parallel texts holds."""
+
+    pairs: PairSplits
+    tokenised: bool = False
+    short: Annotated[int, Field(ge=1, le=1000)] = 20
+
+    @field_validator("tokeniser")
+    @classmethod
+    def _forgets_nothing(cls, choice: TokeniserChoice) -> TokeniserChoice:
+        if choice.kind == "words":
+            raise ValueError("words forget rare ones, and BLEU is of whole texts: take bpe")
+        return choice
+
+
+class PairOptions(Config):
+    """What `--set task.key=value` changes of parallel texts."""
+
+    longest: int = option(
+        0, "longest text of training and validation, in words and marks; 0 for all", minimum=0
+    )
+    whole: bool = option(
+        False, "test all texts as one part instead of short and long ones separately"
+    )
 
 
 @dataclass(frozen=True)
@@ -275,6 +344,41 @@ class CorpusDescription(TextDescription):
     def pieces(self, part: str) -> Pieces:
         """Return the texts of a split."""
         return pieces_of(self.places(cast("Split", part)), self.contents.documents)
+
+
+@dataclass(frozen=True)
+class PairDescription(TextDescription):
+    """Parallel texts, as their YAML file has them."""
+
+    contents: PairContents
+    reader = 1
+    kind = PairContents
+    parts = tuple(f"{split}.{side}" for split in SPLITS for side in SIDES)
+    trained = parts[: len(SIDES)]
+
+    @property
+    def key(self) -> str:
+        """What decides the tokens, as text."""
+        tokeniser = self.tokeniser.model_dump(mode="json")
+        digests = [[one.sha256 for one in self.files(split)] for split in SPLITS]
+        return json.dumps(["pairs", self.reader, tokeniser, digests], sort_keys=True)
+
+    def files(self, split: Split) -> tuple[TextFile, ...]:
+        """Return the files of a split, of texts and of translations."""
+        both: PairFiles = getattr(self.contents.pairs, split)
+        return both.source, both.target
+
+    def pieces(self, part: str) -> Pieces:
+        """Return the texts or the translations of a split."""
+        split, _, side = part.partition(".")
+        source, target = self.places(cast("Split", split))
+        for pair in pairs_of(source, target, skip_empty=split == "train"):
+            yield pair[SIDES.index(side)]
+            yield None
+
+    def words(self, text: str) -> int:
+        """Return how many words and marks a text has."""
+        return len(text.split() if self.contents.tokenised else WORD.findall(text))
 
 
 def checked(path: Path, data: Mapping[str, Any], kind: type[P]) -> P:

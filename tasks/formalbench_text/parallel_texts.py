@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +23,12 @@ from formalbench import (
     Splits,
     Stream,
     Symbols,
+    read_yaml,
 )
 
-from formalbench_text.description import SPLITS
-from formalbench_text.overlap import shared_texts
-from formalbench_text.pair_description import PairDescription, PairOptions
+from formalbench_text.description import SIDES, SPLITS, PairDescription, PairOptions
 from formalbench_text.tokenisers import Tokeniser, names_of, opened
-from formalbench_text.tokens import PartTokens, tokens_of
+from formalbench_text.tokens import PartTokens, shared_texts, tokens_of
 
 MOST_TOKENS = 1000
 """Maximum tokens of a training text or translation."""
@@ -104,9 +104,7 @@ class PairPart(PairedCorpus, HasFixedStrings):
     def __init__(self, whole: TextPairs, split: Split) -> None:
         self.alphabet, self.outputs = whole.alphabet, whole.outputs
         self.tokenised, self.split, self._whole = whole.tokenised, split, whole
-        self.source, self.target = (
-            _Side(whole.tokens.parts[f"{split}.{side}"]) for side in ("source", "target")
-        )
+        self.source, self.target = (_Side(whole.tokens.parts[f"{split}.{side}"]) for side in SIDES)
         pairs_D = self._indices()
         lengths_D = self.source.lengths[pairs_D]
         self.by_length: dict[int, Labels] = {
@@ -232,3 +230,9 @@ class _Side:
         tokens_BM = np.zeros(inside_BM.shape, dtype=np.int64)
         tokens_BM[inside_BM] = self._ids[places_BM[inside_BM]]
         return tokens_BM, lengths_B
+
+
+def build_tiny(options: PairOptions) -> TextPairs:
+    """Return numbers in two languages, to try translation out on."""
+    path = Path(__file__).parent / "tiny" / "pairs.yaml"
+    return TextPairs(PairDescription.of(path, read_yaml(path)), options)

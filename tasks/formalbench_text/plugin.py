@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from formalbench import (
     MetricSpec,
@@ -24,7 +24,7 @@ _TINY = TaskSpec(
     name="tiny",
     version=1,
     summary="a few pages of English about formal languages, as bytes, to try things out",
-    factory="formalbench_text.tiny:build",
+    factory="formalbench_text.corpus:build_tiny",
     objectives=("causal-lm", "masked-lm"),
     splits=Splits(train=(32, 32), test=(32, 512)),
     keywords=("language modelling",),
@@ -34,10 +34,10 @@ _TINY_PAIRS = TaskSpec(
     name="tiny-pairs",
     version=1,
     summary="number words, English to Vietnamese, as bytes, to try translation out",
-    factory="formalbench_text.tiny:build_pairs",
+    factory="formalbench_text.parallel_texts:build_tiny",
     objectives=("translate",),
     splits=Splits((3, 120), (3, 240)),
-    config="formalbench_text.pair_description:PairOptions",
+    config="formalbench_text.description:PairOptions",
     keywords=("translation", "BLEU"),
 )
 
@@ -113,20 +113,59 @@ def formalbench_protocols() -> Iterable[ProtocolSpec]:
 
 @hookimpl
 def formalbench_read_file(path: Path) -> TaskSpec | None:
-    """Take YAML files that describe a corpus, or one with translations.
-
-    (`formalbench_text.description`, `formalbench_text.pair_description`)
-    """
+    """Take YAML files that describe a corpus, or one with translations; see `description`."""
     if path.suffix not in (".yaml", ".yml"):
         return None
     from formalbench import read_yaml
-
-    from formalbench_text.yaml_tasks import read_corpus, read_pairs
 
     data = read_yaml(path)
     if "corpus" in data:
         return read_corpus(path, data)
     return read_pairs(path, data) if "pairs" in data else None
+
+
+def read_corpus(path: Path, data: Mapping[str, Any]) -> TaskSpec:
+    """Turn the contents of a YAML file into a task; the texts are read when it is built.
+
+    Raises:
+        RequestError: one line, if anything in it cannot be used, or a file is not there.
+    """
+    from formalbench_text.description import CorpusDescription, splits_of
+
+    described = CorpusDescription.of(path, data)
+
+    def build() -> Any:
+        from formalbench_text.corpus import TextCorpus  # lazy: imports numpy
+
+        return TextCorpus(described)
+
+    splits = splits_of(described.contents.lengths)
+    return described.spec("texts from files", build, splits, objectives=("causal-lm", "masked-lm"))
+
+
+def read_pairs(path: Path, data: Mapping[str, Any]) -> TaskSpec:
+    """Turn the contents of a YAML file into a task; the texts are read when it is built.
+
+    Raises:
+        RequestError: one line, if anything in it cannot be used, or a file is not there.
+    """
+    from formalbench_text.description import PairDescription, PairOptions
+
+    described = PairDescription.of(path, data)
+
+    def build(options: PairOptions) -> Any:
+        from formalbench_text.parallel_texts import TextPairs  # lazy: imports numpy
+
+        return TextPairs(described, options)
+
+    return described.spec(
+        "texts and translations",
+        build,
+        Splits((1, 1000), (1, 1000)),
+        objectives=("translate",),
+        config=PairOptions,
+        keywords=("translation",),
+    )
 
 
 @hookimpl

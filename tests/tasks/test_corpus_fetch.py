@@ -11,7 +11,6 @@ import zipfile
 import pytest
 from formalbench import RequestError, read_yaml
 from formalbench.host import PluginHost
-from formalbench_text.fetch import packages as fetch_packages
 from formalbench_text.fetch import recipes
 from formalbench_text.fetch.recipes import messages_of
 from formalbench_text.fetch.writing import (
@@ -205,12 +204,12 @@ def test_what_cannot_be_downloaded_is_told_in_one_line(tmp_path, monkeypatch):
     class Failed:
         returncode, stderr = 1, "long story\nERROR: no such thing\n\n"
 
-    monkeypatch.setattr(fetch_packages.subprocess, "run", lambda *a, **k: Failed)
+    monkeypatch.setattr(recipes.subprocess, "run", lambda *a, **k: Failed)
     with pytest.raises(RequestError, match=r"^cannot download a==1: ERROR: no such thing$"):
-        fetch_packages.wheel("a==1", tmp_path)
-    monkeypatch.setattr(fetch_packages.shutil, "which", lambda name: None)
+        recipes.wheel("a==1", tmp_path)
+    monkeypatch.setattr(recipes.shutil, "which", lambda name: None)
     with pytest.raises(RequestError, match="this needs dpkg-deb, which Debian"):
-        fetch_packages.debian(["a"], tmp_path)
+        recipes.debian(["a"], tmp_path)
 
 
 def test_an_unknown_corpus(cli, own_place):

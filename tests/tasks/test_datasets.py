@@ -13,7 +13,7 @@ from formalbench.host import PluginHost
 from formalbench.host.plugin import find_plugins
 from formalbench.objectives.classify import Classify
 from formalbench.training.curriculum import UNIFORM, draw_length
-from formalbench_tasks.datasets import description, source, yaml_task
+from formalbench_tasks.datasets import description, read, source
 from formalbench_tasks.datasets.reading import StringTable
 
 DATA = """
@@ -50,7 +50,7 @@ def folder(tmp_path):
 def spec_of(folder: Path, text: str = DATA):
     path = folder / "my-data.yaml"
     path.write_text(text)
-    return yaml_task.read(path, read_yaml(path))
+    return read(path, read_yaml(path))
 
 
 def build(folder: Path, text: str = DATA):
@@ -349,7 +349,7 @@ def path(tmp_path):
 
 
 def test_every_answer_comes_back(path):
-    function = yaml_task.read(path, read_yaml(path)).factory()
+    function = read(path, read_yaml(path)).factory()
     assert (function.alphabet, function.outputs) == (("a", "b"), ("x", "y", "z"))
     for rows in ANSWERS.values():
         for text, answer in rows:
@@ -403,5 +403,5 @@ def test_a_function_runs(cli, own_place, path, tiny, model, task):
 def test_answers_that_are_refused(path, file, text, line):
     (path.parent / file).write_text(text)
     with pytest.raises(RequestError) as error:
-        yaml_task.read(path, read_yaml(path)).factory()
+        read(path, read_yaml(path)).factory()
     assert str(error.value).replace(f"{path.parent}/", "").startswith(line)

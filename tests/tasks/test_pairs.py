@@ -8,9 +8,9 @@ from formalbench.evaluation import cells
 from formalbench.host import PluginHost
 from formalbench.host.plugin import data_files
 from formalbench_text import tokens
-from formalbench_text.checksums import as_yaml, completed
-from formalbench_text.pair_description import PairOptions
-from formalbench_text.yaml_tasks import read_pairs
+from formalbench_text.description import PairOptions
+from formalbench_text.fetch.writing import as_yaml, completed
+from formalbench_text.plugin import read_pairs
 
 LINES = {
     "train.en": "A dog.\nThe cat sat.\nA dog.\n\nNo dream at all, no dream.\n",

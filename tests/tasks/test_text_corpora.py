@@ -15,9 +15,9 @@ from formalbench.host import PluginHost
 from formalbench.host.plugin import data_files, data_hash
 from formalbench_leaderboard.publishing.plugin_sources import plugin_contents
 from formalbench_text import tokens
-from formalbench_text.checksums import as_yaml, completed
 from formalbench_text.description import CorpusDescription
-from formalbench_text.yaml_tasks import read_corpus
+from formalbench_text.fetch.writing import as_yaml, completed
+from formalbench_text.plugin import read_corpus
 
 TEXTS = {
     "train": "Do dogs dream? Dogs do.\n\nThe cat sat.\nThe dog too.\n",

@@ -10,10 +10,10 @@ from formalbench import RequestError
 from formalbench.contracts.network import tensors
 from formalbench.contracts.task import Task
 from formalbench.metrics.answers import class_nats
-from formalbench_text.checksums import as_yaml, completed
+from formalbench_text.description import PairOptions
+from formalbench_text.fetch.writing import as_yaml, completed
 from formalbench_text.metrics import Bleu, compare_systems
-from formalbench_text.pair_description import PairOptions
-from formalbench_text.tiny import build_pairs
+from formalbench_text.parallel_texts import build_tiny
 from formalbench_text.translate import Translate
 
 sacrebleu = pytest.importorskip("sacrebleu")
@@ -28,7 +28,7 @@ FEW = {
 
 @pytest.fixture(scope="module")
 def task():
-    return Task("tiny-pairs", 1, build_pairs(PairOptions()), Translate()).of("test")
+    return Task("tiny-pairs", 1, build_tiny(PairOptions()), Translate()).of("test")
 
 
 def one_hot(texts, width):
@@ -96,7 +96,7 @@ def test_smoothed_labels_by_the_definition(task):
 
 
 def test_chance_is_of_one_translation_for_all(task):
-    whole = Task("tiny-pairs", 1, build_pairs(PairOptions()), Translate())
+    whole = Task("tiny-pairs", 1, build_tiny(PairOptions()), Translate())
     chance = whole.chance([20, 20, 61])
     assert 0.0 < chance.constant < 0.3
     assert chance.by_length == (chance.constant,) * 3

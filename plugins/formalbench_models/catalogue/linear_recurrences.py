@@ -66,7 +66,6 @@ class Rwkv7Config(RecurrenceConfig):
 class LinearAttentionConfig(RecurrenceConfig):
     """Options of attention without a softmax."""
 
-    chunk: int = chunk_option(16)
     heads: int = mixer_heads_option(4)
     decay: Literal["none", "fixed", "gated"] = option(
         "none", "decay of the state: none, a factor per head, or one that depends on the symbol"

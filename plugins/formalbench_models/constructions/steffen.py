@@ -3,7 +3,7 @@
 Source: Steffen, Glaus & Saeedi, "Evaluating solutions to theoretical limitations of
 self-attention for Dyck languages" (slides, 2022), who adapt Chiang & Cholak's transformers with
 positional masking and an output layer. The weights here are our own; those of the report (§4),
-whose output is a sum over all positions, are in `formalbench_papers.steffen.authors_network`.
+whose output is a sum over all positions, are in `formalbench_papers.steffen.learnability`.
 
 n counts CLS, position 0; d_i is the depth after symbol i, opening minus closing brackets.
 """

@@ -45,6 +45,12 @@ def type_names(prefix: str, k: int) -> tuple[str, ...]:
     return names(prefix, type_bits(k))
 
 
+def type_values(prefix: str, k: int) -> dict[str, Form]:
+    """Return values by which a head brings a token's type."""
+    types = zip(type_names(prefix, k), type_names("t", k), strict=True)
+    return {target: {source: 1.0} for target, source in types}
+
+
 def type_code(which: int, k: int) -> tuple[int, ...]:
     """Return a type's bits, lowest first; 0 is the type of γ and ω."""
     return tuple(which >> bit & 1 for bit in range(type_bits(k)))

@@ -74,6 +74,7 @@ from formalbench_models.constructions.yao import (
     position,
     to_bits,
     type_names,
+    type_values,
 )
 
 Attention = Literal["hard", "soft"]
@@ -172,8 +173,7 @@ def neighbour(
 
 def token(suffix: str, k: int) -> dict[str, Form]:
     """Return values by which a head brings a token's t and o."""
-    types = zip(type_names(f"t_{suffix}", k), type_names("t", k), strict=True)
-    return {**{target: {source: 1.0} for target, source in types}, f"o_{suffix}": {"o": 1}}
+    return {**type_values(f"t_{suffix}", k), f"o_{suffix}": {"o": 1}}
 
 
 def compare(k: int) -> FeedForward:

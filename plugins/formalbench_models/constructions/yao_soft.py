@@ -76,6 +76,7 @@ from formalbench_models.constructions.yao import (
     position_of,
     to_bits,
     type_names,
+    type_values,
 )
 
 
@@ -162,7 +163,8 @@ def bounded(
     rest = {ONE: 1.0 / tokens, "short": 1.0}
     full = equal_gate("sin θ", {ONE: (D + 1) / math.hypot(D + 1, 1)}, "full", gap, gap / 4)
     late = equal_gate("sin θ", "sin θ(D̃)", "late", gap, gap / 4)
-    head, found = _top_head(k, D, {"p": 1}, tokens, sharpness)
+    found, scale = type_names("t_j", k), match_scale(tokens, sharpness)
+    head = match_head(type_values("t_j", k), D, {"p": 1}, scale)
     return Construction(
         coordinates=(
             *type_names("t", k),
@@ -194,7 +196,7 @@ def bounded(
         logits=next_scores(found, "may open", k),
         begin=START,
         read="prefixes",
-        constants={"n": float(n), "temperature": match_scale(tokens, sharpness)},
+        constants={"n": float(n), "temperature": scale},
         lengths=(0, n),
         precision="O(log n) bits: positions 1/n apart, times 20 D²",
     )
@@ -217,7 +219,8 @@ def unbounded(
     """
     tokens = _tokens(n)
     room = {"n/i": 1.0, ONE: -1.0, "d/i": -1.0}  # (n - i - d)/i
-    head, found = _top_head(k, tokens, {"p": float(tokens) ** 2}, tokens, sharpness)
+    found, scale = type_names("t_j", k), match_scale(tokens, sharpness)
+    head = match_head(type_values("t_j", k), tokens, {"p": float(tokens) ** 2}, scale)
     words = embedding(k, alphabet)
     words[START] = {**words[START], "n": tokens}
     return Construction(
@@ -248,7 +251,7 @@ def unbounded(
         logits=next_scores(found, "may open", k),
         begin=START,
         read="prefixes",
-        constants={"n": float(n), "temperature": match_scale(tokens, sharpness)},
+        constants={"n": float(n), "temperature": scale},
         lengths=(0, n),
         precision="O(log n) bits: logits of 20 n² to 1/n",
     )
@@ -259,21 +262,9 @@ def _tokens(n: int) -> int:
     return n - n % 2 + 2
 
 
-def _top_head(
-    k: int, height: int, near: Form, tokens: int, sharpness: float
-) -> tuple[Head, tuple[str, ...]]:
-    """Return the second layer's head, and where it writes the type of the open bracket."""
-    found = type_names("t_j", k)
-    types = zip(found, type_names("t", k), strict=True)
-    values: dict[str, Form] = {target: {source: 1.0} for target, source in types}
-    return match_head(values, height, near, match_scale(tokens, sharpness)), found
-
-
 def recogniser(k: int, D: int, alphabet: Sequence[str], *, sharpness: float = 8.0) -> Construction:
     """Return the recogniser: 3 layers, 1 head, width 2⌈log (k+1)⌉ + 14."""
     found = type_names("t_j", k)
-    types = zip(found, type_names("t", k), strict=True)
-    values: dict[str, Form] = {target: {source: 1.0} for target, source in types}
 
     def match_temperature(n: int) -> float:
         return match_scale(n, sharpness)
@@ -306,7 +297,7 @@ def recogniser(k: int, D: int, alphabet: Sequence[str], *, sharpness: float = 8.
                 ),
             ),
             Layer(
-                (match_head(values, D, {"p": 1}, match_temperature, " asked"),),
+                (match_head(type_values("t_j", k), D, {"p": 1}, match_temperature, " asked"),),
                 (
                     to_bits(found) + deep,
                     same_gate(type_names("t", k), found, "same"),

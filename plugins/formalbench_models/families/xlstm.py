@@ -53,7 +53,7 @@ from formalbench_models.layers.tensors import merge, split, wide
 LEAST_NORM = 1e-6
 """Added to the denominator, as in the paper's code."""
 
-MLSTM_EPSILON = 1e-5
+NORM_EPSILON = 1e-5
 """Added to the variance by the norm of the answers."""
 
 
@@ -78,11 +78,8 @@ class MlstmMixer(Mixer):
 
     def __init__(self, config: MlstmConfig) -> None:
         super().__init__()
-        channels, self.heads, self.chunk = (
-            config.width * config.expansion,
-            config.heads,
-            config.chunk,
-        )
+        channels = config.width * config.expansion
+        self.heads, self.chunk = config.heads, config.chunk
         self.project = nn.Linear(config.width, 2 * channels, bias=False)
         self.convolution = ShortConvolution(channels, config.convolution)
         self.query, self.key, self.value = (BlockLinear(channels, config.block) for _ in range(3))
@@ -92,7 +89,7 @@ class MlstmMixer(Mixer):
             self.input_gate.bias.normal_(std=0.1)
             self.forget_gate.weight.zero_()
             self.forget_gate.bias.copy_(torch.linspace(3, 6, self.heads))
-        self.norm = nn.GroupNorm(self.heads, channels, eps=MLSTM_EPSILON, affine=False)
+        self.norm = nn.GroupNorm(self.heads, channels, eps=NORM_EPSILON, affine=False)
         self.gain = nn.Parameter(torch.ones(channels))
         self.skip = nn.Parameter(torch.ones(channels))
         self.merge = nn.Linear(channels, config.width, bias=False)
@@ -182,9 +179,6 @@ def naive_mlstm(mixer: MlstmMixer, x_TW: Tensor) -> Tensor:
         changes.append(mixer.merge.weight @ (answer * _silu(gate_D)))
     return torch.stack(changes)
 
-
-NORM_EPSILON = 1e-5
-"""Added to the variance by the norm of the answers."""
 
 MOST, LEAST = 5.0, -7.0
 """Between which the biases of f begin, as in the paper's code."""

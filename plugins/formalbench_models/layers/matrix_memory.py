@@ -52,10 +52,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.nn import functional
 
 from formalbench_models.layers.decays import Parts, parts_of, sight
-from formalbench_models.layers.tensors import wide
+from formalbench_models.layers.tensors import cut, wide
 
 
 def pass_state(state_XKV: Tensor, value: Tensor, parts: Parts) -> tuple[Tensor, Tensor]:
@@ -293,17 +292,17 @@ def by_chunk(
 ) -> tuple[Tensor, Tensor]:
     """Return the same as `by_symbol`, a chunk at a time."""
     length, heads = steps.key.shape[2], steps.key.shape[:2]
-    cut = Steps._make(
-        None if part is None else _cut(part.flatten(0, 1), chunk, 1.0 if name == "decay" else 0.0)
+    chunks = Steps._make(
+        None if part is None else cut(part.flatten(0, 1), chunk, 1.0 if name == "decay" else 0.0)
         for name, part in steps._asdict().items()
     )
-    laters, earliers = [cut.query], [cut.key]
-    if cut.read is not None:
-        laters.append(cut.read)
-        earliers += [] if cut.write is None else [cut.write]
-    parts = parts_of(cut.decay, least, laters, earliers)
-    states = _add_up if cut.read is None else pass_state
-    answers, state_XKV = states(state_BHKV.flatten(0, 1), cut.value, parts)
+    laters, earliers = [chunks.query], [chunks.key]
+    if chunks.read is not None:
+        laters.append(chunks.read)
+        earliers += [] if chunks.write is None else [chunks.write]
+    parts = parts_of(chunks.decay, least, laters, earliers)
+    states = _add_up if chunks.read is None else pass_state
+    answers, state_XKV = states(state_BHKV.flatten(0, 1), chunks.value, parts)
     answers = torch.unflatten(answers.flatten(1, 2)[:, :length], 0, heads)
     return answers, torch.unflatten(state_XKV, 0, heads)
 
@@ -356,11 +355,3 @@ def _add_up(state_XKV: Tensor, value: Tensor, parts: Parts) -> tuple[Tensor, Ten
         else:
             state_XKV = keep_XK1 * (state_XKV + add_XKV)
     return answers + asked @ torch.stack(states, 1), state_XKV
-
-
-def _cut(part: Tensor, chunk: int, fill: float) -> Tensor:
-    """Cut (X, T, …) into chunks, the last one filled up: (X, N, C, …)."""
-    missing = -part.shape[1] % chunk
-    if missing:
-        part = functional.pad(part, (0, 0, 0, missing), value=fill)
-    return torch.unflatten(part, 1, (-1, chunk))

@@ -20,7 +20,8 @@ from itertools import accumulate
 
 import torch
 from torch import Tensor
-from torch.nn import functional
+
+from formalbench_models.layers.tensors import cut
 
 Compose = Callable[[Tensor, Tensor], Tensor]
 """The product of two of A."""
@@ -135,12 +136,12 @@ def _by_chunk(
     """
     length = factor.shape[1]
     # Unbound at once: going back, each symbol picked out alone would fill a gradient for all.
-    factors = _cut(factor, chunk).unbind(2)
+    factors = cut(factor, chunk).unbind(2)
     products = list(accumulate(factors, lambda product, step: compose(step, product)))
     wholes, inner = products[-1].unbind(1), None
     ends: Sequence[Tensor | None] = [None] * len(wholes)
     if added is not None:
-        inners = _inners(advance, factors, _cut(added, chunk).unbind(2))
+        inners = _inners(advance, factors, cut(added, chunk).unbind(2))
         inner, ends = torch.stack(inners, dim=2), inners[-1].unbind(1)
     starts = []
     for whole, end in zip(wholes, ends, strict=True):
@@ -158,11 +159,3 @@ def _inners(advance: Advance, factors: Sequence[Tensor], inputs: Sequence[Tensor
     for factor, added in zip(factors[1:], inputs[1:], strict=True):
         inners.append(advance(factor, inners[-1], added))
     return inners
-
-
-def _cut(part: Tensor, chunk: int) -> Tensor:
-    """Cut (B, T, ...) into chunks, the last one filled up: (B, N, C, ...)."""
-    missing = -part.shape[1] % chunk
-    if missing:  # what it is filled up with comes after all that is read
-        part = functional.pad(part, (0, 0) * (part.ndim - 2) + (0, missing))
-    return torch.unflatten(part, 1, (-1, chunk))

@@ -1,6 +1,7 @@
-"""Precision, heads and the runs of a cohort, as dimensions and types of tensors.
+"""Precision, heads, chunks and the runs of a cohort, as dimensions and types of tensors.
 
-Legend: B batch, T symbols, W width, H heads, E width of a head, R runs.
+Legend: B batch, T symbols, W width, H heads, E width of a head, N chunks, C symbols of a chunk, R
+runs.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 
 def wide(x: Tensor) -> Tensor:
@@ -29,6 +31,14 @@ def split(x_BTW: Tensor, heads: int) -> Tensor:
 def merge(x_BHTE: Tensor) -> Tensor:
     """Return (B, T, H·E) of (B, H, T, E)."""
     return x_BHTE.transpose(1, 2).flatten(2)
+
+
+def cut(part: Tensor, chunk: int, fill: float = 0.0) -> Tensor:
+    """Cut (B, T, …) into chunks of C symbols, the last one filled up: (B, N, C, …)."""
+    missing = -part.shape[1] % chunk
+    if missing:  # what it is filled up with comes after all that is read
+        part = functional.pad(part, (0, 0) * (part.ndim - 2) + (0, missing), value=fill)
+    return torch.unflatten(part, 1, (-1, chunk))
 
 
 def merge_runs(info: Any, in_dims: Any, tensors: Any) -> list[Tensor | None]:

@@ -24,7 +24,7 @@ from scipy.spatial.distance import cdist
 from torch import nn
 
 from formalbench_papers.chi import SOURCE
-from formalbench_papers.chi.models import QUICK_PROTOCOL, REGULARGPT
+from formalbench_papers.chi.models import PROTOCOLS, QUICK_PROTOCOL, REGULARGPT
 from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of_networks, trained
 from formalbench_papers.framework.claims import Claim, Findings, Row, across, value_range
 from formalbench_papers.framework.curves import random_strings
@@ -269,7 +269,7 @@ def clustered(vectors: Vectors) -> tuple[Clustered, Points]:
 def carry_out(bench: Bench) -> Findings:
     """Train RegularGPT on both languages, and look at every network of the chosen rate."""
     options = REGULARGPT.options(bench.scale)
-    protocol = bench.choose("chi-table1-quick", "chi-table1")
+    protocol = PROTOCOLS[bench.scale]
     plans = [
         CellPlan("RegularGPT", one.title, REGULARGPT.name, one.task, protocol, options)
         for one in LANGUAGES

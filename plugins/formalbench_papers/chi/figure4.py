@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from formalbench_papers.chi import SOURCE
-from formalbench_papers.chi.models import QUICK_PROTOCOL, REGULARGPT, TRANSFORMER
+from formalbench_papers.chi.models import PROTOCOLS, QUICK_PROTOCOL, REGULARGPT, TRANSFORMER
 from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of_networks, trained
 from formalbench_papers.framework.claims import Claim, Findings, Row, across, value_range
 from formalbench_papers.framework.curves import random_strings
@@ -306,7 +306,7 @@ def _plan(bench: Bench, panel: FieldLanguage, model: PaperModel, seeds: int | No
         panel.title,
         model.name,
         panel.task,
-        bench.choose("chi-table1-quick", "chi-table1"),
+        PROTOCOLS[bench.scale],
         model.options(bench.scale),
         seeds=seeds,
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.record import Record
+from formalbench.documents.reproduction import Scale
 from formalbench.documents.text import count
 
 from formalbench_papers.framework.tables import PaperModel
@@ -30,6 +31,9 @@ TRANSFORMER = PaperModel(
 
 REGULARGPT = PaperModel("RegularGPT (C=2)", "regulargpt", {}, {"width": 256})
 REGULARGPT_3 = PaperModel("RegularGPT (C=3)", "regulargpt-c3", {}, {"width": 256})
+
+PROTOCOLS: Mapping[Scale, str] = {"quick": "chi-table1-quick", "paper": "chi-table1"}
+"""How networks are trained on regular languages."""
 
 SMALLER = (
     "networks of width 64 (the RNN 128) instead of 256, and a Transformer of 2 pre-norm layers "

@@ -9,6 +9,7 @@ from formalbench.documents.text import percent, plural
 from formalbench_papers.chi import SOURCE
 from formalbench_papers.chi.models import (
     FEWER_STEPS,
+    PROTOCOLS,
     REGULARGPT,
     REGULARGPT_3,
     REMARKS,
@@ -66,7 +67,7 @@ PAPER = published("chi-2023-table-1")
 TABLE = AccuracyTable(
     PAPER,
     (RNN, TRANSFORMER, REGULARGPT, REGULARGPT_3),
-    {"quick": "chi-table1-quick", "paper": "chi-table1"},
+    PROTOCOLS,
     TASKS,
     quick_seeds={(task, REGULARGPT_3.title): MANY_SEEDS for task in BIMODAL},
 )
@@ -211,9 +212,8 @@ def _is_ahead(scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> Clai
         )
         holds = rises(second, first, SUBSTANTIAL)
         ours = (
-            f"{percent(first.mean)} ({percent(first.low)}–{percent(first.high)}) and "
-            f"{percent(second.mean)} ({percent(second.low)}–{percent(second.high)}) on "
-            f"{plural(len(both), 'task')} ({', '.join(both)})"
+            f"{percent(first.mean)} ({first.interval}) and {percent(second.mean)} "
+            f"({second.interval}) on {plural(len(both), 'task')} ({', '.join(both)})"
         )
     return Claim(
         "RegularGPT with C = 2 is ahead of the Transformer by 20 points (our limit), averaged over "

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from formalbench.contracts.task import Task
 from formalbench.documents.reproduction import AnswerOrVerdict, count_verdicts
 from formalbench.documents.text import percent
 from formalbench.evaluation.cells import cell_lengths
@@ -14,6 +13,7 @@ from formalbench.evaluation.cells import cell_lengths
 from formalbench_papers.chi import SOURCE
 from formalbench_papers.chi.models import (
     FEWER_STEPS,
+    PROTOCOLS,
     REGULARGPT,
     REMARKS,
     RNN,
@@ -37,9 +37,6 @@ from formalbench_papers.index import experiment
 
 MODELS = {"RegularGPT": REGULARGPT, "RNN": RNN, "Transformer": TRANSFORMER}
 """By the names of the table."""
-
-PROTOCOLS = {"quick": "chi-table1-quick", "paper": "chi-table1"}
-"""Those of Table 1."""
 
 PROBABILITIES = (0.5, 0.1, 0.9, 0.3, 0.7)
 """Probabilities of a 1, the most informative first."""
@@ -123,7 +120,7 @@ def _scores(bench: Bench, records: Mapping[tuple[str, float], CellRecords]) -> d
     for (model, trained), runs in records.items():
         scores[FURTHER, model, trained] = Score.of_test(runs)
         for p in PROBABILITIES if trained == TRAINED else (trained,):
-            task: Task = bench.host.task("parity", {} if p == TRAINED else {"p": p})
+            task = bench.host.task("parity", {} if p == TRAINED else {"p": p})
             same = draw_strings(task, [LENGTH], SAME_STRINGS)
             kinds = {SAME: same} if p == trained else {}
             if trained == TRAINED:
@@ -279,8 +276,7 @@ def _does_not_extrapolate(
 
 def _shown(scores: Mapping[float, Score]) -> str:
     return ", ".join(
-        f"{percent(score.mean)} ({percent(score.low)}–{percent(score.high)}) at {p:g}"
-        for p, score in scores.items()
+        f"{percent(score.mean)} ({score.interval}) at {p:g}" for p, score in scores.items()
     )
 
 
@@ -294,5 +290,5 @@ def _least(scores: Mapping[float, Score]) -> str:
         return ""
     worst = min(scores, key=lambda p: scores[p].mean or 0.0)
     score = scores[worst]
-    interval = f"{percent(score.low)}–{percent(score.high)}; {score.outcome}"
-    return f"{percent(score.mean or 0.0)} at least (P(1) = {worst:g}; {interval})"
+    least = f"{percent(score.mean or 0.0)} at least"
+    return f"{least} (P(1) = {worst:g}; {score.interval}; {score.outcome})"

@@ -304,8 +304,8 @@ def _not_learned(training: TrainingSetting, courses: Sequence[Course]) -> Claim:
         f"it is incapable of learning from scratch, on strings of {training.name}: less than "
         f"{percent(HALF_WAY, 0)} % there",
         "§4.1",
-        f"from random weights: {percent(score.mean)} % ({percent(score.low)}–{percent(score.high)};"
-        f" seeds {_span(last)}; {score.outcome}) after {courses[0].steps[-1]:,} updates, "
+        f"from random weights: {percent(score.mean)} % ({score.interval}; seeds {_span(last)}; "
+        f"{score.outcome}) after {courses[0].steps[-1]:,} updates, "
         f"cross-entropy at least {min(one.mean_bits for one in last):.3f} bits",
         below(score, HALF_WAY),
     )

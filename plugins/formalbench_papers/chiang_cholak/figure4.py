@@ -77,9 +77,6 @@ class Mean:
         return tuple(map(sum, zip(*self.attention, strict=True)))
 
 
-Means = dict[Key, Mean]
-
-
 def mean_of(got: CellRecords) -> Mean | None:
     """Return the mean of the runs that finished; None if there is none."""
     histories = [
@@ -256,7 +253,7 @@ def _generalize(standard: ByLength) -> list[Claim]:
 
 
 def _span(score: Score) -> str:
-    return f"{percent(score.mean)} % ({percent(score.low)}–{percent(score.high)})"
+    return f"{percent(score.mean)} % ({score.interval})"
 
 
 def _scaled_is_perfect(scaled: ByLength) -> list[Claim]:

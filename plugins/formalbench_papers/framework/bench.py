@@ -26,7 +26,14 @@ from torch import nn
 
 from formalbench_papers.framework.claims import Findings
 from formalbench_papers.framework.measurements import Measurements, Step
-from formalbench_papers.framework.runs import LEARNED, CellPlan, CellRecords
+from formalbench_papers.framework.runs import (
+    LEARNED,
+    CellPlan,
+    CellRecords,
+    held,
+    select,
+    train,
+)
 from formalbench_papers.framework.scores import Score, score_of
 
 if TYPE_CHECKING:
@@ -82,8 +89,6 @@ class Bench:
         Raises:
             RequestError: for a bad request, as a point that is none of the page's.
         """
-        from formalbench_papers.framework.runs import held, select, train
-
         self.asked(wanted)
         chosen = select(wanted, self.only) if self.only else [one for one in wanted if now(one)]
         if self.training and chosen:
@@ -139,8 +144,7 @@ class Bench:
 
     def task(self, name: str) -> Task:
         """Return a task."""
-        task: Task = self.host.task(name)
-        return task
+        return self.host.task(name)
 
     def network(self, model: str, task: Task, **options: Value) -> nn.Module:
         """Return a model's network for a task, in double precision."""

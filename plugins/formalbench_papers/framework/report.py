@@ -216,7 +216,9 @@ Result = Mapping[str, str]
 
 def overview(folder: Path) -> str:
     """Return the page, by the documents in a folder."""
-    papers: Sequence[Mapping[str, Any]] = _read(RESULTS)
+    import yaml
+
+    papers: Sequence[Mapping[str, Any]] = yaml.safe_load(RESULTS.read_text(encoding="utf-8"))
     columns: list[Column[Result]] = [
         Column("result", "", lambda one: one["result"], form="words"),
         Column("what it says", "", lambda one: one["says"], form="words"),
@@ -233,12 +235,6 @@ def write_overview(folder: Path) -> None:
     """Write the page again, if the folder has one."""
     if (folder / OVERVIEW).exists():
         write_atomically(folder / OVERVIEW, overview(folder))
-
-
-def _read(file: Path) -> Any:
-    import yaml
-
-    return yaml.safe_load(file.read_text(encoding="utf-8"))
 
 
 def _here(folder: Path, one: Result) -> str:

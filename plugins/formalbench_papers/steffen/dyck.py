@@ -21,6 +21,7 @@ from formalbench.statistics.intervals import wilson
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
+    LEAST_SEEDS,
     Answer,
     Claim,
     Findings,
@@ -82,9 +83,6 @@ GUESSING = 0.6
 
 PAPER_STRINGS = 1000
 """On how many strings each of the authors' accuracies rests."""
-
-FEWEST_SEEDS = 3
-"""With fewer seeds nothing is told."""
 
 RARE = 0.05
 """Runs at most so rare are not taken for ours."""
@@ -184,7 +182,7 @@ def _matching(point: DyckPoint, accuracy: float) -> int:
 
 def _agrees(point: DyckPoint, accuracy: float) -> Answer:
     seeds, matching = len(point.accuracies), _matching(point, accuracy)
-    if seeds < FEWEST_SEEDS:
+    if seeds < LEAST_SEEDS:
         return "cannot tell"
     if (matching + 1) / (seeds + 1) <= RARE:
         return False
@@ -229,7 +227,7 @@ def _learned_by(point: DyckPoint) -> str:
 
 def _learns(point: DyckPoint) -> Answer:
     """Return whether every seed learns a length; seeds that disagree say nothing of one run."""
-    few = len(point.accuracies) < FEWEST_SEEDS
+    few = len(point.accuracies) < LEAST_SEEDS
     return across((one >= LEARNED for one in point.accuracies), point.score.missing + few)
 
 

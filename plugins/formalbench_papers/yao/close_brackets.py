@@ -144,7 +144,7 @@ class Trials(CellRecords):
         Example: ``95.7 % (95.1–96.2; trials 96.0, 95.4)``. With `UNLEARNED` where it is so.
         """
         score, values = self.score(split), self.shares(split)
-        mean = f"{percent(score.mean)} % ({percent(score.low)}–{percent(score.high)}"
+        mean = f"{percent(score.mean)} % ({score.interval}"
         each = ", ".join(percent(value) for value in values)
         unlearned = UNLEARNED if (self.validation.mean or 0.0) < NEAR_PERFECT else ""
         return f"{mean}; {'trials' if len(values) > 1 else 'trial'} {each}{unlearned})"
@@ -275,13 +275,11 @@ def failed(outcomes: Iterable[Trials]) -> list[str]:
     return [f"{count} trials did not finish; they count as 0."] if count else []
 
 
-def lines_of(
-    places: Sequence[float], trials: Sequence[Sequence[float]], label: str, color: str
-) -> list[Series]:
-    """Return the means as a line, and every trial as a dot."""
-    means = [100 * sum(values) / len(values) for values in trials]
+def lines_of(trials: Mapping[float, Sequence[float]], label: str, color: str) -> list[Series]:
+    """Return the means as a line, and every trial as a dot, by their place on the axis."""
+    means = [100 * sum(values) / len(values) for values in trials.values()]
     dots = [
         Series([place] * len(values), [100 * one for one in values], color, style=".", alpha=0.45)
-        for place, values in zip(places, trials, strict=True)
+        for place, values in trials.items()
     ]
-    return [Series(places, means, color, label, "o-"), *dots]
+    return [Series(list(trials), means, color, label, "o-"), *dots]

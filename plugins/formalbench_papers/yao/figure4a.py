@@ -336,14 +336,12 @@ def _draw(runs: ByPositions, placed: Placed) -> Figure:
     along = [Series([SEEN, SEEN], [0, 103], GREY, "longest training length", "--", width=0.8)]
     for name, color in COLORS.items():
         ones = {i: runs[name, n] for i, n in enumerate(layers) if (name, n) in runs}
-        left += lines_of(list(ones), [one.shares("test") for one in ones.values()], name, color)
-        right += lines_of(
-            list(ones), [one.shares("validation") for one in ones.values()], name, color
-        )
+        left += lines_of({i: one.shares("test") for i, one in ones.items()}, name, color)
+        right += lines_of({i: one.shares("validation") for i, one in ones.items()}, name, color)
         trials = [trial for trial in placed[name] if trial]
         firsts = range(0, LONGEST, STRETCH) if trials else ()
-        parts = [[share(trial, at, at + STRETCH) for trial in trials] for at in firsts]
-        along += lines_of([at + STRETCH / 2 for at in firsts], parts, name, color)
+        parts = {at: [share(trial, at, at + STRETCH) for trial in trials] for at in firsts}
+        along += lines_of({at + STRETCH / 2: some for at, some in parts.items()}, name, color)
     ticks: dict[float, str] = {i: str(number) for i, number in enumerate(layers)}
     y, ylim = "close-bracket accuracy (%)", (0.0, 103.0)
     return Figure(

@@ -151,10 +151,8 @@ def _draw(runs: ByModel) -> Figure:
     right: list[Series] = []
     for model, color in (("Transformer", BLUES[2]), ("LSTM", RED)):
         ones = {width: runs[model, width] for width in widths if (model, width) in runs}
-        left += lines_of(
-            list(ones), [one.shares("validation") for one in ones.values()], model, color
-        )
-        right += lines_of(list(ones), [one.shares("test") for one in ones.values()], model, color)
+        left += lines_of({d: one.shares("validation") for d, one in ones.items()}, model, color)
+        right += lines_of({d: one.shares("test") for d, one in ones.items()}, model, color)
     facts: dict[str, Any] = {
         "x": "memory dimension",
         "level": 95,

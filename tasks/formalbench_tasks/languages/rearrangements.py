@@ -18,6 +18,7 @@ from formalbench.contracts.theory import Theory
 
 from formalbench_tasks.index import task
 from formalbench_tasks.limits import check_length
+from formalbench_tasks.near_misses import random_orders
 
 
 def chosen(symbols_BN: Symbols, which_BN: Mask) -> tuple[Symbols, Labels]:
@@ -214,8 +215,7 @@ class DistinctSymbols(Rearrangement):
 
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:
         """Draw strings of different symbols in any order, (count, length)."""
-        keys_BS = stream.raw(count * len(self.alphabet)).reshape(count, len(self.alphabet))
-        return np.argsort(keys_BS, axis=1, kind="stable")[:, :length]
+        return random_orders(stream, count, len(self.alphabet))[:, :length]
 
 
 @task(

@@ -26,6 +26,7 @@ from formalbench.contracts.theory import Theory
 from formalbench_tasks.configs import FlipFlopConfig, RecallConfig
 from formalbench_tasks.index import task
 from formalbench_tasks.limits import check_length
+from formalbench_tasks.near_misses import random_orders
 
 WRITE, READ, IGNORE, ZERO, ONE = range(5)
 
@@ -178,8 +179,8 @@ class Recall(Language, HasPrefixClasses, HasQuestions):
         """Draw strings of an even length, (count, length)."""
         check_length(length)
         pairs, half = self.pairs(length), self._values
-        keys_BD = 1 + _different(stream, half - 1, (count, pairs))
-        values_BD = half + _different(stream, half, (count, pairs))
+        keys_BD = 1 + random_orders(stream, count, half - 1)[:, :pairs]
+        values_BD = half + random_orders(stream, count, half)[:, :pairs]
         strings_BN = half + stream.integers(half, (count, length))
         strings_BN[:, 0 : 2 * pairs : 2] = keys_BD
         strings_BN[:, 1 : 2 * pairs : 2] = values_BD
@@ -242,12 +243,6 @@ class Recall(Language, HasPrefixClasses, HasQuestions):
         if not 0 < last < self._values or last not in before:
             return 0
         return before[before.index(last) + 1]
-
-
-def _different(stream: Stream, high: int, shape: tuple[int, int]) -> Labels:
-    """Draw different integers below `high` for every row, in any order."""
-    keys = stream.raw(shape[0] * high).reshape(shape[0], high)
-    return np.argsort(keys, axis=1, kind="stable")[:, : shape[1]]
 
 
 def _places(stream: Stream, places: int, shape: tuple[int, int]) -> Labels:

@@ -26,6 +26,7 @@ from formalbench_tasks.dyck.brackets import rising_share
 from formalbench_tasks.dyck.language import PAIRS
 from formalbench_tasks.index import task
 from formalbench_tasks.membership import BHATTAMISHRA, COUNTS, Following, counts
+from formalbench_tasks.near_misses import random_orders
 
 Ints = npt.NDArray[np.int64]
 
@@ -226,6 +227,4 @@ def _shuffled(stream: Stream, numbers_BK: Labels, length: int) -> Labels:
     """Return the types of all brackets in an order that is drawn uniformly, (B, N)."""
     ends_BK = np.cumsum(numbers_BK, axis=1)
     types_BN = (np.arange(length) >= ends_BK[:, :-1, None]).sum(axis=1)
-    keys_BN = stream.raw(types_BN.size).reshape(types_BN.shape)
-    order_BN = np.argsort(keys_BN, axis=1, kind="stable")
-    return np.take_along_axis(types_BN, order_BN, axis=1)
+    return np.take_along_axis(types_BN, random_orders(stream, *types_BN.shape), axis=1)

@@ -1,9 +1,8 @@
-"""A corpus folder: texts or pairs, their description and their licence."""
+"""What is written of a corpus: texts or pairs, a description with checksums, the licence."""
 
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,13 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from formalbench import RequestError
+import yaml
+from formalbench import RequestError, read_yaml
 from formalbench.contracts.source import Split
-from formalbench.files import sweep, unfinished_prefix
+from formalbench.files import sweep, unfinished_prefix, write_atomically
 
-from formalbench_text.checksums import as_yaml, completed
-from formalbench_text.description import SPLITS, WindowLengths, fitted
-from formalbench_text.pair_description import SIDES
+from formalbench_text.description import (
+    SIDES,
+    SPLITS,
+    WORD,
+    CorpusDescription,
+    PairDescription,
+    WindowLengths,
+    fitted,
+)
+from formalbench_text.reading import digest_of
+from formalbench_text.tokenisers import hash_of, keep, tokeniser_of
 
 T = TypeVar("T")
 
@@ -25,8 +33,6 @@ HELD_OUT = 10
 """One of this many texts is for validation, and one for the test."""
 
 ABOUT = "ABOUT.txt"
-
-WORD = re.compile(r"\w+|[^\w\s]")
 
 VOCABULARY = 4096
 """Tokens of both languages together."""
@@ -239,3 +245,52 @@ def _describe(recipe: CorpusRecipe, description: Mapping[str, Any], folder: Path
     path = folder / f"{recipe.name}.yaml"
     data = {"name": recipe.name, "summary": recipe.summary, **description}
     path.write_text(as_yaml(completed(path, data)), encoding="utf-8")
+
+
+def complete_file(path: Path) -> str:
+    """Add the checksums that are missing to a YAML file; say what was done.
+
+    Raises:
+        RequestError: one line, if the file describes no corpus, or a checksum that it has is wrong.
+    """
+    data = read_yaml(path)
+    if not {"corpus", "pairs"} & data.keys():
+        raise RequestError(
+            f"{path}: not a description of a corpus (it has no key 'corpus' or 'pairs')"
+        )
+    whole = completed(path, data)
+    if whole == data:
+        return f"{path}: nothing is missing"
+    write_atomically(path, as_yaml(whole))
+    return f"{path}: checksums added"
+
+
+def completed(path: Path, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the contents of a YAML file at this path with all checksums."""
+    kind = PairDescription if "pairs" in data else CorpusDescription
+    described = kind.of(path, data)
+    files: dict[str, Any] = {
+        split: [
+            {"file": one.file, "sha256": one.sha256 or digest_of(path.parent / one.file)}
+            for one in described.files(split)
+        ]
+        for split in SPLITS
+    }
+    if kind is PairDescription:
+        both = {split: dict(zip(SIDES, some, strict=True)) for split, some in files.items()}
+        whole = {**data, "pairs": both}
+    else:
+        whole = {**data, "corpus": files}
+    choice = described.tokeniser
+    if choice.kind == "file" and choice.file and not choice.sha256:
+        whole["tokeniser"] = {**data["tokeniser"], "sha256": digest_of(path.parent / choice.file)}
+    elif choice.kind != "bytes" and not choice.sha256:
+        tokeniser = tokeniser_of(described)
+        whole["tokeniser"] = {**data["tokeniser"], "sha256": hash_of(tokeniser)}
+        keep(kind.of(path, whole), tokeniser)
+    return whole
+
+
+def as_yaml(data: Mapping[str, Any]) -> str:
+    """Return contents as YAML text."""
+    return yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True, width=100)

@@ -19,7 +19,6 @@ from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.checks import PageRecords
 from formalbench_papers.framework.scores import score_of
 from formalbench_papers.steffen import learnability
-from formalbench_papers.steffen.authors_network import AuthorsNetwork
 from formalbench_papers.steffen.dyck import (
     LANGUAGES,
     LENGTHS,
@@ -208,7 +207,7 @@ def test_the_authors_numbers_say_what_they_say():
 @pytest.mark.parametrize(("name", "deepest"), [("dyck-1", None), ("dyck-1-3", 3)])
 def test_the_authors_weights_recognise_every_short_string(host, name, deepest, norm):
     language = host.task(name).source
-    network = AuthorsNetwork(deepest, norm=norm).double()
+    network = learnability.AuthorsNetwork(deepest, norm=norm).double()
     for length in range(1, 9):
         strings = np.array(list(product((0, 1), repeat=length)))
         with torch.no_grad():
@@ -231,7 +230,7 @@ def test_the_authors_weights_recognise_every_short_string(host, name, deepest, n
 )
 def test_answers_and_gradients_are_those_of_the_authors_code(deepest, norm, answer, gradient):
     """As `dyck_exact.py` and its variants gave them, with the same numbers added to all weights."""
-    network = AuthorsNetwork(deepest, norm=norm).double()
+    network = learnability.AuthorsNetwork(deepest, norm=norm).double()
     with torch.no_grad():
         for weight in network.parameters():
             places = torch.arange(weight.numel(), dtype=torch.float64)

@@ -10,7 +10,7 @@ from formalbench.host import PluginHost
 from formalbench_papers.chi import figure4_text, table3
 from formalbench_papers.chi.figure4 import Field, field_of
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.tables import HOW, text_task
+from formalbench_papers.framework.tables import text_task
 from formalbench_papers.yao import figure6, gpt2
 from formalbench_papers.yao.figure6 import LossCurve
 from torch import nn
@@ -159,11 +159,29 @@ def test_nothing_is_told_of_a_loss_that_never_left_the_level_of_frequencies():
     assert verdicts(figure6.claims({})) == ["not run at this scale"] * 3
 
 
-def test_a_corpus_that_is_not_there_is_told_in_one_line(host):
-    for corpus, how in HOW.items():
-        with pytest.raises(RequestError) as refused:
-            text_task(Bench(host, "quick", lambda line: None), corpus, "causal-lm")
-        assert str(refused.value) == f"no corpus {corpus}: {how}"
+@pytest.mark.parametrize(
+    ("corpus", "objective", "how"),
+    [
+        (
+            *("sotu", "causal-lm"),
+            "make it with `formalbench corpus fetch sotu`, and name it: --plugin sotu/sotu.yaml",
+        ),
+        (
+            *("wikitext-103", "masked-lm"),
+            "describe its files in a YAML file of this name (docs/plugins.md, Texts), and name it: "
+            "--plugin wikitext-103.yaml",
+        ),
+        (
+            *("iwslt-en-vi", "translate"),
+            "describe its files in a YAML file of this name (docs/plugins.md, Translations), and "
+            "name it: --plugin iwslt-en-vi.yaml",
+        ),
+    ],
+)
+def test_a_corpus_that_is_not_there_is_told_in_one_line(host, corpus, objective, how):
+    with pytest.raises(RequestError) as refused:
+        text_task(Bench(host, "quick", lambda line: None), corpus, objective)
+    assert str(refused.value) == f"no corpus {corpus}: {how}"
 
 
 def lifted(by, curve=None):

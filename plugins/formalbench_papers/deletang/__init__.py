@@ -1,1 +1,0 @@
-"""Delétang et al. (2023): neural networks and the Chomsky hierarchy; their numbers."""
