@@ -348,11 +348,11 @@ def _listed(names: Iterable[N]) -> tuple[N, ...]:
         text = names.__name__ if inspect.isclass(names) else repr(names)
         raise RequestError(f"{lists}: write [{text}]")
     if not isinstance(names, Iterable):
-        raise RequestError(f"{lists}, and one is a {type(names).__name__}")
+        raise RequestError(f"{lists}, and one is of type {type(names).__name__}")
     listed = tuple(names)
     for name in listed:
         if not isinstance(name, str | type):
-            raise RequestError(f"{lists}, and have a {type(name).__name__}")
+            raise RequestError(f"{lists}, and one has an element of type {type(name).__name__}")
     return listed
 
 

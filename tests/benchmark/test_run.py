@@ -274,7 +274,7 @@ def test_from_python(tiny, odd_models, results):
         ({"seeds": [0, 1.5]}, "seeds=[0, 1.5]: must be a number of seeds"),
         ({"seeds": True}, "seeds=True: must be a number of seeds"),
         ({"models": []}, "name a model"),
-        ({"models": 3}, "are lists of names, and one is a int"),
+        ({"models": 3}, "are lists of names, and one is of type int"),
         ({"tasks": []}, "tasks=[]: name at least one task, or omit tasks to use those of a suite"),
         ({"plugins": "mine.py"}, "plugins is a list of paths: write ['mine.py']"),
         ({"plugins": Path("mine.py")}, "plugins is a list of paths: write ['mine.py']"),

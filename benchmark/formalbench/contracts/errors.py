@@ -125,7 +125,7 @@ def each(ask: Callable[[A], T], asked: Iterable[A]) -> list[T]:
 def check_text(argument: str, value: object) -> None:
     """Check that an argument, which callers in Python can pass anything for, is text."""
     if not isinstance(value, str):
-        raise RequestError(f"{argument} is a {type(value).__name__}: pass a name")
+        raise RequestError(f"{argument} is of type {type(value).__name__}: pass a name")
 
 
 def one_line(error: ValidationError, *, values: bool = False) -> str:
