@@ -199,7 +199,10 @@ def test_named_parts_of_one_length_are_joined():
         (lambda: fb.trained(None, "parity"), "model is of type NoneType: pass a name"),
         (lambda: fb.compare(dict, "gru"), "a is of type type: pass a name"),
         (lambda: fb.run(["lstm"], [dict]), "a task is of type type: pass a name"),
-        (lambda: fb.run(["lstm"], settings={3: 3}), "a key of settings is of type int: pass a name"),
+        (
+            lambda: fb.run(["lstm"], settings={3: 3}),
+            "a key of settings is of type int: pass a name",
+        ),
         (lambda: fb.run(["lstm"], jobs="2"), "jobs '2': must be a whole number"),
         (lambda: fb.run(["lstm"], jobs=1.5), "jobs 1.5: must be a whole number"),
         (lambda: fb.run(["lstm"], threads=None), "threads None: must be a whole number"),

@@ -11,7 +11,7 @@ import typer
 from formalbench.cli.listing import objectives_of
 from formalbench.contracts.errors import each
 from formalbench.contracts.specs import show_value
-from formalbench.contracts.theory import WITHIN_REGULAR, Theory
+from formalbench.contracts.theory import Theory
 from formalbench.theory.lookup import (
     numbers_of_task,
     theory_facts,
@@ -54,8 +54,8 @@ def print_facts(facts: dict[str, Any]) -> None:
     for key, value in facts.items():
         if key == "traits":
             value = _notable_traits(value)
-        if key == "theory":
-            value = _classes(value)
+        if key == "theory" and value is not None:
+            value = Theory(**{name: value[name] for name in value if name != "class"}).line
         if key == "alphabet":
             value = _beginning(value)
         if value not in ("", None, {}):
@@ -72,26 +72,6 @@ def print_facts(facts: dict[str, Any]) -> None:
     for row in examples or ():
         string = _beginning(row["string"]) or "(empty)"
         screen.print(f"example  {string}  ->  {_beginning(row['target'])}", markup=False)
-
-
-def _classes(theory: Mapping[str, Any] | None) -> str:
-    """Return a task's language classes in a line, the smallest first."""
-    if theory is None:
-        return ""
-    parts = [Theory(**{key: theory[key] for key in theory if key != "class"}).label]
-    if theory["level"] == "regular":
-        members = {name: theory[name.replace("-", "_")] for name in WITHIN_REGULAR}
-        for answer, word in ((False, "none of"), (None, "unknown whether")):
-            if names := [name for name, value in members.items() if value is answer]:
-                parts.append(f"{word} {', '.join(names)}")
-    elif theory["c_rasp"] is not None:
-        parts.append("in C-RASP" if theory["c_rasp"] else "not in C-RASP")
-        if not theory["c_rasp"] and theory["c_rasp_last"]:
-            parts.append("in C-RASP at the last symbol")
-    if theory["level"] == "counter" and theory["context_free"] is not None:
-        parts.append("context-free" if theory["context_free"] else "not context-free")
-    line = "; ".join(parts)
-    return f"{line} ({theory['note']})" if theory["note"] else line
 
 
 def _theorem(theorem: Mapping[str, Any]) -> str:

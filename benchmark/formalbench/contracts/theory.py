@@ -141,3 +141,20 @@ class Theory:
         if self.level == "regular" and any(map(self.is_open, WITHIN_REGULAR)):
             return f"{self.finest} or smaller"
         return self.finest
+
+    @property
+    def line(self) -> str:
+        """The classes that the language is known to be in, and not to be in, as a line of text."""
+        parts = [self.label]
+        if self.level == "regular":
+            for answer, word in ((False, "none of"), (None, "unknown whether")):
+                if names := [name for name in WITHIN_REGULAR if self.within(name) is answer]:
+                    word = "not" if word == "none of" and len(names) == 1 else word
+                    parts.append(f"{word} {', '.join(names)}")
+        elif self.c_rasp is not None:
+            parts.append("in C-RASP" if self.c_rasp else "not in C-RASP")
+            if not self.c_rasp and self.c_rasp_last:
+                parts.append("in C-RASP at the last symbol")
+        if self.level == "counter" and self.context_free is not None:
+            parts.append("context-free" if self.context_free else "not context-free")
+        return "; ".join(parts) + (f" ({self.note})" if self.note else "")

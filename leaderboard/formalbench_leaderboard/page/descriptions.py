@@ -17,7 +17,7 @@ from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.published import PublishedTable
 from formalbench.contracts.record import Record, TaskUsed
 from formalbench.contracts.specs import display, show_value
-from formalbench.contracts.theory import WITHIN_REGULAR, Theory
+from formalbench.contracts.theory import Theory
 from formalbench.contracts.verification import AnyRecord
 from formalbench.documents.reproduction import Document, read_document
 from formalbench.documents.text import harmless
@@ -370,7 +370,7 @@ def details(
         "records": _links(page, host, runs, [*folders, default_results()], output),
         "constructions": [_construction(row) for row in page.exact.rows],
         "verified": _verified(page.exact.rows),
-        "classes": {title: _theory_classes(theory) for title, theory in theories.items()},
+        "classes": {title: theory.line for title, theory in theories.items()},
         **_theorems(host, theories),
         "reproduced": _reproductions(sorted(titles)),
         "beside": _paper_numbers(page, premises(runs.values(), host)),
@@ -459,16 +459,6 @@ def _verified(rows: Sequence[ExactModel]) -> dict[str, str]:
     for row in rows:
         by_model[row.model].append(row)
     return {model: verdict_of_verified(group) for model, group in by_model.items()}
-
-
-def _theory_classes(theory: Theory) -> str:
-    """Return the theoretical classes of a language, the smallest class first."""
-    parts = [theory.label]
-    if theory.level == "regular":
-        for answer, word in ((False, "not"), (None, "unknown whether")):
-            names = [name for name in WITHIN_REGULAR if theory.within(name) is answer]
-            parts += [f"{word} {', '.join(names)}"] if names else []
-    return "; ".join(parts) + (f" ({theory.note})" if theory.note else "")
 
 
 def _theorems(host: PluginHost, theories: Mapping[str, Theory]) -> dict[str, Any]:
