@@ -389,10 +389,10 @@ def render(
 FILES = {
     "map": (WIDE, math.inf),
     "map-narrow": (NARROW, math.inf),
-    "readme-map": (WIDE, 500),
-    "readme-map-narrow": (NARROW, 640),
+    "readme-map": (WIDE, 640),
+    "readme-map-narrow": (NARROW, 820),
 }
-"""The width and the maximum height of each file: in the README, 500 pixels when the map is 960 or,
+"""The width and the maximum height of each file: in the README, 640 pixels when the map is 960 or,
 on a phone, 360 wide."""
 
 
