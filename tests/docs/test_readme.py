@@ -123,7 +123,7 @@ def test_the_map_is_no_taller_than_it_may_be(kind):
     assert path.name in README
     root = ElementTree.parse(path).getroot()
     scale = 358 / float(root.get("width")) if "narrow" in kind else 1  # as wide as a phone
-    assert float(root.get("height")) * scale <= 640
+    assert float(root.get("height")) * scale <= 500
 
 
 def test_the_picture_of_a_terminal_is_of_what_make_demo_runs():

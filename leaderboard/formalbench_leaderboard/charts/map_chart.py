@@ -360,7 +360,7 @@ def render(
         name: prefix of the identifiers in the SVG, which must be unique on a page.
         tallest: its maximum height. Families without a measured model are left out if it is taller,
             then models until it fits: the last one of the family with the most models, but every
-            family keeps one.
+            family keeps one; then the rows of what is built by hand.
     """
     families = shown.families
     sheet = MapLayout(shown, width, address)
@@ -370,6 +370,8 @@ def render(
     while sheet.y > tallest:
         target = max(families, key=lambda family: len(family.rows), default=None)
         if target is None or len(target.rows) < 2:
+            without = tuple(replace(family, built=()) for family in families)
+            sheet = MapLayout(replace(shown, families=without), width, address)
             break
         shorter = replace(target, rows=target.rows[:-1])
         families = tuple(shorter if family is target else family for family in families)
@@ -389,10 +391,10 @@ def render(
 FILES = {
     "map": (WIDE, math.inf),
     "map-narrow": (NARROW, math.inf),
-    "readme-map": (WIDE, 640),
-    "readme-map-narrow": (NARROW, 820),
+    "readme-map": (WIDE, 500),
+    "readme-map-narrow": (NARROW, 640),
 }
-"""The width and the maximum height of each file: in the README, 640 pixels when the map is 960 or,
+"""The width and the maximum height of each file: in the README, 500 pixels when the map is 960 or,
 on a phone, 360 wide."""
 
 
