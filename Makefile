@@ -91,6 +91,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tests/mutants/mutants.py --check
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix $(SOURCES)
