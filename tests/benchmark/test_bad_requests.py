@@ -45,6 +45,7 @@ def without(option):
         *(((*RUN, "--set", f"width={value}"), "a whole number") for value in ("4,x", "4,")),
         ((*without("--model"), "--model", "bag[width=0]"), "at least 1"),
         ((*without("--model"), "--model", "bag[widht=3]"), "did you mean width"),
+        ((*without("--model"), "--model", "transformer[positions=rop]"), "did you mean rope?"),
         ((*without("--model"), "--model", "bag[width=3"), "write name[key=value,key=value]"),
         ((*without("--task"), "--task", "parity[p=2]"), "at most 1"),
         ((*RUN, "--jobs", 0), "--jobs 0: must be at least 1"),

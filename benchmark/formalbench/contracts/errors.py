@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
@@ -135,11 +136,15 @@ def one_line(error: ValidationError, *, values: bool = False) -> str:
         error: pydantic's error.
         values: whether to show the wrong value, cut to `MOST_SHOWN` characters.
     """
-    problem = error.errors(include_url=False, include_context=False)[0]
+    problem = error.errors(include_url=False)[0]
     place, value = ".".join(map(str, problem["loc"])), problem["input"]
     if place and values and isinstance(value, bool | int | float | str):
         place += f"={value}" if len(str(value)) <= MOST_SHOWN else f"={value!s:.{MOST_SHOWN}}…"
     message = plainer(problem["msg"].removeprefix("Value error, "))
+    if problem["type"] == "literal_error":
+        choices = re.findall("'([^']*)'", problem["ctx"]["expected"])
+        close = nearest(str(value), choices) if len(choices) > MOST_NAMED else []
+        message = f"did you mean {' or '.join(close)}?" if close else message
     more = error.error_count() - 1
     text = f"{place}: {message}" if place else message
     return " ".join(text.split()) + (f" (and {more} more)" if more else "")

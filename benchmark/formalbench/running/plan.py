@@ -332,15 +332,6 @@ class RunPlan:
 
     runs: tuple[Run, ...]
 
-    @property
-    def protocols(self) -> tuple[Protocol, ...]:
-        """The distinct protocols of its runs."""
-        distinct: list[Protocol] = []
-        for run in self.runs:
-            if run.protocol not in distinct:
-                distinct.append(run.protocol)
-        return tuple(distinct)
-
 
 def make_plan(host: PluginHost, request: RunRequest) -> RunPlan:
     """Turn a request into runs.
