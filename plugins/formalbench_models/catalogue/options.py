@@ -114,7 +114,7 @@ class ControllerConfig(Config):
 _MODELS: dict[str, tuple[str, ...]] = {
     "recurrent": ("rnn", "gru", "lstm"),
     "transformer": (
-        *("transformer", "transformer-logn", "transformer-chi"),
+        *("transformer", "transformer-logn", "transformer-chi", "looped-transformer"),
         *("transformer-chiang-cholak-first", "transformer-chiang-cholak-parity"),
         "transformer-deletang",
         *("forgetting-transformer", "path-transformer", "stick-breaking-transformer"),
