@@ -143,7 +143,7 @@ def one_line(error: ValidationError, *, values: bool = False) -> str:
     message = plainer(problem["msg"].removeprefix("Value error, "))
     if problem["type"] == "literal_error":
         choices = re.findall("'([^']*)'", problem["ctx"]["expected"])
-        close = nearest(str(value), choices) if len(choices) > MOST_NAMED else []
+        close = nearest(str(value)[:MOST_SHOWN], choices) if len(choices) > MOST_NAMED else []
         message = f"did you mean {' or '.join(close)}?" if close else message
     more = error.error_count() - 1
     text = f"{place}: {message}" if place else message
