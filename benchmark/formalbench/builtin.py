@@ -38,6 +38,11 @@ def formalbench_protocols() -> Iterable[ProtocolSpec]:
         _FOLDER / "standard.yaml",
         earlier=(_FOLDER / "standard-v3.yaml",),
     )
+    yield ProtocolSpec(
+        "standard-long",
+        "for what learns late: standard with at most 100,000 steps, never capped",
+        _FOLDER / "standard-long.yaml",
+    )
 
 
 @hookimpl
