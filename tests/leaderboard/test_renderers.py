@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 from built_records import build_runs
-from formalbench.contracts.published import PublishedTable
+from formalbench.contracts.paper_tables import PublishedTable
 from formalbench.documents.templates import Latex, Markdown, Templates
 from formalbench.documents.text import count, grouped, harmless, percent
 from formalbench.statistics.build import View, build_page

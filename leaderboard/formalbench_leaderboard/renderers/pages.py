@@ -19,7 +19,7 @@ from formalbench_leaderboard.board.summary import verdict_of, verdict_of_verifie
 from formalbench_leaderboard.board.tables import STANDING, Outcome, of_row
 from formalbench_leaderboard.charts.language_map import sentences
 from formalbench_leaderboard.charts.map_chart import TITLE
-from formalbench_leaderboard.publishing.self_reported import PAGE as REPORTS
+from formalbench_leaderboard.publishing.score_reports import PAGE as REPORTS
 from formalbench_leaderboard.renderers.evidence_pages import OUTCOME_MEANINGS, PAPERS, PREDICTIONS
 from formalbench_leaderboard.renderers.formats import exact_tables, made
 from formalbench_leaderboard.renderers.links import FRONT, Links

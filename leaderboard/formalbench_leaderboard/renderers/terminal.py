@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from formalbench.contracts.published import PublishedTable
+from formalbench.contracts.paper_tables import PublishedTable
 from formalbench.documents.table import CAPPED, DOUBTFUL, FAILED, SOME, Column, Sheet
 from formalbench.documents.text import harmless, plural
 from formalbench.statistics.board import Board, ExactModels, Page, Row
