@@ -21,6 +21,7 @@ from formalbench.documents.text import ranks
 from formalbench.host import PluginHost
 from formalbench.statistics.board import Page
 from formalbench.store import Store
+from formalbench_leaderboard.board.sources import FRONT
 from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.charts.board_charts import drawings
 from formalbench_leaderboard.charts.language_map import map_here
@@ -30,7 +31,6 @@ from formalbench_leaderboard.page.descriptions import definitions
 from formalbench_leaderboard.page.page import map_section
 from formalbench_leaderboard.page.page import render_page as render_web
 from formalbench_leaderboard.renderers import evidence_pages
-from formalbench_leaderboard.renderers.links import FRONT
 from formalbench_leaderboard.renderers.pages import front_page, model_page, suite_page
 from formalbench_leaderboard.renderers.render import kept_records, linked_files, reproduced
 from formalbench_leaderboard.renderers.site import Site, lay_out

@@ -17,14 +17,13 @@ from formalbench.store import PUBLISHED_RESULTS, REPRODUCTIONS, Store
 from formalbench.store.record_file import written
 
 from formalbench_leaderboard.board import sources
-from formalbench_leaderboard.board.sources import FIGURES, MODELS, SUITES, parted
+from formalbench_leaderboard.board.sources import FIGURES, FRONT, MODELS, SUITES, parted
 from formalbench_leaderboard.charts.board_charts import rendered
 from formalbench_leaderboard.charts.map_chart import map_files
 from formalbench_leaderboard.publishing.places import MAX_BYTES, Contents, write_all
 from formalbench_leaderboard.publishing.score_reports import PAGE, published_reports, reports_page
 from formalbench_leaderboard.renderers import evidence_pages
 from formalbench_leaderboard.renderers.evidence_pages import kept_records
-from formalbench_leaderboard.renderers.links import FRONT
 from formalbench_leaderboard.renderers.pages import front_page, model_page, suite_page
 from formalbench_leaderboard.renderers.site import lay_out
 
