@@ -215,7 +215,7 @@ def publish_new(repository: Path, folder: Path) -> int:
     from formalbench_leaderboard.publishing.places import RefusedError
     from formalbench_leaderboard.publishing.publish import publish
 
-    host = PluginHost.load()
+    host = PluginHost.load(own_code=True)  # as `leaderboard publish` does
     plan = read_plan(repository / PLAN, host)
     groups = complete_groups(repository, Store(folder / "results"), plan)
 

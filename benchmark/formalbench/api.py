@@ -68,7 +68,6 @@ def run(
     executor: str = "",
     trackers: Sequence[str] = (),
     fail_fast: bool = False,
-    debug: bool = False,
     progress: bool | None = None,
     plugins: Sequence[Path | str] = (),
 ) -> pd.DataFrame:
@@ -92,7 +91,6 @@ def run(
         executor: an executor's name.
         trackers: names of trackers.
         fail_fast: whether to stop at the first failed run.
-        debug: whether to print the full traceback of a failed run.
         progress: whether to show progress, in a notebook below the cell, elsewhere on standard
             error; None for notebooks only.
         plugins: local plugins to load.
@@ -129,11 +127,8 @@ def run(
     chosen = settings_of(list((settings or {}).items()))
     request = RunRequest(names, tuple(tasks or ()), suite, protocol, seeds, chosen)
     store = Store(Path(results) if results else default_results())
-    options = RunOptions(
-        *(str(device), jobs, threads, executor, fail_fast, debug),
-        quiet=True,
-        trackers=trackers,
-    )
+    device = str(device)
+    options = RunOptions(device, jobs, threads, executor, fail_fast, quiet=True, trackers=trackers)
     live = console(stderr=True).is_jupyter if progress is None else progress
     records = run_session(host, request, store, options, execute_live if live else execute)
     return pd.DataFrame([_row(record) for record in records])

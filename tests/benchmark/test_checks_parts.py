@@ -3,7 +3,7 @@
 import pytest
 from formalbench.checks import check_plugin
 from formalbench.checks.plugins import check_parts, keep, part_promises
-from formalbench.contracts.training import Optimiser, Penalty, Schedule
+from formalbench.contracts.training import Optimiser, Penalty
 
 PARTS = """
     from formalbench import Metric, MetricSpec, ProbeSpec, hookimpl
@@ -94,23 +94,6 @@ class StepsFar(Steps):
 )
 def test_an_optimiser_with_a_defect(optimiser, problems):
     checks = keep("optimiser", part_promises("optimiser", optimiser()))
-    assert [one.problem for one in checks if not one.passed] == problems
-
-
-@pytest.mark.parametrize(
-    ("rate", "problems"),
-    [
-        (lambda step: 0.1 / (step + 1), []),
-        (lambda step: 0.5 - step, ["the rate of step 1 is -0.5"]),
-        (lambda step: None, ["the rate of step 0 is None"]),
-    ],
-)
-def test_a_schedule_with_a_defect(rate, problems):
-    class Falling(Schedule):
-        def rate(self, step, steps, base, memory):
-            return rate(step)
-
-    checks = keep("schedule", part_promises("schedule", Falling()))
     assert [one.problem for one in checks if not one.passed] == problems
 
 

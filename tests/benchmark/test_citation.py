@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 from formalbench import __version__
-from formalbench.contracts.published import PublishedResult, PublishedRow, PublishedTable
+from formalbench.contracts.paper_tables import PublishedResult, PublishedRow, PublishedTable
 from formalbench_leaderboard.page.descriptions import TITLE, bibtex
 
 CFF = Path(__file__).parents[2] / "CITATION.cff"

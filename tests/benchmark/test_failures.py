@@ -83,6 +83,7 @@ def test_the_place_in_a_plugins_code(run, write, results, folder, jobs):
     plugin = path.parent if folder else path
     done = run("--model", "mine", "--task", "first", "--seeds", 2, "--plugin", plugin, jobs=jobs)
     assert done.code == 1
+    assert "Traceback" not in done.err
     record, other = Store(results).records()
     assert record.place == other.place
     line = MINE.splitlines().index("        return self.read(symbols)") + 1
@@ -93,17 +94,6 @@ def test_the_place_in_a_plugins_code(run, write, results, folder, jobs):
     )
     assert record.message.startswith("RuntimeError: ")
     assert str(path.parent) not in record.to_json()
-
-
-def test_the_whole_traceback_on_demand(run, write):
-    path = write("mine.py", MINE)
-    command = ("--model", "mine", "--task", "first", "--seeds", 1, "--plugin", path)
-    assert "Traceback" not in run(*command).err
-    shown = run(*command, "--debug")
-    assert shown.code == 1
-    assert "Traceback (most recent call last)" in shown.err
-    assert "in _train_together" in shown.err  # the engine's frames, too
-    assert "return self.read(symbols)" in shown.err
 
 
 def test_the_first_failure_can_end_a_session(run, results):

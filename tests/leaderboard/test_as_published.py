@@ -21,6 +21,7 @@ from formalbench.documents.text import ranks
 from formalbench.host import PluginHost
 from formalbench.statistics.board import Page
 from formalbench.store import Store
+from formalbench_leaderboard.board.sources import FRONT
 from formalbench_leaderboard.board.views import suite_view
 from formalbench_leaderboard.charts.board_charts import drawings
 from formalbench_leaderboard.charts.language_map import map_here
@@ -30,7 +31,6 @@ from formalbench_leaderboard.page.descriptions import definitions
 from formalbench_leaderboard.page.page import map_section
 from formalbench_leaderboard.page.page import render_page as render_web
 from formalbench_leaderboard.renderers import evidence_pages
-from formalbench_leaderboard.renderers.links import FRONT
 from formalbench_leaderboard.renderers.pages import front_page, model_page, suite_page
 from formalbench_leaderboard.renderers.render import kept_records, linked_files, reproduced
 from formalbench_leaderboard.renderers.site import Site, lay_out
@@ -248,14 +248,10 @@ def test_the_board_in_a_terminal_is_one_screen(published):
 def test_no_name_is_broken_at_80_columns(published):
     page = published.page
     assert max(map(len, published.everything)) <= 80
-    whole = "\n".join(published.everything)
+    whole = "\n".join(line for line in published.everything if not line.startswith("!"))
     tasks = {task for board in page.boards for task in (*board.tasks, *board.other_tasks)}
     for name in names_of(page) | tasks:
         assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", whole), name
-    options = {name for name in names_of(page) if "[" in name}
     first = "\n".join(published.terminal)
-    for text in (whole, first):
-        for line in text.splitlines():
-            assert line.count("[") == line.count("]"), line
     assert all(task in first.split() for task in page.boards[0].tasks)
-    assert len(options) > 5
+    assert sum("[" in name for name in names_of(page)) > 5

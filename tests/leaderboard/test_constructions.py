@@ -12,7 +12,7 @@ from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import words_of
 from formalbench.statistics.selection import CurrentContents
 from formalbench.store import PUBLISHED_RESULTS, Store
-from formalbench_leaderboard.board.sources import PAGE
+from formalbench_leaderboard.board.sources import FRONT
 from formalbench_leaderboard.publishing.publish import RefusedError, publish
 from formalbench_leaderboard.renderers import FORMATS, renderer
 from formalbench_leaderboard.renderers.render import render, stale_files
@@ -159,7 +159,7 @@ def test_publishing_adds_the_record_and_the_row(repository, tmp_path, host, make
     assert len(store.records()) == 6
     render(repository, host)
     assert "| [by-hand](models/by-hand.md) | parity |" in " ".join(
-        (repository / PAGE).read_text().split()
+        (repository / FRONT).read_text().split()
     )
     assert not stale_files(repository, host)
     again = publish(mine.path, repository, host)

@@ -427,6 +427,14 @@ def test_a_page_is_rendered_when_its_records_changed(evidence, tmp_path, monkeyp
         assert rendered == [["grazzi-table3", "--from-records"]] * count
 
 
+def test_publishing_imports_no_plugin(clone, tiny, evidence, tmp_path, monkeypatch):
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(f"import pathlib\npathlib.Path({str(tmp_path / 'imported')!r}).touch()\n")
+    monkeypatch.setenv("FORMALBENCH_PLUGINS", f"{tiny}{os.pathsep}{plugin}")
+    assert evidence.publish_new(clone, tmp_path / "evidence") == 0
+    assert not (tmp_path / "imported").exists()
+
+
 def test_publishing_waits_for_another_and_a_plan_without_code_is_one_line(
     clone, evidence, tmp_path, monkeypatch, capsys
 ):

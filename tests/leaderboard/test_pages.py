@@ -52,15 +52,6 @@ def test_the_first_page_ranks_by_what_taught_most_and_says_where_the_rest_is(man
     ]
 
 
-@pytest.mark.parametrize("name", ["<script>x</script>", "a|b", "x](http://e.org)", "a\n# b", "`"])
-def test_a_hostile_task_changes_no_verdict(make_record, host, name):
-    task = make_record(task=f"{name}:classify", fingerprint="0" * 64, validation=0.6)
-    page = pages([task], host)[MODELS / "regulargpt.md"]
-    (line,) = (line for line in page.splitlines() if "Not learned: " in line)
-    assert page.count("\n# ") == 0
-    assert not any(sign in line for sign in ("<script", "://e.org", "|", "`"))
-
-
 def test_every_link_between_files_leads_somewhere(clone):
     files = list(clone.rglob("*.md"))
     assert len(files) == 8
@@ -110,12 +101,19 @@ def test_two_models_never_share_a_page(make_record, host):
     assert sum("# rnn (rnn.py)" in text for text in found.values()) == 1
 
 
-@pytest.mark.parametrize("name", ["<script>x</script>", "a|b", "x](http://e.org)", "../../up"])
+@pytest.mark.parametrize(
+    "name", ["<script>x</script>", "a|b", "x](http://e.org)", "a\n# b", "`", "../../up"]
+)
 def test_hostile_names_do_no_harm(make_record, host, name):
-    found = pages([make_record(name, command=name), make_record("good")], host)
-    assert len(found) == 5
+    task = make_record(task=f"{name}:classify", fingerprint="0" * 64, validation=0.6)
+    found = pages([make_record(name, command=name), make_record("good"), task], host)
+    page = found[MODELS / "regulargpt.md"]
+    (verdict,) = (line for line in page.splitlines() if "Not learned: " in line)
+    assert not {"|", "`"} & set(verdict)
+    assert len(found) == 7
     assert PREDICTIONS in found
     for path, text in found.items():
+        assert "\n# b" not in text
         assert path.is_relative_to("leaderboard")
         assert ".." not in path.parts
         assert "<script" not in text
@@ -160,21 +158,6 @@ def test_reproductions_are_told_with_their_verdicts(clone, host):
         ["[It is so](reproductions/chi-table2.md)", "A paper", "quick", "–", "1 holds, 2 differ"],
         ["[yao-fig5](reproductions/yao-fig5.md)", "–", "–", "–", "–"],
     ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["<script>x</script>", "a|b", "x](http://e.org)", "a\n# b", "`"])
-def test_a_hostile_reproduction_is_one_row(make_record, host, name):
-    path = Path("leaderboard/reproductions/chi-table2.md")
-    front = [
-        render_files(placed([make_record()]), host, {path}, {"chi-table2": document(one, one)})[
-            Path("leaderboard/README.md")
-        ].decode()
-        for one in (name, "plain")
-    ]
-    hostile, plain = (text[text.index("## Reproductions") :].splitlines() for text in front)
-    assert [line.count("|") for line in hostile] == [line.count("|") for line in plain]
-    assert not any("<script" in line or "://e.org" in line or line == "# b" for line in hostile)
 
 
 def test_tasks_lead_to_what_defines_them(many_records, host):

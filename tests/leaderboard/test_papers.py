@@ -5,7 +5,7 @@ import functools
 import pytest
 from built_records import TO_ITS_END, with_test
 from formalbench.contracts.cells import Sums
-from formalbench.contracts.published import PublishedFile, PublishedRow, PublishedTable
+from formalbench.contracts.paper_tables import PublishedFile, PublishedRow, PublishedTable
 from formalbench.host import PluginHost
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import protocol_key

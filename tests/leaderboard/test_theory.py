@@ -7,7 +7,6 @@ from types import ModuleType
 
 import pytest
 from built_records import TO_ITS_END, with_test
-from formalbench import Theory
 from formalbench.cache import package_digest
 from formalbench.host import Plugin, PluginHost
 from formalbench.statistics.build import View, build_page
@@ -23,7 +22,6 @@ from formalbench_leaderboard.board.predictions import (
 )
 from formalbench_leaderboard.board.sources import FolderContents
 from formalbench_leaderboard.board.views import Predictions, in_class, suite_view, theory_here
-from formalbench_leaderboard.renderers import renderer
 from formalbench_leaderboard.renderers.evidence_pages import MOST_LISTED, Evidence, predictions_page
 from formalbench_leaderboard.renderers.links import Links
 
@@ -39,13 +37,6 @@ def records(make_record):
 def view(installed):
     titles = tuple(task.partition(":")[0] for task in TASKS)
     return View("test", titles, theory=lambda task: theory_here(installed, task))
-
-
-def test_a_class_is_escaped(records, monkeypatch):
-    monkeypatch.setattr(Theory, "finest", "<script>|x|")
-    page = build_page(records, View("test", ("parity",), theory=lambda task: Theory("regular")))
-    for name in ("markdown", "json"):
-        assert "<script>" not in renderer(name)(page)
 
 
 def test_only_tasks_of_a_class(records, view):

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-RANK = re.compile(r"\d+(–\d+)?")
 NO_NUMBER = re.compile(r"(?<![\w-])(None(?! of )|nan|NaN|Infinity|undefined|null)(?![\w-])")
 
 EVERY_VIEW = """async () => {
@@ -22,7 +21,6 @@ EVERY_VIEW = """async () => {
   const [first, ...others] = linked("model");
   const pairs = others.map((other) => `#compare=${first.slice(7)},${other.slice(7)}`);
   const title = (chart) => chart.closest("section").querySelector("h2").textContent;
-  const rank = (place) => place.textContent.match(/^\\d+(?:–\\d+)? of (\\d+)$/)?.[1];
   const shown = (name, place) => {
     const charts = all(place, "figure.chart");
     return {
@@ -31,7 +29,6 @@ EVERY_VIEW = """async () => {
       charts: charts.length,
       empty: charts.filter((chart) => !chart.querySelector(".curve .line")).map(title),
       colours: all(place, ".curve").map((one) => [one.dataset.model, one.getAttribute("style")]),
-      ranks: all(place, "dd").map(rank).filter(Boolean),
     };
   };
   const seen = [shown("overview", document.querySelector("#overview"))];
@@ -81,14 +78,3 @@ def test_a_model_has_one_colour_in_every_view(seen):
             colours.setdefault(model, set()).add(style)
     assert len(colours) > 20
     assert {model: styles for model, styles in colours.items() if len(styles) > 1} == {}
-
-
-def test_a_rank_is_one_of_those_that_have_one(opened, published, seen):
-    page = opened(published)
-    counts = set()
-    for board in page.locator(".measured .board").all():
-        ranks = board.locator("tbody tr td:first-child").all_text_contents()
-        counts.add(str(sum(bool(RANK.fullmatch(rank.strip())) for rank in ranks)))
-    counts.discard("0")
-    assert len(counts) > 1
-    assert {count for view in seen for count in view["ranks"]} == counts

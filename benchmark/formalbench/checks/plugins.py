@@ -5,7 +5,6 @@ Legend: R runs, P parameters of each.
 
 from __future__ import annotations
 
-import math
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -104,8 +103,6 @@ def part_promises(kind: str, part: Any) -> Iterator[Promise]:
     if kind == "optimiser":
         bound = part.with_layout(LAYOUT)
         yield "updates each run independently of the others", lambda: _independent(bound)
-    elif kind == "schedule":
-        yield "returns a rate for every step", lambda: _rates(part)
     elif kind == "sampler":
         yield "draws lengths of the training split, the same every time", lambda: _lengths(part)
     elif kind == "penalty" and not part.traced:  # a trace's names are the networks'
@@ -175,16 +172,6 @@ def _lengths(sampler: Sampler) -> None:
         for batch in range(20):
             first, again = (draw_length(protocol, stage, batch, None, 0, sampler) for _ in range(2))
             demand(first == again, f"batch {batch} has another length when repeated")
-
-
-def _rates(schedule: Schedule) -> None:
-    memory: dict[str, float] = {}
-    for step in range(100):
-        rate = schedule.rate(step, 100, BASE, memory)
-        valid = isinstance(rate, float | int) and math.isfinite(rate) and rate >= 0
-        demand(valid, f"the rate of step {step} is {rate!r}")
-        if step % 20 == 19:
-            schedule.evaluated(memory, {"train/loss": 1.0, "train/error": 0.5})
 
 
 BUILT: dict[str, type] = {

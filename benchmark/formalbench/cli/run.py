@@ -158,9 +158,6 @@ def add_commands(app: typer.Typer) -> None:
                 "network, so a run can still be refused.",
             ),
         ] = False,
-        debug: Annotated[
-            bool, typer.Option("--debug", help="Print the full traceback of each failed run.")
-        ] = False,
         quiet: Annotated[
             bool,
             typer.Option("--quiet", "-q", help="Print only failed runs: no progress, no board."),
@@ -206,7 +203,7 @@ def add_commands(app: typer.Typer) -> None:
             settings=parse_settings(settings or ()),
         )
         options = RunOptions(
-            *(device, jobs, threads, executor, fail_fast, debug, quiet or as_json),
+            *(device, jobs, threads, executor, fail_fast, quiet or as_json),
             trackers=split_names("--tracker", tracker) if tracker is not None else (),
         )
         store = Store(results or default_results())

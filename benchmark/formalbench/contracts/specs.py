@@ -372,7 +372,7 @@ class TableSpec:
     Attributes:
         name: lower case with hyphens; the table's key in its file.
         summary: one line for listings.
-        path: the YAML file (`formalbench.contracts.published.PublishedFile` says what is in it).
+        path: the YAML file (`formalbench.contracts.paper_tables.PublishedFile` says what is in it).
     """
 
     name: str

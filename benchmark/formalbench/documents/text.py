@@ -33,6 +33,9 @@ _FORMULA_STARTS = ("=", "+", "-", "@")
 
 _TOO_MANY = 10**15
 
+LONGEST = 48
+"""Maximum number of characters of a name in a figure."""
+
 
 def harmless(text: str) -> str:
     """Return one line without control, invisible or right-to-left characters.
@@ -42,6 +45,12 @@ def harmless(text: str) -> str:
     """
     spaced = " ".join(text.split())
     return "".join(sign if _is_harmless(sign) else _REPLACEMENT for sign in spaced)
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """Return harmless text, cut off if it has more characters than `longest`."""
+    clean = harmless(text)
+    return clean if len(clean) <= longest else f"{clean[: longest - 1]}…"
 
 
 def printable(text: str) -> str:

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from formalbench.contracts.config import Config, Value
     from formalbench.contracts.network import Traits
     from formalbench.contracts.objective import Metric, Objective
+    from formalbench.contracts.paper_tables import PublishedTable
     from formalbench.contracts.protocol import Protocol
-    from formalbench.contracts.published import PublishedTable
     from formalbench.contracts.source import Source
     from formalbench.contracts.specs import TableSpec
     from formalbench.contracts.task import Task
@@ -55,7 +55,7 @@ def read_table(spec: TableSpec) -> PublishedTable:
     """Read the table that a spec announces."""
     from pydantic import ValidationError
 
-    from formalbench.contracts.published import PublishedFile
+    from formalbench.contracts.paper_tables import PublishedFile
 
     try:
         tables = PublishedFile.model_validate(read_yaml(spec.path)).tables

@@ -80,8 +80,6 @@ def train_runs(
     results: Sequence[RunResult],
     device: torch.device,
     report: ReportRun,
-    *,
-    debug: bool = False,
 ) -> None:
     """Train runs together; on failure, split them in halves until only the faulty run fails.
 
@@ -92,12 +90,12 @@ def train_runs(
         return
     except PLUGIN_FAILURES as error:
         if len(results) == 1:
-            results[0].fail(failure_of(error, host, debug=debug))
+            results[0].fail(failure_of(error, host))
             return
     # Outside the handler: while the error exists, its frames keep their memory.
     half = len(results) // 2
     for part in (results[:half], results[half:]):
-        train_runs(host, store, part, device, report, debug=debug)
+        train_runs(host, store, part, device, report)
 
 
 def _train_together(

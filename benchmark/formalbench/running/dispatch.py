@@ -246,7 +246,6 @@ class Dispatcher:
                     device=device,
                     threads=self.options.threads,
                     cores=cores,
-                    debug=self.options.debug,
                 )
 
     def _split_by_job(self, part: tuple[Run, ...]) -> list[tuple[Run, ...]]:

@@ -201,7 +201,6 @@ class RunOptions:
         executor: the name of a registered executor; empty for processes on this machine or, if
             units run one at a time, this process.
         fail_fast: whether to stop at the first run that does not finish.
-        debug: whether to print the full traceback of a failed run to standard error.
         quiet: whether to keep standard output free for the caller.
         config: options of the executor that differ from their defaults.
         devices: the devices that `device` stands for here: ``cpu``, or one or more ``cuda:i``.
@@ -212,7 +211,6 @@ class RunOptions:
     threads: int = 1
     executor: str = ""
     fail_fast: bool = False
-    debug: bool = False
     quiet: bool = False
     trackers: tuple[str, ...] = ()
     config: Mapping[str, Value] = field(default_factory=dict)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -69,12 +68,9 @@ class RunFailure(NamedTuple):
     place: Place | None = None
 
 
-def failure_of(error: BaseException, host: PluginHost, *, debug: bool = False) -> RunFailure:
+def failure_of(error: BaseException, host: PluginHost) -> RunFailure:
     """Return the failure to record for an exception in a run."""
-    if debug:
-        traceback.print_exception(error, file=sys.stderr)
-    message = _message(error)
-    return RunFailure(_status(error), message, _place(error, _roots(host)))
+    return RunFailure(_status(error), _message(error), _place(error, _roots(host)))
 
 
 def _message(error: BaseException) -> str:

@@ -46,7 +46,6 @@ class Unit:
             lose much when cores are shared, and round differently.
         cores: number of parallel test batches, one thread each; it changes no result.
         progress: the file for progress events; None to write none.
-        debug: whether to print the full traceback of a failed run to standard error.
     """
 
     runs: tuple[Run, ...]
@@ -56,7 +55,6 @@ class Unit:
     threads: int = 1
     cores: int = 1
     progress: Path | None = None
-    debug: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:

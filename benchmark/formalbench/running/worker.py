@@ -126,7 +126,7 @@ class _Work:
         ]
         if untrained:
             report = self.progress.progress
-            train_runs(self.host, self.store, untrained, self.device, report, debug=self.unit.debug)
+            train_runs(self.host, self.store, untrained, self.device, report)
         for result in self.results:
             if result.status == "finished":
                 self._test(result)
@@ -158,7 +158,7 @@ class _Work:
         try:
             return result.outcome()
         except PLUGIN_FAILURES as error:  # a metric returned values that a record cannot hold
-            failure = failure_of(error, self.host, debug=self.unit.debug)
+            failure = failure_of(error, self.host)
             if isinstance(error, ValidationError):
                 message = f"the result does not fit into a record: {one_line(error)}"
                 failure = failure._replace(message=plain_line(message))
@@ -177,4 +177,4 @@ class _Work:
             alive = partial(self.progress.alive, result.run.test_id)
             test_run(self.host, result, self.device, self.unit.cores, alive)
         except PLUGIN_FAILURES as error:
-            result.fail(failure_of(error, self.host, debug=self.unit.debug))
+            result.fail(failure_of(error, self.host))

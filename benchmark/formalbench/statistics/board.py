@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from formalbench.contracts.published import PublishedTable
+from formalbench.contracts.paper_tables import PublishedTable
 from formalbench.contracts.verification import STRINGS_VERSION, VerificationRecord
 from formalbench.documents.text import plural
 from formalbench.statistics.records import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from formalbench.contracts.published import PublishedTable
+from formalbench.contracts.paper_tables import PublishedTable
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import display
 from formalbench.contracts.theory import Theory

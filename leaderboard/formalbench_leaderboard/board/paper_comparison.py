@@ -1,7 +1,7 @@
 """Published numbers compared with ours, and how the two settings differ.
 
 The paper's file says which of our models and tasks correspond to a row and a column of the paper
-(`formalbench.contracts.published`). Nothing is matched by the similarity of names.
+(`formalbench.contracts.paper_tables`). Nothing is matched by the similarity of names.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Literal
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.protocol import Protocol, Window
-from formalbench.contracts.published import (
+from formalbench.contracts.paper_tables import (
     PublishedColumn,
     PublishedResult,
     PublishedRow,
     PublishedTable,
     Settings,
 )
+from formalbench.contracts.protocol import Protocol, Window
 from formalbench.contracts.specs import show_value
 from formalbench.documents.table import Column, Datum, Sheet, number, share, words
 from formalbench.documents.text import MISSING, grouped, percent, plural

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import FormalbenchError, RequestError
@@ -53,7 +53,7 @@ def known_here(
     host: PluginHost,
     theory: Callable[[str], Theory | None] | None = None,
     *,
-    counts: Callable[[Entry[Any]], bool] = lambda entry: True,
+    own: bool = False,
 ) -> PluginFacts:
     """Return functions that look up properties of models and tasks in the plugins.
 
@@ -61,14 +61,14 @@ def known_here(
         host: the plugins.
         theory: returns theoretical properties of a task by its full name, or None if unknown; by
             default those that `host` knows.
-        counts: whether a model or task is included, by the code that defines it.
+        own: whether to leave out models and tasks that do not come with formalbench.
     """
     theory_of = theory or cache(partial(theory_here, host))
     predictions = Predictions(host, theory_of)
 
     def family(model: str) -> str:
-        entry = model_here(host, model)
-        name = entry.spec.family if entry and counts(entry) else ""
+        entry = model_here(host, model, own=own)
+        name = entry.spec.family if entry else ""
         return name or model.partition("[")[0]
 
     def modulus(task: str) -> int | None:
@@ -78,32 +78,35 @@ def known_here(
             return None
 
     def trained_to(title: str) -> int | None:
-        entry = task_here(host, title)
-        lengths = trained_on(host, title) if entry and counts(entry) else None
+        lengths = trained_on(host, title) if task_here(host, title, own=own) else None
         return lengths and lengths[1]
 
     def predicted(model: str, task: str) -> Prediction | None:
-        entry = model_here(host, model)
-        return predictions.of(model, task) if entry and counts(entry) else None
+        return predictions.of(model, task) if model_here(host, model, own=own) else None
 
     return PluginFacts(cache(family), theory_of, cache(modulus), cache(trained_to), predicted)
 
 
-def model_here(host: PluginHost, model: str) -> Entry[ModelSpec] | None:
-    """Return a model by its name with options; None if no installed plugin has it."""
+def model_here(host: PluginHost, model: str, *, own: bool = False) -> Entry[ModelSpec] | None:
+    """Return a model by its name with options; None if no installed plugin has it.
+
+    With `own`, only formalbench itself counts.
+    """
     try:
-        return host.models.get(model.partition("[")[0])[0]
+        entry = host.models.get(model.partition("[")[0])[0]
     except RequestError:
         return None
+    return entry if not own or is_built_in(entry.plugin.source) else None
 
 
-def task_here(host: PluginHost, task: str) -> Entry[TaskSpec] | None:
-    """Return a task by its name; None if no installed plugin has it."""
+def task_here(host: PluginHost, task: str, *, own: bool = False) -> Entry[TaskSpec] | None:
+    """Return a task by its name; None if no installed plugin has it (`own`: as in `model_here`)."""
     try:
         selected = host.select_task(task)
     except RequestError:
         return None
-    return Entry(selected.spec, selected.plugin)
+    found = not own or is_built_in(selected.plugin.source)
+    return Entry(selected.spec, selected.plugin) if found else None
 
 
 def state_here(host: PluginHost, row: Row, task: str) -> int | None:
@@ -117,8 +120,7 @@ def state_here(host: PluginHost, row: Row, task: str) -> int | None:
     Returns:
         The size after `STATE_LENGTH` symbols; None if the network does not report it.
     """
-    entry = model_here(host, row.model)
-    if entry is None or not is_built_in(entry.plugin.source):
+    if model_here(host, row.model, own=True) is None:
         return None
     try:
         network = host.network(row.model, host.task(task))

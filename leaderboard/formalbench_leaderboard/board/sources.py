@@ -42,9 +42,9 @@ def read_snapshot(file: Path | None = None) -> list[AnyRecord]:
     return read_packed(file, "damaged: install formalbench again")
 
 
-PAGE = Path("leaderboard", "README.md")
+FRONT = Path("leaderboard", "README.md")
 
-SUITES, MODELS, FIGURES = (PAGE.with_name(name) for name in ("suites", "models", "figures"))
+SUITES, MODELS, FIGURES = (FRONT.with_name(name) for name in ("suites", "models", "figures"))
 """Folders of rendered files."""
 
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from formalbench.contracts.errors import RequestError
 from formalbench.documents.charts import colour_of
 from formalbench.documents.figures import Figure, Kind, Panel, Series, picture
+from formalbench.documents.text import shortened
 from formalbench.statistics.board import Board, Page, Row
 from formalbench.store import safe_name
 
 from formalbench_leaderboard.board.plugin_info import STATE_LENGTH
 from formalbench_leaderboard.board.tables import TRAINING_COST, training_seconds
 from formalbench_leaderboard.charts import length_charts
-from formalbench_leaderboard.charts.length_charts import MOST_LINES, label
+from formalbench_leaderboard.charts.length_charts import MOST_LINES
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def score_chart(panels: Mapping[str, Sequence[ScorePoint]]) -> Figure:
     first = {point.row.model: point for shown in panels.values() for point in shown}
     points = sorted(first.values(), key=lambda point: point.score)
     place = {point.row.model: at for at, point in enumerate(points)}
-    names: dict[float, str] = {at: label(model) for model, at in place.items()}
+    names: dict[float, str] = {at: shortened(model) for model, at in place.items()}
     ends = -0.6, len(points) - 0.4
 
     def dots(shown: Sequence[ScorePoint], x: Callable[[ScorePoint], float]) -> list[Series]:

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from formalbench.documents.charts import GREY, colour_of
 from formalbench.documents.figures import Figure, Panel, Series
-from formalbench.documents.text import harmless, percent, ranks
+from formalbench.documents.text import percent, ranks, shortened
 from formalbench.statistics.board import Board, Row
 from formalbench.statistics.intervals import Draws
 from formalbench.statistics.length_profile import TextLine, curve_of, text_line
@@ -24,8 +24,6 @@ MOST_LINES = 8
 """Maximum number of models in a panel: the best of each family first, then by rank."""
 
 _MARKERS = "osD^v<>P"
-
-_LONGEST = 48
 
 _POINTS = 46
 """Maximum number of points of a line; with more lengths, neighbouring ones share a point."""
@@ -41,12 +39,6 @@ def style_of(model: str) -> str:
     marker, line = sha256(model.encode()).digest()[3:5]
     dashed = "[" in model and line % 2
     return _MARKERS[marker % len(_MARKERS)] + ("--" if dashed else "-")
-
-
-def label(text: str) -> str:
-    """Return a name as figures show it."""
-    clean = harmless(text)
-    return clean if len(clean) <= _LONGEST else f"{clean[: _LONGEST - 1]}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +95,7 @@ def length_chart(board: Board) -> Figure:
                 *_chance(facts),
                 *_series(curves, rows),
             ],
-            label(facts.title),
+            shortened(facts.title),
             "test length" if place + columns >= len(tasks) else "",
             "" if place % columns else "accuracy (%)",
             ylim=ends,
@@ -142,7 +134,7 @@ def _bottom(tasks: Sequence[tuple[TaskFacts, Mapping[str, MeanLine]]]) -> float:
 def _legend(rows: Sequence[Row], *, scores: bool) -> list[Series]:
     """Return a series without points for each model, for the legend, in the order of the board."""
     return [
-        Series((), (), colour_of(row.model), _name(row) if scores else label(row.model),
+        Series((), (), colour_of(row.model), _name(row) if scores else shortened(row.model),
                style_of(row.model))
         for row in rows
     ]  # fmt: skip
@@ -151,8 +143,8 @@ def _legend(rows: Sequence[Row], *, scores: bool) -> list[Series]:
 def _name(row: Row) -> str:
     """Return a model's name with its rank and score, if it has these."""
     if row.score is None:
-        return label(row.model)
-    return f"{label(row.model)} ({ranks(row.rank_low, row.rank_high)}, {percent(row.score)})"
+        return shortened(row.model)
+    return f"{shortened(row.model)} ({ranks(row.rank_low, row.rank_high)}, {percent(row.score)})"
 
 
 def _series(lines: Mapping[str, MeanLine], rows: Sequence[Row]) -> list[Series]:
@@ -252,12 +244,12 @@ def _text_panel(
     lengths = sorted({length for line in lines.values() for length in line.length})
     factors = not parts and grows_by_factors(lengths)
     indices = range(0, len(parts), -(-len(parts) // _MOST_PARTS)) if parts else ()
-    ticks: dict[float, str] = {at: _short(parts[at]) for at in indices}
+    ticks: dict[float, str] = {at: shortened(parts[at], _PART) for at in indices}
     if factors:
         ticks = {n: f"{n:g}" for n in lengths[:: -(-len(lengths) // _MOST_PARTS)]}
     return Panel(
         [*(_legend(rows, scores=False) if first else ()), *_series(curves, rows)],
-        label(facts.title),
+        shortened(facts.title),
         "" if parts else "test length",
         axis_label(facts.measure) if outer else "",
         xlim=(-0.3, len(parts) - 0.7) if parts else None,
@@ -270,10 +262,6 @@ def _text_panel(
 def grows_by_factors(lengths: Sequence[float]) -> bool:
     """Whether lengths grow like 32, 64, 128, so that they are spaced evenly."""
     return len(lengths) > 2 and all(0 < 1.5 * a <= b for a, b in pairwise(lengths))
-
-
-def _short(part: str) -> str:
-    return part if len(part) <= _PART else f"{part[: _PART - 1]}…"
 
 
 def _log_ends(lines: Sequence[TextLine]) -> tuple[float, float]:

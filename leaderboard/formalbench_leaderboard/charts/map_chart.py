@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from formalbench.documents.table import CAPPED
-from formalbench.documents.text import harmless, percent
+from formalbench.documents.text import percent, shortened
 from formalbench.statistics.length_profile import Step
 
 from formalbench_leaderboard.board.sources import FIGURES
@@ -182,12 +182,6 @@ def _circle(x: int, y: int, radius: float) -> str:
     return f"M{x - radius:g} {y}{half} {2 * radius:g} 0{half}-{2 * radius:g} 0z"
 
 
-def shortened(name: str, letters: int = LONGEST_NAME) -> str:
-    """Return a name, cut off if it is too long."""
-    clean = harmless(name)
-    return clean if len(clean) <= letters else f"{clean[: letters - 1]}…"
-
-
 def lines_of(name: str, width: float) -> list[str]:
     """Return a name broken at spaces and hyphens; empty if it does not fit in two lines."""
     letters = max(1, int(width / LETTER))
@@ -222,7 +216,7 @@ class MapLayout:
             return
         names = [_label(row.model, one.name) for one in shown.families for row in one.rows]
         names += [f"{shortened(one.name, LONGEST_FAMILY)} built by hand" for one in shown.families]
-        letters = max(len(shortened(name)) for name in names)
+        letters = max(len(shortened(name, LONGEST_NAME)) for name in names)
         self._left = round(MARGIN + LETTER * letters)
         cells = range(WIDEST, NARROWEST, -1)
         room = width - MARGIN
@@ -261,7 +255,7 @@ class MapLayout:
             lengths = " or ".join(f"{first}–{last}" for first, last in sorted(windows))
             entries.insert(1, (None, f"Strings of {lengths} symbols, left to right."))
         if self._map.protocol:
-            entries.append((None, f"Protocol {shortened(self._map.protocol)}."))
+            entries.append((None, f"Protocol {shortened(self._map.protocol, LONGEST_NAME)}."))
         x = MARGIN
         for shown, text in entries:
             sign = 0 if shown is None else 24 if isinstance(shown, str) else 38
@@ -280,7 +274,7 @@ class MapLayout:
         """
         groups, left = list[tuple[str, int, int, list[int]]](), self._left + 10
         for group, columns in groupby(self._map.columns, key=lambda one: one.group):
-            name = shortened(group)
+            name = shortened(group, LONGEST_NAME)
             places = [left + (cell + GAP) * place for place, _ in enumerate(columns)]
             least = places[-1] + cell - left
             width = next(wide for wide in count(least) if lines_of(name, 0.85 * wide) or not name)
@@ -326,11 +320,11 @@ class MapLayout:
 
     def _row(self, label: str, kind: str, row: Iterable[CellContent], model: str = "") -> None:
         href = self._address("model", model) if model else ""
-        self._write(self._left, shortened(label), kind, href)
+        self._write(self._left, shortened(label, LONGEST_NAME), kind, href)
         for x, cell in zip(self._places, row, strict=True):
             self._sign(cell, x, self._cell)
             if isinstance(cell, MapCell) and self._few:
-                names = f"{shortened(model)} on {shortened(cell.task)}"
+                names = f"{shortened(model, LONGEST_NAME)} on {shortened(cell.task, LONGEST_NAME)}"
                 title = shortened(f"{names}: {cell_text(cell)}", LONGEST_TITLE)
                 self.tooltips.append((x, self.y, self._cell, title))
         self.y += ROW

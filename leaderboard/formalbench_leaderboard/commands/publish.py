@@ -220,7 +220,7 @@ def publish(
 
 
 def _publish_reports(results: Path, repository: Path, ctx: typer.Context, *, as_json: bool) -> None:
-    from formalbench_leaderboard.publishing.self_reported import publish_reports
+    from formalbench_leaderboard.publishing.score_reports import publish_reports
 
     names = [path.as_posix() for path in publish_reports(results, repository, host_of(ctx))]
     if as_json:

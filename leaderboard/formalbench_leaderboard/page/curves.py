@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from formalbench.documents.text import count, grouped, percent
+from formalbench.documents.text import count, grouped, percent, shortened
 from formalbench.statistics.board import Board, Page, Row
 from formalbench.statistics.result import TaskFacts
 
@@ -194,7 +194,7 @@ def _length_axis(
     places = (LEFT, width - RIGHT)
     if names:
         room = max(1, int(width / len(names) / 6) - 1)
-        texts = [name if len(name) <= room + 1 else f"{name[:room]}…" for name in names]
+        texts = [shortened(name, room + 1) for name in names]
         ticks = [(float(at), text) for at, text in enumerate(texts)]
         return Axis((-0.5, len(names) - 0.5), places, ticks, "part of the test")
     lengths = sorted({length for curve in curves for length in curve["length"]})

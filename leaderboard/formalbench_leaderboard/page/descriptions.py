@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from formalbench import __version__
 from formalbench.contracts.errors import FormalbenchError, RequestError
-from formalbench.contracts.published import PublishedTable
+from formalbench.contracts.paper_tables import PublishedTable
 from formalbench.contracts.record import Record, TaskUsed
 from formalbench.contracts.specs import display, show_value
 from formalbench.contracts.theory import Theory

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import quote
 
-from formalbench.contracts.published import PublishedTable
+from formalbench.contracts.paper_tables import PublishedTable
 from formalbench.documents.table import FAILED, Column, Sheet
 from formalbench.documents.text import MISSING, harmless
 from formalbench.statistics.board import Board, ExactModels, Row

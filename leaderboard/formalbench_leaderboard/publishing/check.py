@@ -35,7 +35,7 @@ from formalbench_leaderboard.publishing.audit import Auditor
 from formalbench_leaderboard.publishing.places import home_suite, naming, path_among
 from formalbench_leaderboard.publishing.plugin_sources import kept_problems
 from formalbench_leaderboard.publishing.record_check import Admission, copied, disagreeing
-from formalbench_leaderboard.publishing.self_reported import reports_problems
+from formalbench_leaderboard.publishing.score_reports import reports_problems
 from formalbench_leaderboard.publishing.untrusted_plugins import (
     PluginProcesses,
     Question,

@@ -142,7 +142,7 @@ def _admitted(results: Path, admission: Admission) -> Records:
         try:
             record = read_stored(file)
             if isinstance(record, EvaluatedRecord):
-                continue  # evaluations are local, unless `self_reported` publishes them
+                continue  # evaluations are local, unless `score_reports` publishes them
             admission.admit(record)
         except FormalbenchError as error:
             refused.append(naming(file, error))

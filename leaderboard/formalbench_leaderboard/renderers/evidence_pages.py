@@ -44,11 +44,11 @@ from formalbench_leaderboard.board.predictions import (
     learned_table,
     prediction_outcomes,
 )
-from formalbench_leaderboard.board.sources import is_built_in
+from formalbench_leaderboard.board.sources import FRONT
 from formalbench_leaderboard.board.tables import tried
 from formalbench_leaderboard.board.views import Predictions
 from formalbench_leaderboard.renderers.formats import made
-from formalbench_leaderboard.renderers.links import FRONT, Links
+from formalbench_leaderboard.renderers.links import Links
 
 if TYPE_CHECKING:
     from formalbench.host import PluginHost
@@ -241,6 +241,5 @@ def kept_records(repository: Path) -> list[Record]:
 def _built_in_predictions(
     host: PluginHost, predictions: Predictions, model: str, task: str
 ) -> tuple[Prediction, ...]:
-    entries = model_here(host, model), task_here(host, task)
-    own = all(entry and is_built_in(entry.plugin.source) for entry in entries)
+    own = model_here(host, model, own=True) and task_here(host, task, own=True)
     return predictions.each(model, task) if own else ()

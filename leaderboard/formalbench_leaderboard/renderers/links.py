@@ -13,10 +13,8 @@ from formalbench.statistics.board import ExactModel, Row
 from formalbench.statistics.records import ModelKey
 
 from formalbench_leaderboard.board.missing_runs import MissingRuns
-from formalbench_leaderboard.board.sources import PAGE
+from formalbench_leaderboard.board.sources import FRONT
 from formalbench_leaderboard.board.tables import Outcome
-
-FRONT = PAGE
 
 
 @dataclass(frozen=True, slots=True)

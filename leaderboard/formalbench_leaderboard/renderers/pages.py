@@ -14,15 +14,15 @@ from formalbench.statistics.build import LACKS
 
 from formalbench_leaderboard.board.missing_runs import missing_runs_table
 from formalbench_leaderboard.board.predictions import Agreement, agreement_table
-from formalbench_leaderboard.board.sources import FIGURES
+from formalbench_leaderboard.board.sources import FIGURES, FRONT
 from formalbench_leaderboard.board.summary import verdict_of, verdict_of_verified
 from formalbench_leaderboard.board.tables import STANDING, Outcome, of_row
 from formalbench_leaderboard.charts.language_map import sentences
 from formalbench_leaderboard.charts.map_chart import TITLE
-from formalbench_leaderboard.publishing.self_reported import PAGE as REPORTS
+from formalbench_leaderboard.publishing.score_reports import PAGE as REPORTS
 from formalbench_leaderboard.renderers.evidence_pages import OUTCOME_MEANINGS, PAPERS, PREDICTIONS
 from formalbench_leaderboard.renderers.formats import exact_tables, made
-from formalbench_leaderboard.renderers.links import FRONT, Links
+from formalbench_leaderboard.renderers.links import Links
 from formalbench_leaderboard.renderers.site import (
     ModelPage,
     ReproductionPage,
@@ -96,7 +96,7 @@ def model_page(model: ModelPage, site: Site) -> str:
         places=_places(model, site, links),
         measured=[
             (board, row, _results(board, row, links), of_row(board, row).only("task", "command"))
-            for board, row in site.rows_of(model.key)
+            for board, row in rows_of(site.everything, model.key)
         ],
         verified=verified,
         verifications=_verifications(verified, links),
@@ -124,7 +124,7 @@ def _suites(suites: Sequence[SuitePage], links: Links) -> Sheet[SuitePage]:
 
 def _models(site: Site, links: Links) -> Sheet[ModelPage]:
     def rows(model: ModelPage) -> list[Row | ExactModel]:
-        return [*(row for _, row in site.rows_of(model.key)), *site.verified(model.key)]
+        return [*(row for _, row in rows_of(site.everything, model.key)), *site.verified(model.key)]
 
     return Sheet(
         [

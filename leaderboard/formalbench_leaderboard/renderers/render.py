@@ -17,14 +17,13 @@ from formalbench.store import PUBLISHED_RESULTS, REPRODUCTIONS, Store
 from formalbench.store.record_file import written
 
 from formalbench_leaderboard.board import sources
-from formalbench_leaderboard.board.sources import FIGURES, MODELS, SUITES, parted
+from formalbench_leaderboard.board.sources import FIGURES, FRONT, MODELS, SUITES, parted
 from formalbench_leaderboard.charts.board_charts import rendered
 from formalbench_leaderboard.charts.map_chart import map_files
 from formalbench_leaderboard.publishing.places import MAX_BYTES, Contents, write_all
-from formalbench_leaderboard.publishing.self_reported import PAGE, published_reports, reports_page
+from formalbench_leaderboard.publishing.score_reports import PAGE, published_reports, reports_page
 from formalbench_leaderboard.renderers import evidence_pages
 from formalbench_leaderboard.renderers.evidence_pages import kept_records
-from formalbench_leaderboard.renderers.links import FRONT
 from formalbench_leaderboard.renderers.pages import front_page, model_page, suite_page
 from formalbench_leaderboard.renderers.site import lay_out
 
@@ -53,7 +52,7 @@ def render_files(
         files: other published files that pages link to (see `linked_files`).
         documents: results of reproductions (see `reproduced`).
         kept: records of reproductions (see `kept_records`).
-        reports: self-reported scores (see `self_reported`).
+        reports: self-reported scores (see `score_reports`).
 
     Returns:
         The contents of each file, by its path below the repository's root.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import TaskSpec
@@ -33,7 +33,6 @@ from formalbench_leaderboard.board.sources import (
     MODELS,
     SUITES,
     built_in,
-    is_built_in,
     parted,
 )
 from formalbench_leaderboard.board.views import suite_view, theory_here
@@ -45,7 +44,6 @@ from formalbench_leaderboard.renderers.links import Links
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
-    from formalbench.host.registry import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +154,6 @@ class Site:
     map: LanguageMap
     evidence: Evidence
 
-    def rows_of(self, key: ModelKey) -> list[tuple[Board, Row]]:
-        """Return the rows of a model with their boards, by protocol."""
-        return rows_of(self.everything, key)
-
     def verified(self, key: ModelKey) -> tuple[ExactModel, ...]:
         """Return the verifications of a model, by task."""
         return tuple(row for row in self.everything.exact.rows if row.key == key)
@@ -201,12 +195,8 @@ def lay_out(
     reproductions = [ReproductionPage(page, documents.get(page.stem)) for page in pages]
     evidence = evidence_of([*runs, *kept], view, host, own=True)
     front = complete_part(everything, _view(host, CORE_SUITE).tasks)
-    core_map = language_map(front, known_here(host, view.theory, counts=_is_built_in))
+    core_map = language_map(front, known_here(host, view.theory, own=True))
     return Site(_suites(runs, host), models, everything, reproductions, links, core_map, evidence)
-
-
-def _is_built_in(entry: Entry[Any]) -> bool:
-    return is_built_in(entry.plugin.source)
 
 
 def _view(host: PluginHost, suite: str) -> View:
@@ -217,10 +207,10 @@ def _view(host: PluginHost, suite: str) -> View:
     """
 
     def theory(task: str) -> Theory | None:
-        return theory_here(host, task) if _built_in_task(task, host) else None
+        return theory_here(host, task) if task_here(host, task, own=True) else None
 
     def chances(record: Record) -> tuple[float, ...] | None:
-        return view.chances(record) if _built_in_task(record.task.name, host) else None
+        return view.chances(record) if task_here(host, record.task.name, own=True) else None
 
     view = suite_view(host, suite)
     own = {spec.name for spec in built_in(host.tables.all())}
@@ -230,12 +220,6 @@ def _view(host: PluginHost, suite: str) -> View:
 
 def _identity(record: AnyRecord) -> str:
     return record.verification_id if isinstance(record, VerificationRecord) else record.test_id
-
-
-def _built_in_task(title: str, host: PluginHost) -> Entry[TaskSpec] | None:
-    """Return the entry of a task, if it comes with formalbench."""
-    entry = task_here(host, title)
-    return entry if entry and _is_built_in(entry) else None
 
 
 def _titles(page: Page) -> Iterator[str]:
@@ -253,7 +237,7 @@ def _definitions(
     """Yield the tasks that are defined by a file of the repository, each with the file."""
     by_path = {path.parts[1:]: path for path in files}  # relative to the package's parent
     for title in titles:
-        entry = _built_in_task(title, host)
+        entry = task_here(host, title, own=True)
         parts = () if entry is None else _source_file(entry.spec).parts
         tails = (parts[start:] for start in range(len(parts)))
         yield from ((title, by_path[tail]) for tail in tails if tail in by_path)
@@ -318,6 +302,5 @@ def _unique_name(key: ModelKey, files: Counter[str]) -> str:
 
 
 def _summary(key: ModelKey, host: PluginHost) -> str:
-    entry = model_here(host, key[0])
-    own = entry and _is_built_in(entry) and entry.plugin.source.distribution == key[1]
-    return entry.spec.summary if entry and own else ""
+    entry = model_here(host, key[0], own=True)
+    return entry.spec.summary if entry and entry.plugin.source.distribution == key[1] else ""

@@ -1,21 +1,19 @@
-"""The board in a terminal: rich tables that fit the width by choosing columns.
+"""The board in a terminal: rich tables, as many as it takes to fit the width.
 
-Tasks that do not fit beside the score have their own tables below; names are neither wrapped nor
-cut off. On a screen, the boards are shortened to its height. In a pipe all rows are printed, unless
+Columns that do not fit have their own table below; text that is wider than half of the screen is
+folded. On a screen, the boards are shortened to its height. In a pipe all rows are printed, unless
 the number of lines is limited.
 """
 
 from __future__ import annotations
 
 import io
-import re
-import textwrap
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from formalbench.contracts.published import PublishedTable
+from formalbench.contracts.paper_tables import PublishedTable
 from formalbench.documents.table import CAPPED, DOUBTFUL, FAILED, SOME, Column, Sheet
 from formalbench.documents.text import harmless, plural
 from formalbench.statistics.board import Board, ExactModels, Page, Row
@@ -49,8 +47,6 @@ MOST_NOTES = 3
 _FREE_LINES = 3
 """Lines of a screen that remain free for what follows the board."""
 
-_TIE = "\N{NO-BREAK SPACE}"
-_MODEL_WIDTH = 22
 _GAP = 2
 _REPEATED = ("rank", "model", "task")
 """Columns that are repeated at the beginning of every table."""
@@ -60,16 +56,10 @@ _REPEATED = ("rank", "model", "task")
 class _Column:
     header: str
     cells: tuple[str, ...]
-    left: bool = False
-    limit: int = WIDTH
-    repeated: bool = False
-    cell: bool = False
-    name: bool = False
-
-    @property
-    def width(self) -> int:
-        lines = [line for text in (self.header, *self.cells) for line in text.split("\n")]
-        return min(self.limit, max(cell_len(line) for line in lines))
+    width: int
+    left: bool
+    repeated: bool
+    name: bool
 
 
 def render(page: Page) -> str:
@@ -176,7 +166,7 @@ def _print_other_tables(page: Page, console: Console) -> None:
                 console.print(Text(harmless(f"{title}, protocol {board.name}"), style="bold"))
                 metrics = plugin_metrics(sheet.items)
                 columns = ("model", "validation", "mean", "interval", *metrics, "seeds")
-                _print_table(sheet.only(*columns), console, narrow=_MODEL_WIDTH)
+                _print_table(sheet.only(*columns), console)
 
 
 def _print_board(board: Board, title: str, console: Console, detail: TableDetail) -> None:
@@ -231,7 +221,6 @@ def _print_rows(
         Sheet(columns, rows),
         console,
         style=lambda place: "bold green" if new[place] else None,
-        apart=detail.everything,
     )
 
 
@@ -300,29 +289,22 @@ def _legend(board: Board, detail: TableDetail) -> str:
 
 def _print_exact(exact: ExactModels, console: Console) -> None:
     console.print(Text("exact models", style="bold"))
-    _print_table(exact_table(exact), console, narrow=_MODEL_WIDTH)
+    _print_table(exact_table(exact), console)
     console.print(LEGEND.replace("`", ""), style="dim")
     _print_notes(exact.notes, console)
 
 
 def _print_notes(notes: Sequence[str], console: Console) -> None:
     for note in notes:
-        console.print(Text(_wrap(harmless(f"! {note}"), console.width)), style="yellow")
+        console.print(Text(harmless(f"! {note}")), style="yellow")
     console.print()
-
-
-def _wrap(text: str, width: int) -> str:
-    """Break a text into lines, without separating a model's name from its options."""
-    text = re.sub(r"\[[^\[\]]*\]", lambda options: options[0].replace(" ", _TIE), text)
-    lines = textwrap.wrap(text, max(1, width), break_long_words=False, break_on_hyphens=False)
-    return "\n".join(lines).replace(_TIE, " ")
 
 
 def _print_published(paper: PublishedTable, tasks: Sequence[str], console: Console) -> None:
     from formalbench_leaderboard.board.paper_comparison import published_table
 
     console.print(Text(f"published: {paper.source} (arXiv:{paper.arxiv})", style="bold"))
-    _print_table(published_table(paper).only("model", *tasks), console, narrow=24)
+    _print_table(published_table(paper).only("model", *tasks), console)
     console.print(
         "Maximum / mean accuracy over seeds in percent, from the paper. Not comparable with the "
         "rows above if training or test lengths differ.",
@@ -336,46 +318,28 @@ def _print_published(paper: PublishedTable, tasks: Sequence[str], console: Conso
 def _print_table(
     sheet: Sheet[T],
     console: Console,
-    *,
-    narrow: int | None = None,
     style: Callable[[int], str | None] = lambda place: None,
-    apart: bool = True,
 ) -> None:
     """Print a table as several tables that fit, each with the repeated columns.
 
     Args:
         sheet: the table; its summary lines come last.
         console: where to print.
-        narrow: maximum width of a text column; longer texts are wrapped.
         style: returns the style of an item's line, by its index.
-        apart: whether task columns that do not all fit are kept together, in separate tables.
     """
-    limit = narrow or max(_MODEL_WIDTH, console.width * 2 // 5)
-    columns = _resize([_column(column, sheet, limit) for column in sheet.columns], console.width)
-    for part in _tables(columns, console.width, apart=apart):
+    columns = [_column(column, sheet, console.width) for column in sheet.columns]
+    for part in _tables(columns, console.width):
         lines = [n for n in range(len(part[0].cells)) if n < len(sheet.items) or _has_text(part, n)]
-        grid = _grid(part, lines, lambda n: style(n) if n < len(sheet.items) else "dim")
-        console.print(grid)
+        console.print(_grid(part, lines, lambda n: style(n) if n < len(sheet.items) else "dim"))
         console.print()
-
-
-def _resize(columns: Sequence[_Column], width: int) -> list[_Column]:
-    """Set the widths: names get their full width if any word fits beside them; other texts wrap."""
-    texts = [text for one in columns if not one.repeated for text in (one.header, *one.cells)]
-    longest = max((cell_len(word) for text in texts for word in text.split()), default=0)
-    room = width + 1 - sum(one.width + _GAP for one in columns if one.repeated and not one.name)
-    names = max(_MODEL_WIDTH, room - longest - 2 * _GAP)
-    columns = [replace(one, limit=names) if one.name else one for one in columns]
-    room = width + 1 - sum(one.width + _GAP for one in columns if one.repeated)
-    rest = max(longest, room - _GAP)
-    return [one if one.repeated else replace(one, limit=min(one.limit, rest)) for one in columns]
 
 
 def _has_text(part: Sequence[_Column], line: int) -> bool:
     return any(column.cells[line] for column in part if not column.repeated)
 
 
-def _column(column: Column[T], sheet: Sheet[T], limit: int) -> _Column:
+def _column(column: Column[T], sheet: Sheet[T], screen: int) -> _Column:
+    """Return the texts of a column and its width: at most half of the screen, or 3/4 for names."""
     texts = [column.text(item) for item in sheet.items]
     if column.form == "cell":
         texts = [text.replace(f" {FAILED}", "!") for text in texts]
@@ -383,13 +347,13 @@ def _column(column: Column[T], sheet: Sheet[T], limit: int) -> _Column:
         texts += sheet.below
     else:
         texts += [column.below.get(name, "") for name in sheet.below]
+    header = harmless(column.heading) if column.form == "cell" else _narrow(column.heading)
+    cells = tuple(map(harmless, texts))
+    longest = max(cell_len(line) for line in (*header.split("\n"), *cells))
     return _Column(
-        harmless(column.heading) if column.form == "cell" else _narrow(column.heading),
-        tuple(map(harmless, texts)),
+        *(header, cells, min(longest, screen * 3 // 4 if column.form == "name" else screen // 2)),
         left=column.left,
-        limit=limit if column.left else WIDTH,
         repeated=column.heading in _REPEATED,
-        cell=column.form == "cell",
         name=column.form == "name",
     )
 
@@ -400,29 +364,19 @@ def _narrow(name: str) -> str:
     return name.replace(" to", "\nto").replace("bits at ", "bits at\n")
 
 
-def _tables(columns: Sequence[_Column], width: int, *, apart: bool) -> Iterator[list[_Column]]:
-    """Distribute columns over tables that fit; rank and model begin each of them.
-
-    With `apart`, task columns that do not all fit beside the other columns go below them, so that
-    they stay together.
-    """
+def _tables(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
+    """Distribute columns over tables that fit; the repeated columns begin each of them."""
     repeated = [column for column in columns if column.repeated]
-    rest = [column for column in columns if not column.repeated and not column.cell]
-    cells = [column for column in columns if column.cell]
-    together = not apart or not rest or not cells or _width(columns) <= width
-    for group in [[*rest, *cells]] if together else [rest, cells]:
-        table = list(repeated)
-        for column in group:
-            if _width([*table, column]) > width and len(table) > len(repeated):
-                yield table
-                table = list(repeated)
-            table.append(column)
-        if len(table) > len(repeated) or together:
+    table = list(repeated)
+    for column in columns:
+        if column.repeated:
+            continue
+        wide = sum(one.width + _GAP for one in (*table, column)) - 1 > width  # no gap at the end
+        if wide and len(table) > len(repeated):
             yield table
-
-
-def _width(columns: Sequence[_Column]) -> int:
-    return sum(column.width + _GAP for column in columns) - 1  # no gap after the last column
+            table = list(repeated)
+        table.append(column)
+    yield table
 
 
 def _grid(
@@ -434,7 +388,8 @@ def _grid(
             Text(column.header),
             justify="left" if column.left else "right",
             overflow="fold",
-            max_width=column.limit,
+            width=column.width if column.name else None,
+            max_width=column.width,
         )
     for line in lines:
         texts = [column.cells[line] for column in columns]

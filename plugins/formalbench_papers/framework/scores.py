@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from formalbench.contracts.published import PublishedResult
+from formalbench.contracts.paper_tables import PublishedResult
 from formalbench.contracts.record import Record
 from formalbench.documents.text import percent, plural
 from formalbench.statistics.aggregate import facts_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.published import PublishedResult, PublishedTable
+from formalbench.contracts.paper_tables import PublishedResult, PublishedTable
 from formalbench.documents.reproduction import Scale
 from formalbench.host.host import read_table
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import Batch
-from formalbench.contracts.published import PublishedResult
+from formalbench.contracts.paper_tables import PublishedResult
 from formalbench.host import PluginHost
 from formalbench.running.plan import make_plan
 from formalbench_papers.chi import figure3, figure4, table1_code

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from built_records import TO_ITS_END
-from formalbench.contracts.published import PublishedResult
+from formalbench.contracts.paper_tables import PublishedResult
 from formalbench.host import PluginHost
 from formalbench.host.options import make_config
 from formalbench.running.plan import make_plan

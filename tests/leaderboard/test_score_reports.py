@@ -7,7 +7,7 @@ import pytest
 from formalbench.host import PluginHost
 from formalbench.store import Store
 from formalbench_leaderboard.publishing.publish import publish
-from formalbench_leaderboard.publishing.self_reported import FOLDER, PAGE, reports_problems
+from formalbench_leaderboard.publishing.score_reports import FOLDER, PAGE, reports_problems
 from formalbench_leaderboard.renderers.render import render, stale_files
 
 
