@@ -110,7 +110,7 @@ def test_cuda_where_there_is_none(refused, monkeypatch):
         ("bad.yaml", "name: x\n", "or a protocol (steps, extends)"),
         ("bad.yaml", "name: x\nversion: 1\nsteps: 700\nstpes: 3\n", "stpes"),
         ("bad.yaml", "name: default\ntasks: [first]\n", "defined twice"),
-        ("bad.yaml", "name: x\nalphabet: ab\nregx: a\n", "did you mean 'regex'"),
+        ("bad.yaml", "name: x\nalphabet: ab\nregx: a\n", "did you mean regex?"),
     ],
 )
 @pytest.mark.parametrize("command", [("list", "models"), RUN], ids=["list", "run"])
