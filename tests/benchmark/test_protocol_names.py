@@ -133,6 +133,15 @@ def test_another_optimiser_leaves_the_options_of_the_first_behind(protocols):
         ({"mine": "optimiser: {name: adma}\n"}, "unknown optimiser 'adma': did you mean adam"),
         ({"mine": "optimiser: {bets: [0, 0]}\n"}, "unknown option of adam 'bets': did you mean"),
         ({"mine": "schedule: {final: 0.1}\n"}, "unknown option of constant 'final'"),
+        (  # all mistakes at once
+            {"mine": "optimiser: {bets: 3}\nschedule: {wrm_up: 2}\n"},
+            "'bets': did you mean betas or eps?; unknown option of constant 'wrm_up'",
+        ),
+        (
+            {"mine": "steps: many\nseeds: -1\nlearnin_rates: 3\n"},
+            "unknown key 'learnin_rates': did you mean learning_rates?; "
+            "seeds=-1: must be at least 1; steps=many: must be a whole number",
+        ),
     ],
     ids=str,
 )
@@ -290,14 +299,6 @@ def test_a_protocol_with_what_was_set_survives_a_record(protocols):
     again = type(done).model_validate_json(done.model_dump_json())
     assert again == done
     assert again.title == done.title
-
-
-def test_all_mistakes_of_a_file_are_told_at_once(refused, write):
-    path = write("p.yaml", "name: p\nversion: 1\nsteps: many\nseeds: -1\nlearnin_rates: 3\n")
-    line = refused("list", "protocols", "--plugin", path)
-    assert "unknown key 'learnin_rates': did you mean learning_rates?; " in line
-    assert "steps=many: must be a whole number" in line
-    assert "seeds=-1: must be at least 1" in line
 
 
 def test_all_that_is_wrong_with_several_keys_is_said_at_once(protocols):

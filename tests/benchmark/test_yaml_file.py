@@ -139,14 +139,3 @@ def test_every_name_of_a_request_that_there_is_not_is_told_at_once(refused):
     said = refused("run", "--model", "rnnn,gruu,rnn", "--task", "parity")
     assert "unknown model 'rnnn': did you mean rnn" in said
     assert "; unknown model 'gruu': did you mean gru" in said
-
-
-def test_mistakes_in_an_optimiser_and_a_schedule_are_told_at_once(refused, write):
-    path = write(
-        "mine.yaml",
-        "name: mine\nversion: 1\nextends: quick\n"
-        "optimiser: {name: adam, bets: 3}\nschedule: {name: constant, wrm_up: 2}\n",
-    )
-    said = refused("show", "protocol", "mine", "--plugin", path)
-    assert "bets" in said
-    assert "wrm_up" in said
