@@ -139,10 +139,15 @@ def check_text(argument: str, value: object) -> None:
         raise RequestError(f"{argument} is of type {type(value).__name__}: pass a name")
 
 
-def one_line(error: ValidationError) -> str:
-    """Return pydantic's first problem as one line: place, value and message."""
+def one_line(error: ValidationError, *, values: bool = False) -> str:
+    """Return pydantic's first problem as one line: place and message.
+
+    Args:
+        error: pydantic's error.
+        values: whether to show the wrong value.
+    """
     more = error.error_count() - 1
-    text = _problem_text(error.errors(include_url=False)[0])
+    text = _problem_text(error.errors(include_url=False)[0], values)
     return text + (f" (and {more} more)" if more else "")
 
 
@@ -197,7 +202,7 @@ def plainer(message: str) -> str:
     return message
 
 
-def _problem_text(problem: ErrorDetails) -> str:
+def _problem_text(problem: ErrorDetails, values: bool = True) -> str:
     """Return a problem as one line: ``test.strings=0: must be at least 1``."""
     value, fault = problem["input"], problem["type"]
     place = ".".join(str(part) for part in problem["loc"] if part != "[key]")
@@ -208,7 +213,7 @@ def _problem_text(problem: ErrorDetails) -> str:
         message = f"did you mean {' or '.join(close)}?" if close else message
     elif fault == "string_type" and isinstance(value, bool | int | float):
         message += ": put it in quotes"
-    if place and isinstance(value, bool | int | float | str):
+    if place and values and isinstance(value, bool | int | float | str):
         place += f"={_shown(value)}"
     return " ".join((f"{place}: {message}" if place else message).split())
 

@@ -230,7 +230,7 @@ def make_config(
     try:
         return config.model_validate({**_defaults(spec), **parsed}, strict=False)
     except ValidationError as error:
-        raise RequestError(f"{name}: {one_line(error)}") from None
+        raise RequestError(f"{name}: {one_line(error, values=True)}") from None
 
 
 def _as_field(kind: Any, key: str, value: Any) -> Any:

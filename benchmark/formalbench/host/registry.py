@@ -135,7 +135,7 @@ def check_spec(spec: Any) -> None:
         values = {field.name: getattr(spec, field.name) for field in fields(spec)}
         _adapter(spec.__class__).validate_python(values)
     except ValidationError as error:
-        problem = one_line(error)
+        problem = one_line(error, values=True)
         raise ValueError(f"{type(spec).__name__} {spec.name!r}: bad {problem}") from None
 
 
