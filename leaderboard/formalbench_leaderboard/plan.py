@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
-from formalbench.contracts.errors import RequestError, one_line, unknown
+from formalbench.contracts.errors import RequestError, validate
 from formalbench.contracts.protocol import Part
 from formalbench.contracts.specs import ReproductionSpec
 from formalbench.documents.reproduction import Scale
 from formalbench.files import read_yaml
 from formalbench.running.plan import Run, RunRequest, make_plan
 from formalbench.store import repository_above
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -27,8 +27,6 @@ Names = Annotated[tuple[Text, ...], Field(min_length=1)]
 
 CLAIM_DIFFERS = 1
 """The exit code of a reproduction in which a claim of the paper does not hold."""
-
-P = TypeVar("P", bound=Part)
 
 
 class RunsEntry(Part):
@@ -85,7 +83,7 @@ class ReproductionEntry(Part):
 
 
 class PlanFile(Part):
-    """The contents of the file; entries are validated one by one, so that errors name the entry.
+    """The contents of the file; entries are validate one by one, so that errors name the entry.
 
     Attributes:
         code: the commit whose code trains it.
@@ -150,7 +148,7 @@ def read_plan_file(file: Path) -> PlanFile:
     Raises:
         RequestError: one line that names the file.
     """
-    return _validated(PlanFile, read_yaml(file), str(file))
+    return validate(PlanFile, read_yaml(file), file)
 
 
 def read_plan(file: Path, host: PluginHost) -> Plan:
@@ -169,29 +167,19 @@ def read_plan(file: Path, host: PluginHost) -> Plan:
 
 def _entry(host: PluginHost, number: int, data: dict[str, Any], place: str) -> PlanEntry:
     if "reproduce" in data:
-        reproduction = _validated(ReproductionEntry, data, place)
+        reproduction = validate(ReproductionEntry, data, place)
         try:
             spec = host.reproductions.get(reproduction.reproduce)[0].spec
         except RequestError as error:
             raise RequestError(f"{place}: {error}") from None
         return PlanEntry(number, reproduction.title, (), spec, reproduction.scale)
-    entry = _validated(RunsEntry, data, place)
+    entry = validate(RunsEntry, data, place)
     try:
         # An entry names its protocol; the device changes nothing else in a plan.
         runs = make_plan(host, entry.request()).runs
     except RequestError as error:
         raise RequestError(f"{place}: {error}") from None
     return PlanEntry(number, entry.title, runs)
-
-
-def _validated(kind: type[P], data: dict[str, Any], place: str) -> P:
-    for key in data:
-        if key not in kind.model_fields:
-            raise RequestError(f"{place}: {unknown('key', key, kind.model_fields)}")
-    try:
-        return kind.model_validate(data)
-    except ValidationError as error:
-        raise RequestError(f"{place}: {one_line(error)}") from None
 
 
 def runs_of(entries: Sequence[PlanEntry]) -> tuple[Run, ...]:

@@ -1,24 +1,15 @@
-"""Shared by YAML files of tasks: types of values, and one-line errors."""
+"""Types of values that YAML files of tasks share."""
 
 from __future__ import annotations
 
-import re
-import reprlib
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from reprlib import repr as show
+from typing import Annotated
 
-from formalbench.contracts.errors import RequestError, nearest
 from formalbench.contracts.protocol import Part
 from formalbench.contracts.specs import Splits
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from formalbench_tasks.limits import LONGEST_SPLIT, MOST_SYMBOLS
-
-P = TypeVar("P", bound=Part)
-
-MOST_SHOWN = 20
-"""Maximum mistakes in one error."""
 
 MOST_VERSIONS = 1_000
 """The version in a file is below it."""
@@ -28,34 +19,33 @@ def text_of(value: object) -> object:
     """Return a symbol's or state's name as text, refusing what YAML made of bare words."""
     if isinstance(value, bool):
         raise ValueError(
-            f"{value}: YAML reads bare yes, no, on, off, true and false as truth values; put it in "
-            "quotes"
+            "YAML reads bare yes, no, on, off, true and false as truth values; put it in quotes"
         )
     if isinstance(value, int) and abs(value) < 10**18:
         return str(value)
     if not isinstance(value, str):
-        raise ValueError(f"{show(value)} must be a string (in quotes) or a whole number")
+        raise ValueError("must be a string (in quotes) or a whole number")
     if not value:
-        raise ValueError("an empty string")
+        raise ValueError("must not be empty")
     return value
 
 
 def _line(text: str) -> str:
     line = " ".join(text.split())
     if not line.isprintable():
-        raise ValueError(f"{show(line)} cannot be printed")
+        raise ValueError("cannot be printed")
     return line
 
 
 def _symbol(symbol: str) -> str:
     if not symbol.isprintable() or " " in symbol:
-        raise ValueError(f"{show(symbol)} holds white space or cannot be printed")
+        raise ValueError("holds white space or cannot be printed")
     return symbol
 
 
 def _keyword(word: str) -> str:
     if not word.isprintable() or word.isspace():
-        raise ValueError(f"{show(word)} cannot be printed")
+        raise ValueError("cannot be printed")
     return word
 
 
@@ -69,6 +59,8 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _characters(value: object) -> object:
+    if isinstance(value, bool | int | float):
+        raise ValueError("must be a list of symbols, or their characters in quotes")
     return tuple(value) if isinstance(value, str) else value
 
 
@@ -113,80 +105,3 @@ class TaskFile(Part):
     summary: Line = ""
     reference: Line = ""
     version: Annotated[int, Field(ge=1, lt=MOST_VERSIONS, strict=True)] = 1
-
-
-def read_file(path: Path, data: Mapping[str, Any], kind: type[P], folder: Path | None = None) -> P:
-    """Check the contents of a file.
-
-    Args:
-        path: the file, for messages.
-        data: its contents, read by a safe YAML loader.
-        kind: what it must be.
-        folder: where the files are that it names; the validation context.
-
-    Raises:
-        RequestError: one line with all mistakes.
-    """
-    try:
-        return kind.model_validate(data, context=folder)
-    except ValidationError as error:
-        problems = error.errors(include_url=False)
-        wrong = {problem["loc"][:-1] for problem in problems}  # a list is too short without these
-        lines = [
-            _problem_text(kind, problem)
-            for problem in problems
-            if problem["type"] != "too_short" or problem["loc"] not in wrong
-        ]
-        more = len(lines) - MOST_SHOWN
-        others = [f"and {more} more"] if more > 0 else []
-        raise RequestError(f"{path}: {'; '.join(lines[:MOST_SHOWN] + others)}") from None
-
-
-def _problem_text(kind: type[Part], problem: Mapping[str, Any]) -> str:
-    """Return pydantic's error in terms of YAML."""
-    parts = [str(part) for part in problem["loc"] if part != "[key]" and not isinstance(part, int)]
-    place, value, fault = ": ".join(parts), problem["input"], problem["type"]
-    message = " ".join(str(problem["msg"]).split()).removeprefix("Value error, ")
-    if fault == "extra_forbidden":
-        known = list(kind.model_fields) if len(parts) == 1 else []
-        return f"unknown key {place!r:.60}{_hint(place, known)}"
-    if fault == "missing":
-        short = isinstance(problem["loc"][-1], int)
-        return f"{place}: too short" if short else f"the key {place!r} is missing"
-    if fault == "literal_error":
-        known = re.findall(r"'([^']+)'", problem["ctx"]["expected"])
-        message = f"unknown {show(value)}{_hint(str(value), known)}"
-    elif fault == "string_pattern_mismatch":
-        message = f"must be lower-case letters, digits and single hyphens, not {show(value)}"
-    elif fault not in ("value_error", "too_short", "too_long"):
-        message = f"{message}, not {show(value)}"
-        if fault in ("string_type", "tuple_type") and isinstance(value, bool | int | float):
-            message += ", as YAML reads it: put it in quotes"
-    for pattern, text in _WORDS.items():
-        message = re.sub(pattern, text, message)
-    return f"{place}: {message}" if place else message
-
-
-_WORDS = {
-    r"^(Input|Tuple|Keys|Dictionary|String) should": "must",
-    r"a valid tuple": "a list",
-    r"a valid string": "text",
-    r"a valid dictionary( or instance of \w+)?": "a mapping",
-    r" after validation": "",
-}
-"""pydantic's terms and those of YAML."""
-
-
-def _hint(wrong: str, known: list[str]) -> str:
-    close = nearest(wrong, known, count=1)
-    if close:
-        return f" (did you mean {close[0]!r}?)"
-    return f"; known: {', '.join(known)}" if known else ""
-
-
-def show(value: object) -> str:
-    """Format a value of a file for an error message."""
-    try:
-        return reprlib.repr(value)
-    except ValueError:  # Python refuses to write a number of thousands of digits
-        return f"a huge {type(value).__name__}"

@@ -60,20 +60,18 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 from formalbench import Config, RequestError, Splits, TaskSpec, option
-from formalbench.contracts.errors import nearest
+from formalbench.contracts.errors import validate
 from formalbench.contracts.protocol import Part
 from formalbench.contracts.source import Split
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from formalbench_text.reading import Pieces, Place, pairs_of, pieces_of
-
-P = TypeVar("P", bound=Part)
 
 MOST_VERSIONS = 1_000
 LONGEST = 1_000_000
@@ -237,7 +235,7 @@ class TextDescription(ABC):
         Raises:
             RequestError: one line, if a key is wrong, or a file that it names is not there.
         """
-        described = cls(path, checked(path, data, cls.kind))
+        described = cls(path, validate(cls.kind, data, path))
         named = [one.file for one in described.every_file()]
         for file in [*named, *filter(None, [described.tokeniser.file])]:
             if not file.isprintable() or not (path.parent / file).is_file():
@@ -381,20 +379,6 @@ class PairDescription(TextDescription):
         return len(text.split() if self.contents.tokenised else WORD.findall(text))
 
 
-def checked(path: Path, data: Mapping[str, Any], kind: type[P]) -> P:
-    """Validate the contents of a YAML file with a class.
-
-    Raises:
-        RequestError: one line that names every key that is wrong.
-    """
-    try:
-        return kind.model_validate(data)
-    except ValidationError as error:
-        problems = error.errors(include_url=False, include_context=False)
-        message = "; ".join(dict.fromkeys(_problem_text(kind, problem) for problem in problems))
-        raise RequestError(f"{path}: {message}") from None
-
-
 def splits_of(lengths: WindowLengths) -> Splits:
     """Return the lengths of windows as the engine has them."""
     return Splits((lengths.train, lengths.train), (lengths.tested[0], lengths.tested[-1]))
@@ -414,30 +398,3 @@ def fitted(lengths: WindowLengths, longest: Mapping[Split, int]) -> WindowLength
     times = [train * factor for factor in FACTORS]
     fits = [length for length in times if length == train or length <= longest["test"]]
     return WindowLengths(train=train, test=lengths.test or tuple(fits))
-
-
-def _problem_text(kind: type[Part], problem: Mapping[str, Any]) -> str:
-    """Return what is wrong with one key."""
-    *outer, last = problem["loc"] or ("",)
-    key = ".".join(map(str, problem["loc"]))
-    if problem["type"] != "extra_forbidden":
-        message = " ".join(str(problem["msg"]).removeprefix("Value error, ").split())
-        return f"{key}: {message}" if key else message
-    known = _part_at(kind, outer).model_fields
-    close = nearest(str(last), known, count=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-    return f"unknown key {key!r}: {hint}"
-
-
-def _part_at(kind: type[Part], place: Sequence[str | int]) -> type[Part]:
-    """Return the class of what stands at a place in the contents that a class is for."""
-    for key in place:
-        if isinstance(key, str):
-            kind = _part_of(kind.model_fields[key].annotation) or kind
-    return kind
-
-
-def _part_of(annotation: Any) -> type[Part] | None:
-    if isinstance(annotation, type) and issubclass(annotation, Part):
-        return annotation
-    return next((part for one in get_args(annotation) if (part := _part_of(one))), None)

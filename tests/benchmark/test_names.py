@@ -1,8 +1,7 @@
 """Names and patterns."""
 
 import pytest
-from formalbench.contracts.errors import RequestError
-from formalbench.contracts.specs import check_name, match_name, split_task
+from formalbench.contracts.specs import check_name, match_name
 
 
 @pytest.mark.parametrize("name", ["parity", "d2", "dyck-{k}-{D}", "a-1-b", "0"])
@@ -39,10 +38,3 @@ def test_bad_names(name):
 )
 def test_patterns(pattern, name, fields):
     assert match_name(pattern, name) == fields
-
-
-def test_a_task_name_may_name_its_objective():
-    assert split_task("parity") == ("parity", "")
-    assert split_task("parity:tag") == ("parity", "tag")
-    with pytest.raises(RequestError, match="ends in a colon"):
-        split_task("parity:")

@@ -78,37 +78,6 @@ def test_settings_are_parsed():
         ("protocol", "test.strings", "64"),
         ("executor", "nodes", "2"),
     )
-    assert parse_settings([]) == ()
-
-
-@pytest.mark.parametrize(
-    "text", ["", "=", "=3", "chunk", "model.=3", ".chunk=3", "run.chunk=3", "a.model.chunk=3"]
-)
-def test_other_settings_are_refused(text):
-    with pytest.raises(RequestError, match=r"write model\.key=value"):
-        parse_settings([text])
-
-
-def test_a_command_may_know_fewer_scopes():
-    assert parse_settings(["task.p=1"], ("task",)) == (("task", "p", "1"),)
-    with pytest.raises(RequestError, match=r"write task\.key=value or key=value"):
-        parse_settings(["protocol.steps=1"], ("task",))
-
-
-@pytest.mark.parametrize(
-    "texts",
-    [
-        ["p=1", "p=2"],
-        ["task.p=1", "task.p=1"],
-        ["p=0.3", "task.p=0.4"],
-        ["model.p=0.3", "p=0.4"],
-        ["protocol.steps=1", "protocol.steps=2"],
-    ],
-    ids=str,
-)
-def test_a_key_set_twice_is_refused(texts):
-    with pytest.raises(RequestError, match="twice"):
-        parse_settings(texts)
 
 
 def test_the_same_key_of_different_things_is_not_set_twice():
@@ -174,13 +143,6 @@ def test_what_is_not_allowed_is_refused(config, key, value, said):
     assert len(str(caught.value)) < 200
 
 
-def test_a_bare_key_is_allowed_where_one_side_has_it():
-    settings = parse_settings(["chunk=3", "p=0.25"])
-    check_settings(settings, {"m": CHUNK}, {"t": BOTH})
-    assert settings_for("model", settings, CHUNK) == {"chunk": "3"}
-    assert settings_for("task", settings, BOTH) == {"p": "0.25"}
-
-
 def test_a_bare_key_means_no_option_of_an_executor():
     settings = parse_settings(["p=0.25", "executor.chunk=4"])
     assert settings_for("executor", settings, BOTH) == {}
@@ -193,13 +155,6 @@ def test_a_bare_key_of_both_sides_is_refused():
     check_settings(parse_settings(["model.p=0.3"]), {"m": BOTH}, {"t": BOTH})
 
 
-def test_a_setting_that_brackets_override_everywhere_is_refused():
-    settings = parse_settings(["chunk=3"])
-    check_settings(settings, {"m[chunk=4]": CHUNK, "m": CHUNK}, {})
-    with pytest.raises(RequestError, match=r"chunk=3: chunk is set twice, also in m\[chunk=4\]"):
-        check_settings(settings, {"m[chunk=4]": CHUNK}, {"t": BOTH})
-
-
 def test_several_values_are_a_sweep_unless_the_option_takes_commas():
     settings = settings_of([("chunk", "3, 4"), ("task.p", [0.25, 0.5]), ("protocol.rates", "1,2")])
     groups = sweep(settings, [CHUNK], [BOTH], {"rates": True}.get)
@@ -208,20 +163,6 @@ def test_several_values_are_a_sweep_unless_the_option_takes_commas():
     ]  # fmt: skip
     whole = settings_of([("word", "a,b"), ("executor.chunk", "3,4")])
     assert sweep(whole, [FACTS], [], {}.get) == [whole]
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("chnk=3", "unknown option 'chnk': did you mean chunk?"),
-        ("model.p=3", "unknown model option 'p'"),
-        ("task.chunk=3", "unknown task option 'chunk'"),
-    ],
-)
-def test_an_unknown_key_is_refused_with_a_hint(text, said):
-    assert said in refusal(
-        lambda: check_settings(parse_settings([text]), {"m": CHUNK}, {"t": BOTH})
-    )
 
 
 def test_a_default_set_by_hand_is_no_choice():

@@ -9,8 +9,6 @@ from pydantic import ValidationError
 @pytest.mark.parametrize(
     ("change", "place"),
     [
-        ({"test": {"lengths": "some"}}, "test.lengths"),
-        ({"test": {"lengths": 0}}, "test.lengths"),
         ({"learning_rates": [0.0]}, "learning_rates"),
         ({"optimiser": {"gradient_clip": 0}}, "optimiser.gradient_clip"),
         ({"optimiser": {"betas": {"first": 0.9}}}, "optimiser"),

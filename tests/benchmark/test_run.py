@@ -141,17 +141,18 @@ def test_observers_hear_a_run_in_order_and_after_its_record_is_on_disk(run, hear
     ]
 
 
-def test_an_observer_that_raises_does_not_end_a_run(run, write, results):
+def test_an_observer_that_raises_does_not_end_a_run(run, write, results, heard):
     path = write(
         "bad.py",
         "from formalbench import hookimpl\n@hookimpl\ndef formalbench_run_progress(progress):\n"
-        "    1 / 0\n",
+        "    raise ValueError('one\\ntwo')\n",
     )
-    done = run("--model", "bag", "--task", "first", "--plugin", path)
+    done = run("--model", "bag", "--task", "first", "--plugin", path, "--plugin", heard.path)
     assert done.code == 0
-    line = f"plugin bad.py ({path}) dropped as an observer: ZeroDivisionError: division by zero\n"
+    line = f"plugin bad.py ({path}) dropped as an observer: ValueError: one two\n"
     assert done.err.count(line) == 1
     assert len(Store(results).records()) == 2
+    assert [kind for kind, *_ in heard()].count("progress") == 10
 
 
 def test_a_time_limit(cli, write, odd_models, results):

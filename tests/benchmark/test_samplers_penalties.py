@@ -279,8 +279,8 @@ def test_a_protocol_names_samplers_and_penalties(run):
         ("curriculum.kind=stagd", "unknown sampler 'stagd': did you mean staged?"),
         ("curriculum.power=2", "unknown option of"),
         ("penalties.l2=1", "unknown penalty 'l2': did you mean l1?"),
-        ("penalties.l1=0", "penalties.l1: Input should be greater than 0"),
-        ("penalties.l1=x", "penalties.l1: Input should be a valid number"),
+        ("penalties.l1=0", "penalties.l1=0: must be greater than 0"),
+        ("penalties.l1=x", "penalties.l1=x: must be a number"),
         ("penalties.seen=1", "penalty seen looks into a network: bag has no trace"),
     ],
 )

@@ -370,7 +370,7 @@ def test_bad_answers_are_refused_in_one_line_and_nothing_is_scored(cli, refused,
     assert "expected {" in told([{"id": 1}])
     long = answers(tmp_path / f"{'a' * 240}.jsonl", good)
     line = refused("score", "parity", long, "--protocol", "few", *plugin)
-    assert "name: String should have at most 200 characters" in line
+    assert "name: must have at most 200 characters" in line
     assert "No such file" in refused("score", "parity", "nowhere.jsonl", *plugin)
     (tmp_path / "odd.jsonl").write_text("{")
     assert "odd.jsonl:1: not JSON" in refused("score", "parity", tmp_path / "odd.jsonl", *plugin)

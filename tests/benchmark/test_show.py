@@ -101,12 +101,10 @@ def test_they_are_warned_of_where_they_count(cli, write, tiny, odd_models):
     assert (done.code, done.err) == (0, line)
 
 
-def test_a_suite_of_tasks_with_options(cli, refused, write):
+def test_a_suite_of_tasks_with_options(cli, write):
     path = write("s.yaml", "name: coins\ntasks: ['parity[p=0.1]', 'parity:tag[p=0.9]']\n")
     facts = cli("show", "suite", "coins", "--json", "--plugin", path).data
     assert facts["tasks"] == ["parity[p=0.1]", "parity:tag[p=0.9]"]
-    path = write("bad.yaml", "name: coins\ntasks: ['parity[q=0.1]']\n")
-    assert "unknown option of parity 'q'" in refused("show", "suite", "coins", "--plugin", path)
 
 
 def test_options_are_in_the_title(cli):
@@ -121,7 +119,6 @@ def test_options_are_in_the_title(cli):
 def test_a_network_whose_options_cannot_be_is_one_line(refused):
     line = refused("show", "model", "transformer[width=10]")
     assert line == ("formalbench: transformer: width must be divisible by heads: 10 is not by 4")
-    assert "did you mean width" in refused("show", "model", "transformer[wdith=8]")
 
 
 DECODER = """

@@ -37,35 +37,24 @@ def cohort(host, protocol=WATCHED, members=MEMBERS, program=BatchedGradients):
     return small_training.cohort(host, task, protocol, members, build, program)
 
 
-def test_the_last_point_is_what_the_last_weights_do(host):
-    wanted = cohort(host)
-    (trained, *_) = train_cohort(wanted)
-    history = trained.history
-    assert history.steps == (20, 40, 60)
-    watched = watch_set(wanted.task, wanted.protocol.watch)
-    assert history.fingerprint == watched.fingerprint
-    assert [(curve.length, curve.strings) for curve in history.curves] == [(12, 10), (30, 10)]
-    scores = evaluate(trained.network, wanted.task, watched, torch.device("cpu"))
-    for curve, score in zip(history.curves, scores, strict=True):
-        assert len(curve.correct) == len(curve.millibits) == 3
-        assert curve.correct[-1] == score.measures["accuracy"].total
-        assert curve.millibits[-1] == round(1000 * score.measures["cross-entropy"].mean)
-        assert len(set(curve.millibits)) > 1
-        assert sorted(curve.probes) == [
-            f"attention-on-first.block.{block}.head.{head}" for block in (0, 1) for head in (0, 1)
-        ]
-
-
 @pytest.mark.parametrize("program", [SequentialGradients, BatchedGradients])
-def test_a_run_alone_has_the_curves_it_has_in_a_cohort(host, program):
-    together = train_cohort(cohort(host, program=program))
-    for member, one in zip(MEMBERS, together, strict=True):
-        (alone,) = train_cohort(cohort(host, members=[member], program=program))
-        for mine, theirs in zip(one.history.curves, alone.history.curves, strict=True):
-            assert mine.correct == theirs.correct
-            assert mine.millibits == pytest.approx(theirs.millibits, abs=1)
-            for name, values in mine.probes.items():
-                assert values == pytest.approx(theirs.probes[name], rel=2e-3)
+def test_the_last_point_is_what_the_last_weights_do(host, program):
+    wanted = cohort(host, program=program)
+    watched = watch_set(wanted.task, wanted.protocol.watch)
+    for trained in train_cohort(wanted):
+        history = trained.history
+        assert history.steps == (20, 40, 60)
+        assert history.fingerprint == watched.fingerprint
+        assert [(curve.length, curve.strings) for curve in history.curves] == [(12, 10), (30, 10)]
+        scores = evaluate(trained.network, wanted.task, watched, torch.device("cpu"))
+        for curve, score in zip(history.curves, scores, strict=True):
+            assert len(curve.correct) == len(curve.millibits) == 3
+            assert curve.correct[-1] == score.measures["accuracy"].total
+            assert curve.millibits[-1] == round(1000 * score.measures["cross-entropy"].mean)
+            assert len(set(curve.millibits)) > 1
+            assert sorted(curve.probes) == [
+                f"attention-on-first.block.{at}.head.{head}" for at in (0, 1) for head in (0, 1)
+            ]
 
 
 def test_watching_changes_nothing(host):

@@ -183,12 +183,12 @@ BAD = {
     "seeds": (changed(1, seeds=0), "entry 1: --seeds 0"),
     "both": (changed(1, suite="default"), "entry 1: name either a suite or tasks"),
     "unknown key": (changed(3, sedes=3), "entry 3: unknown key 'sedes': did you mean seeds"),
-    "no reason": (changed(2, reason=""), "entry 2: reason: "),
+    "no reason": (changed(2, reason=""), "entry 2: reason='': must have"),
     "experiment": (
         {**PLAN, "entries": [*PLAN["entries"], {**PAPER, "reproduce": "yao-fig9"}]},
         "entry 4: unknown reproduction 'yao-fig9': did you mean yao-fig",
     ),
-    "code": ({**PLAN, "code": "main"}, "plan.yaml: code: "),
+    "code": ({**PLAN, "code": "main"}, "plan.yaml: code=main: must match"),
     "no entries": ({"code": "0" * 40, "entries": []}, "plan.yaml: entries: "),
 }
 

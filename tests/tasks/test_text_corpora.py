@@ -219,13 +219,13 @@ def test_bad_texts_are_refused_in_one_line(make, tmp_path, documents, contents, 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"tokenizer": {}}, "unknown key 'tokenizer': did you mean 'tokeniser'"),
+        ({"tokenizer": {}}, "unknown key 'tokenizer': did you mean tokeniser"),
         ({"tokeniser": {"kind": "bpe", "vocabulary": 9}}, "at least 256, all bytes"),
         (
             {"lengths": {"train": 4, "tests": [8]}},
-            "unknown key 'lengths.tests': did you mean 'test'",
+            "unknown key 'lengths.tests': did you mean lengths.test",
         ),
-        ({"corpus": {"train": [{"file": "x.txt"}]}}, "corpus.validation: Field required"),
+        ({"corpus": {"train": [{"file": "x.txt"}]}}, "corpus.validation: is missing"),
         (
             {"corpus": {**DATA["corpus"], "test": [{"file": "missing.txt"}]}},
             "no file .*missing.txt",

@@ -101,19 +101,20 @@ def test_an_alphabet_of_one_symbol():
 BAD = {
     # text -> what the message must say
     '{name: x, alphabet: "ab", regex: "a("}': "regex 'a(', at character 2: this '(' is",
-    '{name: x, alphabet: "01", regex: 01}': "regex: must be text, not 1, as YAML reads it",
+    '{name: x, alphabet: "01", regex: 01}': "regex=1: must be text: put it in quotes",
     '{name: x, alphabet: [1, "1"], regex: "1"}': "alphabet: '1' is there twice",
     "{name: x, alphabet: [yes, no], regex: y}": "truth values; put it in quotes",
-    '{name: x, alphabet: ["a b"], regex: a}': "alphabet: 'a b' holds white space",
+    '{name: x, alphabet: ["a b"], regex: a}': "alphabet.0=a b: holds white space",
     "{name: x, alphabet: ab, regex: a, splits: {step: 41}}": "41 is longer than train, 1 to 40",
     "{name: x, alphabet: [ab, c], regex: c}": "regex needs one-character symbols, but 'ab'",
+    "{name: x, alphabet: 01, regex: a}": "alphabet=1: must be a list of symbols, or their",
     "{name: x, alphabet: ab}": "give either 'regex' or an automaton (states, start",
     "{name: x, alphabet: ab, regex: a, start: q}": "give either 'regex' or an automaton",
-    "{name: x, alphabet: ab, regex: a, sampling: unifrom}": "(did you mean 'uniform'?)",
-    "{name: x, alphabet: ab, regex: a, objectives: [tags]}": "(did you mean 'tag'?)",
-    '{name: x, alphabet: ab, regex: a, reference: "\\ud800"}': "reference: '\\ud800' cannot be",
+    "{name: x, alphabet: ab, regex: a, sampling: unifrom}": "unifrom: must be 'near-misses', 'ed",
+    "{name: x, alphabet: ab, regex: a, objectives: [tags]}": "tags: must be 'classify', 'tag'",
+    '{name: x, alphabet: ab, regex: a, reference: "\\ud800"}': "reference='\\ud800': cannot be",
     "{name: x, alphabet: ab, regex: a, splits: {train: [9, 2]}}": "train must be [shortest",
-    f"{{name: x, alphabet: ab, regex: a, version: 0x{'f' * 5000}}}": "not a huge int",
+    f"{{name: x, alphabet: ab, regex: a, version: 0x{'f' * 5000}}}": "version=(a huge number): mu",
 }
 
 
@@ -124,7 +125,13 @@ def test_mistakes_are_one_line_with_the_file(text):
 
 def test_all_mistakes_are_told_at_once():
     text = "{name: My Task, alphabet: aa, regex: a, version: 0, sumary: x, splits: {train: [5]}}"
-    for problem in ("'sumary'", "name: must", "'a' is there twice", "version: must", "train: too"):
+    for problem in (
+        "unknown key 'sumary': did you mean summary?",
+        "name=My Task: must be lower-case letters, digits and single hyphens",
+        "alphabet: 'a' is there twice",
+        "version=0: must be at least 1",
+        "splits.train.1: is missing",
+    ):
         refuse(text, problem)
 
 

@@ -1,19 +1,22 @@
-"""Errors that are shown as one line; suggestions of names; missing packages."""
+"""Errors that are shown as one line; suggestions of names; problems that pydantic finds."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
+    from pydantic import BaseModel, ValidationError
+    from pydantic_core import ErrorDetails
 
 A = TypeVar("A")
 
 T = TypeVar("T")
+
+M = TypeVar("M", bound="BaseModel")
 
 
 class FormalbenchError(Exception):
@@ -55,18 +58,25 @@ PLUGIN_FAILURES = (Exception, SystemExit)
 MOST_SHOWN = 60
 """Maximum characters of a wrong value in an error message."""
 
+MOST_PROBLEMS = 20
+"""Maximum number of problems of a file in an error message."""
+
 PLAIN = {
-    "Field required": "is missing",
-    "Input should be": "must be",
-    "greater than or equal to": "at least",
-    "less than or equal to": "at most",
-    "a valid integer": "a whole number",
-    "a valid number": "a number",
-    "a valid boolean": "true or false",
-    "a valid string": "text",
-    "a valid tuple": "a list",
+    r", unable to .*": "",
+    r"^(Dictionary|Input|Keys|String|Tuple) should": "must",
+    r"^Field required": "is missing",
+    r"match pattern .*\(-\[a-z0-9\].*": "be lower-case letters, digits and single hyphens",
+    r"greater than or equal to": "at least",
+    r"less than or equal to": "at most",
+    r"a valid integer": "a whole number",
+    r"a valid number": "a number",
+    r"a valid boolean": "true or false",
+    r"a valid string": "text",
+    r"a valid tuple": "a list",
+    r"a valid dictionary( or instance of \w+)?": "a mapping",
+    r" after validation": "",
 }
-"""pydantic's wording and a shorter one."""
+"""pydantic's wording, as regular expressions, and a shorter one."""
 
 MOST_NAMED = 12
 """Maximum number of valid names in an error message, if a command can list them."""
@@ -134,28 +144,119 @@ def one_line(error: ValidationError, *, values: bool = False) -> str:
 
     Args:
         error: pydantic's error.
-        values: whether to show the wrong value, cut to `MOST_SHOWN` characters.
+        values: whether to show the wrong value.
     """
-    problem = error.errors(include_url=False)[0]
-    place, value = ".".join(map(str, problem["loc"])), problem["input"]
-    if place and values and isinstance(value, bool | int | float | str):
-        place += f"={value}" if len(str(value)) <= MOST_SHOWN else f"={value!s:.{MOST_SHOWN}}…"
-    message = plainer(problem["msg"].removeprefix("Value error, "))
-    if problem["type"] == "literal_error":
-        choices = re.findall("'([^']*)'", problem["ctx"]["expected"])
-        close = nearest(str(value)[:MOST_SHOWN], choices) if len(choices) > MOST_NAMED else []
-        message = f"did you mean {' or '.join(close)}?" if close else message
     more = error.error_count() - 1
-    text = f"{place}: {message}" if place else message
-    return " ".join(text.split()) + (f" (and {more} more)" if more else "")
+    text = _problem_text(error.errors(include_url=False)[0], values)
+    return text + (f" (and {more} more)" if more else "")
+
+
+def validate(kind: type[M], data: Mapping[str, Any], place: object, context: Any = None) -> M:
+    """Return the contents of a file as a class of pydantic.
+
+    Args:
+        kind: the class.
+        data: the contents.
+        place: the file, for messages.
+        context: the context of the validation.
+
+    Raises:
+        RequestError: one line with all problems.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return kind.model_validate(data, context=context)
+    except ValidationError as error:
+        raise RequestError(f"{place}: {'; '.join(problems_of(error, kind))}") from None
+
+
+def problems_of(
+    error: ValidationError, kind: type[BaseModel] | None = None, more_keys: Iterable[str] = ()
+) -> list[str]:
+    """Return all of pydantic's problems as one line each, unknown keys first.
+
+    Args:
+        error: pydantic's error.
+        kind: the class of the contents, to name the nearest keys for an unknown one.
+        more_keys: keys that the file may also have.
+    """
+    problems = error.errors(include_url=False)
+    inside = {problem["loc"][:-1] for problem in problems}
+    unknown_keys, others = [], []
+    for problem in problems:
+        if kind and problem["type"] == "extra_forbidden":
+            unknown_keys.append(str(_unknown_key(problem["loc"], kind, more_keys)))
+        # A list is no shorter for what is wrong with a part of it.
+        elif problem["type"] != "too_short" or problem["loc"] not in inside:
+            others.append(_problem_text(problem))
+    texts = list(dict.fromkeys(unknown_keys + others))
+    more = len(texts) - MOST_PROBLEMS
+    return texts[:MOST_PROBLEMS] + ([f"and {more} more"] if more > 0 else [])
 
 
 def plainer(message: str) -> str:
     """Return pydantic's message in shorter words."""
-    message = message.partition(", unable to ")[0]
     for words, plain in PLAIN.items():
-        message = message.replace(words, plain)
+        message = re.sub(words, plain, message)
     return message
+
+
+def _problem_text(problem: ErrorDetails, values: bool = True) -> str:
+    """Return a problem as one line: ``test.strings=0: must be at least 1``."""
+    value, fault = problem["input"], problem["type"]
+    place = ".".join(str(part) for part in problem["loc"] if part != "[key]")
+    message = plainer(problem["msg"].removeprefix("Value error, "))
+    if fault == "literal_error":
+        choices = re.findall("'([^']*)'", problem["ctx"]["expected"])
+        close = nearest(str(value)[:MOST_SHOWN], choices) if len(choices) > MOST_NAMED else []
+        message = f"did you mean {' or '.join(close)}?" if close else message
+    elif fault == "string_type" and isinstance(value, bool | int | float):
+        message += ": put it in quotes"
+    if place and values and isinstance(value, bool | int | float | str):
+        place += f"={_shown(value)}"
+    return " ".join((f"{place}: {message}" if place else message).split())
+
+
+def _shown(value: bool | float | str) -> str:
+    """Format a wrong value, cut to `MOST_SHOWN` characters."""
+    try:
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+    except ValueError:  # Python refuses to write a number of thousands of digits
+        return "(a huge number)"
+    text = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+    return text if text and text.isprintable() else repr(text)
+
+
+def _unknown_key(
+    place: Sequence[int | str], kind: type[BaseModel], more_keys: Iterable[str]
+) -> RequestError:
+    """Build the error for an unknown key, with keys of its name elsewhere or the nearest here."""
+    *outer, last = map(str, place)
+    part = kind
+    for key in outer:
+        if key in part.model_fields:
+            part = next(_models(part.model_fields[key].annotation), part)
+    known = [*part.model_fields, *(() if outer else more_keys)]
+    here = [".".join((*outer, key)) for key in nearest(last, known, count=1)]
+    elsewhere = [key for key in _keys(kind) if key.rpartition(".")[2] == last]
+    return unknown("key", ".".join((*outer, last)), known, called=elsewhere or here)
+
+
+def _keys(kind: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """Yield the dotted names of a class's keys and of the keys of its parts."""
+    for name, field in kind.model_fields.items():
+        yield prefix + name
+        for part in _models(field.annotation):
+            yield from _keys(part, f"{prefix}{name}.")
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Yield the classes of pydantic in an annotation."""
+    if hasattr(annotation, "model_fields"):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)
 
 
 def need_package(asked: str, package: str, extra: str) -> None:

@@ -10,6 +10,8 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
     field_validator,
     model_validator,
 )
@@ -216,9 +218,13 @@ class Testing(Part):
     beam: Annotated[Annotated[int, Field(ge=1, le=64)] | None, LATER] = None
     length_penalty: Annotated[Fraction | None, LATER] = None
 
-    @field_validator("lengths")
+    @field_validator("lengths", mode="wrap")
     @classmethod
-    def _in_order(cls, lengths: Any) -> Any:
+    def _in_order(cls, value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            lengths = validate(value)
+        except ValidationError:  # an error for each type
+            raise ValueError("must be how many, at least 1, or all, or which, as 50,100") from None
         if isinstance(lengths, tuple) and list(lengths) != sorted(set(lengths)):
             raise ValueError("lengths must grow")
         return lengths

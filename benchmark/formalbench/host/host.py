@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from formalbench.contracts.errors import RequestError, each, one_line, unknown
+from formalbench.contracts.errors import RequestError, each, unknown, validate
 from formalbench.contracts.specs import (
     Factory,
     ModelSpec,
@@ -53,15 +53,9 @@ C = TypeVar("C", bound=TaskSpec | ModelSpec)
 
 def read_table(spec: TableSpec) -> PublishedTable:
     """Read the table that a spec announces."""
-    from pydantic import ValidationError
-
     from formalbench.contracts.paper_tables import PublishedFile
 
-    try:
-        tables = PublishedFile.model_validate(read_yaml(spec.path)).tables
-    except ValidationError as error:
-        raise RequestError(f"{spec.path}: {one_line(error)}") from None
-    for table in tables:
+    for table in validate(PublishedFile, read_yaml(spec.path), spec.path).tables:
         if table.key == spec.name:
             return table
     raise RequestError(f"{spec.path}: has no table {spec.name}")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, get_args, g
 
 from pydantic import BaseModel, ValidationError
 
-from formalbench.contracts.errors import RequestError, each, nearest, unknown
+from formalbench.contracts.errors import RequestError, each, nearest, problems_of, unknown
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.specs import show_value
 from formalbench.files import read_yaml
@@ -38,9 +38,6 @@ ABOUT_THE_FILE = ("schema_version", "name", "version", "summary", "extends", "dr
 
 CHOICES = {"optimiser": "name", "schedule": "name", "curriculum": "kind"}
 """Keys whose value chooses a plugin object with options, and the key of its name."""
-
-ONE_OF = {"test.lengths": "must be how many, at least 1, or all, or which, as 50,100"}
-"""Allowed values of keys with several types, for error messages."""
 
 
 class ProtocolLoader(NamedTuple):
@@ -307,38 +304,15 @@ def _check(tree: Mapping[str, Any], where: str) -> Protocol:
     try:
         return Protocol.model_validate(tree)
     except ValidationError as error:
-        problems = error.errors(include_url=False, include_context=False)
-    inside = {problem["loc"][:-1] for problem in problems}
-    problems = [  # a list is no shorter for what is wrong with a part of it
-        problem
-        for problem in problems
-        if problem["type"] != "too_short" or problem["loc"] not in inside
-    ]
-    problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
-    texts = [_problem_text(problem) for problem in problems]
+        texts = problems_of(error, Protocol, ("extends",))
+        wrong = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
     # Keys are compared with each other only if all are valid: compare the valid ones.
-    wrong = {str(problem["loc"][0]) for problem in problems if problem["loc"]}
-    if wrong:
-        try:
-            Protocol.model_validate({k: v for k, v in tree.items() if k not in wrong})
-        except ValidationError as error:
-            for problem in error.errors(include_url=False, include_context=False):
-                parts = [] if problem["loc"] else _problem_text(problem).split("; ")
-                texts += [text for text in parts if not wrong & {*re.findall(r"\w+", text)}]
+    try:
+        Protocol.model_validate({key: tree[key] for key in tree if key not in wrong})
+    except ValidationError as error:
+        compared = [text for text in problems_of(error) for text in text.split("; ")]
+        texts += [text for text in compared if not wrong & {*re.findall(r"\w+", text)}]
     raise RequestError(f"{where}: {'; '.join(dict.fromkeys(texts))}")
-
-
-def _problem_text(problem: Mapping[str, Any]) -> str:
-    """Return what is wrong with one key."""
-    key = ".".join(str(part) for part in problem["loc"])
-    if problem["type"] == "extra_forbidden":
-        names = [*dict(_leaves(Protocol)), *ABOUT_THE_FILE[:5]]
-        return str(_unknown_key("", key, names))
-    for name, allowed in ONE_OF.items():
-        if key.startswith(f"{name}."):  # each member of the union reports its own error
-            return f"{name}: {allowed}"
-    message = " ".join(str(problem["msg"]).removeprefix("Value error, ").split())
-    return f"{key}: {message}" if key else message
 
 
 def _unknown_key(prefix: str, key: str, known: Iterable[str]) -> RequestError:

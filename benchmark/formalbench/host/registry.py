@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from formalbench.contracts.errors import RequestError, one_line, plainer, unknown
+from formalbench.contracts.errors import RequestError, one_line, problems_of, unknown
 from formalbench.contracts.specs import (
     Spec,
     SuiteSpec,
@@ -151,8 +151,7 @@ def read_suite(path: Path, data: dict[str, Any]) -> SuiteSpec:
         )
         check_name(suite.name)
     except ValidationError as error:
-        errors = error.errors(include_url=False, include_context=False)
-        problems += [f"{'.'.join(map(str, e['loc']))}: {plainer(e['msg'])}" for e in errors]
+        problems += problems_of(error)
     except ValueError as error:
         problems.append(str(error))
     if problems:

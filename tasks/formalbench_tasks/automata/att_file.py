@@ -22,13 +22,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from reprlib import repr as show
 
 from formalbench import RequestError, TaskSpec
 
 from formalbench_tasks.automata.language_file import CONFIG, OBJECTIVES, SAMPLERS, factory_of
 from formalbench_tasks.automata.regex import TableDefinition
 from formalbench_tasks.limits import MOST_BYTES, MOST_STATES, MOST_SYMBOLS, MOST_TRANSITIONS
-from formalbench_tasks.task_file import MOST_VERSIONS, show
+from formalbench_tasks.task_file import MOST_VERSIONS
 
 EMPTY = ("<eps>", "<epsilon>", "ε", "@0@", "@_EPSILON_SYMBOL_@")
 """Names of the empty symbol."""

@@ -31,9 +31,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from reprlib import repr as show
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import RequestError, validate
 from formalbench.contracts.specs import Splits, TaskSpec
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -53,8 +54,6 @@ from formalbench_tasks.task_file import (
     Label,
     SplitLengths,
     TaskFile,
-    read_file,
-    show,
 )
 
 if TYPE_CHECKING:
@@ -162,7 +161,7 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     Raises:
         RequestError: one line, if anything in it cannot be used.
     """
-    file = read_file(path, data, LanguageFile)
+    file = validate(LanguageFile, data, path)
     definition = file.definition()
     return TaskSpec(
         name=file.name,

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from formalbench.cache import cached
+from formalbench.contracts.errors import validate
 from formalbench.contracts.specs import Splits, TaskSpec
 from formalbench.host.plugin import data_hash
 
 from formalbench_tasks.datasets.description import READER, DataFile, Description
-from formalbench_tasks.task_file import MOST_VERSIONS, read_file
+from formalbench_tasks.task_file import MOST_VERSIONS
 
 if TYPE_CHECKING:
     from formalbench_tasks.datasets.source import DataSet, FunctionSet
@@ -27,7 +28,7 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     Raises:
         RequestError: one line, if anything in it, or in a file that it names, cannot be used.
     """
-    file = read_file(path, data, DataFile, path.parent)
+    file = validate(DataFile, data, path, path.parent)
     described = Description(path, data_hash(path), file)
 
     def look() -> dict[str, Any]:

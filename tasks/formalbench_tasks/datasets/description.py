@@ -36,7 +36,6 @@ from formalbench_tasks.task_file import (
     Distinct,
     Label,
     TaskFile,
-    show,
 )
 
 READER = 1
@@ -52,14 +51,14 @@ def _existing(name: object, info: ValidationInfo) -> Path:
     """Return the file of this name, in the folder that is the validation's context."""
     assert isinstance(info.context, Path)
     if not isinstance(name, str):
-        raise ValueError(f"must be the name of a file, not {show(name)}")
+        raise ValueError("must be the name of a file")
     path = info.context / name
     try:
         exists = name.isprintable() and path.is_file()
     except OSError:  # the name is too long for the file system
         exists = False
     if not exists:
-        raise ValueError(f"no file {path if name.isprintable() else show(name)}")
+        raise ValueError(f"no file {path if name.isprintable() else repr(name)}")
     return path
 
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 import io
 import json
 import re
-import reprlib
 import zipfile
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from reprlib import repr as show
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -168,7 +168,7 @@ class _StringsRead:
         try:
             self.symbols.extend(map(symbols.__getitem__, words))
         except KeyError as error:
-            _refuse(place, f"unknown symbol {_show(error.args[0])} (name all in 'alphabet')")
+            _refuse(place, f"unknown symbol {show(error.args[0])} (name all in 'alphabet')")
         if len(symbols) > MOST_SYMBOLS:
             _refuse(place, f"more than {MOST_SYMBOLS} different symbols")
         length = len(self.symbols) - start
@@ -195,9 +195,9 @@ def read_table(described: Description) -> StringTable:
         classes = classes if described.file.function else dict(classes)
         for names, file in ((symbols, part.strings), (classes, part.labels or part.strings)):
             if hidden := [name for name in names if not name.isprintable()]:
-                _refuse(file, f"{_show(hidden[0])} cannot be printed")
+                _refuse(file, f"{show(hidden[0])} cannot be printed")
         if len(classes) < 2 and not described.file.function:
-            _refuse(part.labels or part.strings, f"only one label: {_show(next(iter(classes)))}")
+            _refuse(part.labels or part.strings, f"only one label: {show(next(iter(classes)))}")
     if data_hash(described.path) != described.digest:
         raise RequestError(f"{described.path}: its data changed while it was read: start again")
     return _table(described, read, symbols, classes)
@@ -271,8 +271,8 @@ def _label(place: tuple[Path, int], line: str, classes: dict[str, int], function
     try:
         number = classes[label]
     except KeyError:
-        known = ", ".join(map(_show, sorted(classes)[:8]))
-        _refuse(place, f"unknown label {_show(label)}; known: {known} (name all in 'classes')")
+        known = ", ".join(map(show, sorted(classes)[:8]))
+        _refuse(place, f"unknown label {show(label)}; known: {known} (name all in 'classes')")
     most, what = (MOST_ANSWERS, "answers") if function else (MOST_CLASSES, "labels")
     if number >= most:
         _refuse(place, f"more than {most} different {what}")
@@ -376,7 +376,3 @@ def _place(described: Description, read: _StringsRead, row: int) -> tuple[Path, 
 def _refuse(place: Path | tuple[Path, int], text: str) -> NoReturn:
     where = f"{place[0]}:{place[1]}" if isinstance(place, tuple) else str(place)
     raise RequestError(f"{where}: {text}")
-
-
-def _show(text: str) -> str:
-    return reprlib.repr(text)
