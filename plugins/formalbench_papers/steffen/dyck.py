@@ -203,6 +203,12 @@ def _by_length(curves: Curves, task: str, attention: str) -> dict[int, DyckPoint
     return {point.length: point for point in curves.get((task, attention), ())}
 
 
+def paired(curves: Curves, task: str, *kinds: str) -> dict[int, tuple[DyckPoint, DyckPoint]]:
+    """Return what two kinds of network do at the lengths that both have."""
+    first, second = (_by_length(curves, task, kind) for kind in kinds)
+    return {length: (first[length], second[length]) for length in first if length in second}
+
+
 def _shortest(curves: Curves, task: str, attention: str) -> DyckPoint | None:
     """Return what the networks do at the shortest length with enough members."""
     least = min(length for length in LENGTHS if members(task, length) >= FEWEST)
@@ -265,8 +271,7 @@ def _hard_learns_nothing(first: DyckPoint | None) -> Claim:
 
 
 def _hard_before_soft(curves: Curves, task: str) -> Claim:
-    soft, hard = (_by_length(curves, task, kind) for kind in ATTENTIONS)
-    pairs = {n: (soft[n], hard[n]) for n in soft if n in hard}
+    pairs = paired(curves, task, *ATTENTIONS)
     return Claim(
         f"{LANGUAGES[task]}: hard attention fails at shorter strings than soft attention: there is "
         f"a length at which soft attention alone reaches {percent(LEARNED, 0)} % (in "
