@@ -146,11 +146,6 @@ def members(task: str, length: int) -> int:
     return count
 
 
-def published(key: tuple[str, str], length: int) -> tuple[float, float] | None:
-    """Return the authors' accuracy and bits, if they tried that."""
-    return PUBLISHED[key][LENGTHS.index(length)] if key in PUBLISHED else None
-
-
 def cells(
     curves: Curves, published: Published = PUBLISHED, titles: Mapping[str, str] = LANGUAGES
 ) -> list[TableCell]:
@@ -392,7 +387,8 @@ def _point(cell: CellRecords) -> DyckPoint:
 
 def _rows(key: tuple[str, str], point: DyckPoint) -> list[Row]:
     """Return a line for each seed, with the authors' numbers beside it."""
-    accuracy, bits = published(key, point.length) or ("", "")
+    place = LENGTHS.index(point.length)
+    accuracy, bits = PUBLISHED[key][place] if key in PUBLISHED else ("", "")
     return [
         {
             "task": key[0],
