@@ -183,10 +183,7 @@ def claims(
             f"{ALIKE:g} point of BLEU, a limit of ours",
             "0.1 BLEU worse (not significant)",
             _by(every),
-            # One seed says nothing of how far two models are apart by chance.
-            "cannot tell"
-            if len(every) == 1
-            else across((abs(difference) <= ALIKE for difference in every), missing[ALL]),
+            across((abs(difference) <= ALIKE for difference in every), missing[ALL]),
         ),
     ]
 

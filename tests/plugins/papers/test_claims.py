@@ -361,13 +361,27 @@ def test_every_claim_holds_on_one_side_of_its_limit_and_differs_on_the_other(
         ("huang-crasp", {"": [1.0, 0.9, 0.94]}, "c" * 6),
         ("slice-table2", {"": [1.0, 0.6, 0.4]}, "c" * 5),
         ("steffen-dyck", {"soft": [1.0, 1.0, 0.5], "hard": [0.7, 0.5, 0.5]}, "c" * 10),
+        # Claims with two parts, of which one is so.
+        (
+            "grazzi-table3",
+            {f"{ARITHMETIC}DeltaNet [-1, 1]": 0.85, "[-1, 1]": 0.6, "": 0.54},
+            "hhddhd",
+        ),
+        (
+            "steffen-dyck",
+            {
+                **{"soft, n = 50": 0.5, "hard, n = 50": 0.96},
+                **{"soft, n = 100": 0.59, "soft": 0.96, "hard": 0.59},
+            },
+            "hhhhhhhddd",
+        ),
         # Cells that were not run.
         ("chi-table1", {"parity": 1.0, "d2": 1.0}, "hnnnhnnnnnnndnnnnccdn"),
         ("grazzi-table3", {"parity": 0.5, f"{ARITHMETIC}DeltaNet": 0.97}, "hhdddn"),
         ("slice-table2", {"parity": 1.0}, "cnndn"),
     ],
 )
-def test_claims_that_stay_open(name, found, verdicts):
+def test_claims_that_hold_in_part_or_stay_open(name, found, verdicts):
     assert letters(name, found) == verdicts
 
 

@@ -26,6 +26,7 @@ from formalbench_papers.steffen.dyck import (
     RULE,
     DyckPoint,
     cells,
+    claims,
     members,
     wanted,
 )
@@ -65,8 +66,18 @@ def strings_of(batches):
 def point(length, accuracy, bits):
     accuracies = accuracy if isinstance(accuracy, tuple) else (accuracy,) * 3
     runs = [RunAccuracy(one, 1000) for one in accuracies]
-    score = score_of(runs, str(len(runs)), 0.5, ("test", length))
+    score = score_of(runs, 0.5, ("test", length))
     return DyckPoint(length, score, accuracies, (bits,) * len(accuracies))
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "bits", "found"),
+    [(0.5, 1.0, "holds"), (0.58, 1.0, "differs"), (0.5, 0.05, "differs")],
+)
+def test_accuracy_and_cross_entropy_must_both_deteriorate(accuracy, bits, found):
+    ends = [point(26, 0.55, 0.1), point(100, accuracy, bits)]
+    (claim,) = [one for one in claims({("dyck-1", "soft"): ends}) if "deteriorate" in one.claim][:1]
+    assert claim.verdict == found
 
 
 def verdict(accuracies, missing=0, length=26):
@@ -112,7 +123,7 @@ def curves_of(plain, normed, task="dyck-1"):
 
     def point(how, length, accuracies, bits):
         runs = [RunAccuracy(accuracy, 1000) for accuracy in accuracies]
-        return DyckPoint(length, score_of(runs, str(len(runs)), 0.5, (how,)), accuracies, bits)
+        return DyckPoint(length, score_of(runs, 0.5, (how,)), accuracies, bits)
 
     return {
         (task, how): [point(how, length, *seeds) for length, seeds in some.items()]
@@ -146,9 +157,7 @@ def test_the_claims_on_learnability_can_fail():
 def test_the_authors_numbers_say_what_they_say():
     curves = {
         (task, how): [
-            DyckPoint(
-                n, score_of([RunAccuracy(a, 1000)] * 3, "3", 0.5, ("x",)), (a,) * 3, (bits,) * 3
-            )
+            DyckPoint(n, score_of([RunAccuracy(a, 1000)] * 3, 0.5, ("x",)), (a,) * 3, (bits,) * 3)
             for n, (a, bits) in zip(LENGTHS, numbers, strict=True)
             if members(task, n) >= 400
         ]
