@@ -171,7 +171,7 @@ def test_it_is_carried_out_and_drawn(host):
 
 NEAR = {"baseline": {0: 16.6, 1: 17.3, 2: 17.0}, "scaled": {0: 16.7, 1: 17.2, 2: 17.1}}
 """On texts as short as those trained on."""
-BEHIND = {"baseline": {0: 16.7, 1: 17.3}, "scaled": {0: 16.2, 1: 16.4}}
+BEHIND = {"baseline": {0: 16.7, 1: 17.3, 2: 17.0}, "scaled": {0: 16.2, 1: 16.4, 2: 16.3}}
 NONE_MISSING = {ALL: 0, LONG: 0}
 
 
@@ -186,7 +186,7 @@ NONE_MISSING = {ALL: 0, LONG: 0}
         # One seed does not say that there is no difference.
         ({ALL: (32.5,)}, NEAR, 0, ("holds", "cannot tell")),
         # Models that are not level on short texts say nothing of longer ones.
-        ({LONG: (10.0, 10.1)}, BEHIND, 0, ("cannot tell", "holds")),
+        ({LONG: (10.0, 10.1, 10.2)}, BEHIND, 0, ("cannot tell", "holds")),
         ({}, NEAR, 1, ("cannot tell", "cannot tell")),
     ],
 )
