@@ -29,7 +29,7 @@ from formalbench_papers.framework.claims import (
     of_learned,
     rises,
 )
-from formalbench_papers.framework.runs import records_of
+from formalbench_papers.framework.runs import learned_of, records_of
 from formalbench_papers.framework.scores import Score, averaged, is_at_chance, reaches
 from formalbench_papers.framework.tables import RULE, AccuracyTable, Key, published
 from formalbench_papers.index import experiment
@@ -87,11 +87,7 @@ TABLE = AccuracyTable(
 def carry_out(bench: Bench) -> Findings:
     """Train the models of the scale; make the table of all that is there."""
     trained = TABLE.train(bench)
-    learned = {
-        key: Score.of_test(runs)
-        for key, cell in trained.items()
-        if (runs := cell.learned) is not None
-    }
+    learned = TABLE.scores(learned_of(trained))
     titles = {model.name: model.title for model in TABLE.models}
     remarks = (on_parameters(records_of(trained.values()), titles), *_REMARKS, *REMARKS)
     return TABLE.findings(trained, claims(TABLE.scores(trained), learned), remarks)
@@ -120,7 +116,10 @@ def claims(scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> list[Cl
     """
     rnn = _of(scores, RNN.title)
     return [
-        *(_learns(task, scores.get((task, REGULARGPT.title))) for task in TASKS),
+        *(
+            learns("RegularGPT with C = 2", task, scores.get((task, REGULARGPT.title)))
+            for task in TASKS
+        ),
         *(
             is_at_chance(
                 f"the Transformer that learned {task} up to the training length is at chance "
@@ -147,10 +146,11 @@ def claims(scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> list[Cl
     ]
 
 
-def _learns(task: str, score: Score | None) -> Claim:
+def learns(model: str, task: str, score: Score | None) -> Claim:
+    """Claim that the best seed of RegularGPT, as a page calls it, learns a task."""
     least = NEARLY if task == "modular-arithmetic" else PERFECT
     return reaches(
-        f"RegularGPT with C = 2 learns {task}: its best seed reaches {percent(least, 0)} %",
+        f"{model} learns {task}: its best seed reaches {percent(least, 0)} %",
         f"{PAPER.result(REGULARGPT.title, task).max or 0.0:.1f} (maximum)",
         score,
         least,

@@ -30,7 +30,7 @@ from formalbench_papers.framework.claims import (
     learned_reach,
     rises,
 )
-from formalbench_papers.framework.runs import CellPlan, CellRecords, records_of
+from formalbench_papers.framework.runs import CellPlan, CellRecords, learned_of, records_of
 from formalbench_papers.framework.scores import Score
 from formalbench_papers.framework.tables import RULE, judged, published
 from formalbench_papers.index import experiment
@@ -101,8 +101,7 @@ def carry_out(bench: Bench) -> Findings:
         for model, used in MODELS.items()
     }
     records = bench.train_each(plans)
-    learned = {key: runs for key, one in records.items() if (runs := one.learned) is not None}
-    return findings(records, _scores(bench, records), _scores(bench, learned))
+    return findings(records, _scores(bench, records), _scores(bench, learned_of(records)))
 
 
 def _cells(model: str, p: float) -> tuple[tuple[str, str], ...]:

@@ -167,16 +167,15 @@ def _remarks(sweep: Sweep) -> tuple[str, ...]:
 def _sweep(bench: Bench, task: Task) -> Sweep:
     count = bench.choose(200, 1000)
     entries = _entries(bench.choose(20, 40))
+    fixed: dict[str, Value] = {"norm": True, "eps": 0.0, "eta": ETA}
     sweep: Sweep = {}
     for length in bench.choose((10, 30, 100), (10, 30, 100, 300)):
         bench.report(f"varying the entry, strings of length {length}")
-        sweep[length] = [(one, _varied(bench, task, one, length, count)) for one in entries]
+        sweep[length] = [
+            (entry, measure_at(bench, MODEL, {**fixed, "value_6_2": entry}, task, length, count))
+            for entry in entries
+        ]
     return sweep
-
-
-def _varied(bench: Bench, task: Task, entry: float, length: int, count: int) -> MeasuredAt:
-    options: dict[str, Value] = {"norm": True, "eps": 0.0, "eta": ETA, "value_6_2": entry}
-    return measure_at(bench, MODEL, options, task, length, count)
 
 
 def _entries(steps: int) -> list[float]:
@@ -299,7 +298,7 @@ def _claims(sweep: Sweep, courses: Sequence[Course]) -> list[Claim]:
 def _not_learned(training: TrainingSetting, courses: Sequence[Course]) -> Claim:
     last = [course.tests[-1] for course in courses]
     runs = [RunAccuracy(one.accuracy, one.strings) for one in last]
-    score = score_of(runs, str(len(runs)), 0.5, ("fig3", training.name))
+    score = score_of(runs, 0.5, ("fig3", training.name))
     return Claim(
         f"it is incapable of learning from scratch, on strings of {training.name}: less than "
         f"{percent(HALF_WAY, 0)} % there",

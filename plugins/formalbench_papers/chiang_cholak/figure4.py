@@ -493,21 +493,17 @@ def carry_out(bench: Bench) -> Findings:
         )
         for task, kind, length in keys
     }
-    return findings(bench.train_each(plans, lambda key: bench.choose(_quick(key), True)))
+    got = bench.train_each(plans, lambda key: bench.choose(_quick(key), True))
+    means = {key: mean for key, one in got.items() if (mean := mean_of(one)) is not None}
+    rows = [row for key, mean in means.items() for row in _rows(key, mean)]
+    every = records_of(got.values())
+    return Findings(rows, claims(got), lambda: _draw(means), _REMARKS, records=every)
 
 
 def _quick(key: Key) -> bool:
     """Return whether a curve belongs to the scale quick."""
     task, kind, length = key
     return task == FIRST or (kind == STANDARD and length in PARITY_QUICK)
-
-
-def findings(got: Mapping[Key, CellRecords]) -> Findings:
-    """Make the curves and check the claims."""
-    means = {key: mean for key, one in got.items() if (mean := mean_of(one)) is not None}
-    rows = [row for key, mean in means.items() for row in _rows(key, mean)]
-    every = records_of(got.values())
-    return Findings(rows, claims(got), lambda: _draw(means), _REMARKS, records=every)
 
 
 def _rows(key: Key, mean: Mean) -> list[Row]:

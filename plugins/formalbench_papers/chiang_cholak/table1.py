@@ -109,10 +109,7 @@ def findings(got: Mapping[tuple[str, str], CellRecords]) -> Findings:
     Args:
         got: what was trained, by model and column.
     """
-    scores = {
-        key: {run.seed: bleu for run in one.chosen if (bleu := bleu_of(run)) is not None}
-        for key, one in got.items()
-    }
+    scores = {key: _by_seed(one) for key, one in got.items()}
     cells, rows = [], []
     for key in product(MODELS, (ALL, LONG)):
         seeds = list(scores.get(key, {}).values())
@@ -125,15 +122,16 @@ def findings(got: Mapping[tuple[str, str], CellRecords]) -> Findings:
         for column in (ALL, LONG)
     }
     near = {
-        model: {
-            run.seed: bleu for run in one.chosen if (bleu := bleu_of(run, longer=False)) is not None
-        }
-        for (model, column), one in got.items()
-        if column == LONG
+        model: _by_seed(one, longer=False) for (model, column), one in got.items() if column == LONG
     }
     return Findings(
         rows, claims(scores, near, missing), None, (*REMARKS, *_signatures(records)), cells, records
     )
+
+
+def _by_seed(cell: CellRecords, *, longer: bool = True) -> dict[int, float]:
+    every = {run.seed: bleu_of(run, longer=longer) for run in cell.chosen}
+    return {seed: bleu for seed, bleu in every.items() if bleu is not None}
 
 
 def bleu_of(run: Record, *, longer: bool = True) -> float | None:
@@ -185,10 +183,7 @@ def claims(
             f"{ALIKE:g} point of BLEU, a limit of ours",
             "0.1 BLEU worse (not significant)",
             _by(every),
-            # One seed says nothing of how far two models are apart by chance.
-            "cannot tell"
-            if len(every) == 1
-            else across((abs(difference) <= ALIKE for difference in every), missing[ALL]),
+            across((abs(difference) <= ALIKE for difference in every), missing[ALL]),
         ),
     ]
 

@@ -27,9 +27,9 @@ from torch import nn
 from formalbench_papers.framework.claims import Findings
 from formalbench_papers.framework.measurements import Measurements, Step
 from formalbench_papers.framework.runs import (
-    LEARNED,
     CellPlan,
     CellRecords,
+    has_learned,
     held,
     select,
     train,
@@ -210,8 +210,8 @@ class TrainedNetwork:
 
     @property
     def learned(self) -> bool:
-        """Whether it learned the training lengths: `LEARNED` of the validation strings."""
-        return self.record.selected is not None and self.record.selected.accuracy >= LEARNED
+        """Whether it learned the training lengths."""
+        return has_learned(self.record)
 
     def find(self, step: Step, look: Callable[[], Any]) -> Any:
         """Return a measurement of the network; measure it once.
@@ -286,14 +286,8 @@ def retest(
     except NoWeightsError as error:
         bench.report(str(error))
         return None
-    outcome = f"{len(finished)} of {len(got.chosen)} finished"
-    score = score_of(
-        runs,
-        str(len(runs)) if len(finished) == len(got.chosen) else outcome,
-        metric[1],
-        ("retest", got.plan.row, got.plan.column, cells.fingerprint),
-        missing=got.missing,
-    )
+    key = ("retest", got.plan.row, got.plan.column, cells.fingerprint)
+    score = score_of(runs, metric[1], key, len(got.chosen), missing=got.missing)
     return replace(score, cut_off=got.cut_off)
 
 

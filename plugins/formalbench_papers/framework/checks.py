@@ -30,6 +30,7 @@ from formalbench.documents.reproduction import (
 )
 from formalbench.documents.text import plural, spreadsheet
 from formalbench.files import read_plain
+from formalbench.running.plan import make_plan
 from formalbench.statistics.selection import current_of
 from formalbench.store import REPRODUCTIONS, Store
 from formalbench.store.record_file import read_packed
@@ -46,7 +47,7 @@ from formalbench_papers.framework.report import (
     overview,
     plain_rows,
 )
-from formalbench_papers.framework.runs import CellPlan, keys_of, run_key
+from formalbench_papers.framework.runs import CellPlan, run_key
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -148,7 +149,9 @@ def in_use(spec: ReproductionSpec, kept: PageRecords, host: PluginHost) -> list[
         try:
             found_again(spec, scale, PageRecords((), kept.measurements), host, stop)
         except _WantedError as error:
-            keys.update(key for one in error.args[0] for key in keys_of(host, one))
+            keys.update(
+                run_key(run) for one in error.args[0] for run in make_plan(host, one.request()).runs
+            )
         except RequestError:
             return list(kept.records)
     return [one for one in kept.records if run_key(one) in keys]

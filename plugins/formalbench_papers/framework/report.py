@@ -164,7 +164,7 @@ def as_markdown(one: Document) -> str:
         MEASURED=Markdown(MEASURED),
         RULE=RULE,
         hours=hours_note(one.core_hours),
-        scale=scale_note(one.scale, one.reduced),
+        scale=f"Scale: {one.scale}.{f' Reduced: {one.reduced}' if one.reduced else ''}",
         nothing_run=verdicts == {NOT_RUN},
         counted=count_verdicts(cell.verdict for cell in one.cells),
         held=_held(one),
@@ -172,11 +172,6 @@ def as_markdown(one: Document) -> str:
         claims=Sheet([_column(name) for name in ("claim", *_BESIDE)], one.claims),
         emphasised=_emphasised,
     )
-
-
-def scale_note(scale: Scale, reduced: str) -> str:
-    """Return a sentence about the scale and what it reduces."""
-    return f"Scale: {scale}.{f' Reduced: {reduced}' if reduced else ''}"
 
 
 def hours_note(core_hours: tuple[float | None, float | None]) -> str:

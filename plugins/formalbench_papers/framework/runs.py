@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
@@ -23,6 +24,8 @@ from formalbench.statistics.aggregate import aggregate, facts_of, selected_rate
 from formalbench.statistics.result import Result
 from formalbench.store import Store
 from formalbench.ui.live import execute_live
+
+K = TypeVar("K")
 
 LEARNED = 0.99
 """Validation accuracy from which a network has learned its training lengths. Other networks say
@@ -123,7 +126,7 @@ class CellRecords:
 
         Seeds that did not learn them are not missing: they were run.
         """
-        runs = [record for record in self.chosen if _learned(record)]
+        runs = [record for record in self.chosen if has_learned(record)]
         seeds = len(runs) + self.missing
         return CellRecords(replace(self.plan, seeds=seeds), runs) if runs else None
 
@@ -131,7 +134,7 @@ class CellRecords:
     def cut_off(self) -> bool:
         """Whether a reduced budget ended a run before it had learned the training lengths."""
         return self.plan.reduced and any(
-            ran_out(record) and not _learned(record) for record in self.chosen
+            ran_out(record) and not has_learned(record) for record in self.chosen
         )
 
     @property
@@ -145,8 +148,20 @@ class CellRecords:
         names = (self.plan.row, self.plan.column)
         return aggregate(self.records, facts_of(self.records), ["reproduction", *names]).result
 
+    @property
+    def chance(self) -> float | None:
+        """Accuracy of the best answer that sees only the length, if it is known."""
+        facts = facts_of(self.records)
+        return None if facts is None else facts.chance_length
 
-def _learned(record: Record) -> bool:
+
+def learned_of(got: Mapping[K, CellRecords]) -> dict[K, CellRecords]:
+    """Return those runs that learned the training lengths; cells in which none did are left out."""
+    return {key: runs for key, cell in got.items() if (runs := cell.learned) is not None}
+
+
+def has_learned(record: Record) -> bool:
+    """Return whether a run learned the training lengths: `LEARNED` of the validation strings."""
     return record.selected is not None and record.selected.accuracy >= LEARNED
 
 
@@ -240,11 +255,6 @@ def held(host: PluginHost, wanted: Sequence[CellPlan], results: Path) -> list[Ce
         planned = replace(one, seeds=len({run.seed for run in runs}))
         every.append(CellRecords(planned, records) if records else None)
     return every
-
-
-def keys_of(host: PluginHost, wanted: CellPlan) -> set[tuple[str, str]]:
-    """Return the keys of the runs of a cell."""
-    return {run_key(run) for run in make_plan(host, wanted.request()).runs}
 
 
 def run_key(run: Run | Record) -> tuple[str, str]:

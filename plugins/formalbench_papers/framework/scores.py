@@ -15,7 +15,6 @@ from typing import Literal
 from formalbench.contracts.paper_tables import PublishedResult
 from formalbench.contracts.record import Record
 from formalbench.documents.text import percent, plural
-from formalbench.statistics.aggregate import facts_of
 from formalbench.statistics.intervals import (
     RunAccuracy,
     Sample,
@@ -25,7 +24,7 @@ from formalbench.statistics.intervals import (
     scaled,
 )
 from formalbench.statistics.records import was_trained
-from formalbench.statistics.result import Result, TaskFacts
+from formalbench.statistics.result import Result
 
 from formalbench_papers.framework.claims import (
     LEAST_SEEDS,
@@ -87,15 +86,14 @@ class Score:
     def of_test(cls, got: CellRecords) -> Score:
         """Return the test's accuracies on lengths beyond training."""
         result: Result = got.result
-        facts = facts_of(got.records)
         return cls(
             best=result.max,
             mean=result.mean,
             low=result.low,
             high=result.high,
-            chance=None if facts is None else facts.chance_length,
+            chance=got.chance,
             outcome=_outcome(result.outcome, result.seeds),
-            worst=_worst(result, facts),
+            worst=_worst(result, got.chance),
             missing=got.missing,
             learned=got.learned is not None,
             seeds=result.seeds,
@@ -115,23 +113,19 @@ class Score:
             if inside:
                 mean = math.fsum(shares) / len(shares)
                 runs.append(measured([cells.strings[i] for i in inside], mean))
-        facts = facts_of(got.records)
-        chance = None if facts is None else facts.chance_length
         window = f"lengths {lengths.start} to {lengths.stop - 1}"
         key = window, got.plan.row, got.plan.column
-        score = score_of(runs, got.result.outcome, chance, key, missing=got.missing)
-        return replace(score, learned=got.learned is not None, cut_off=got.cut_off)
+        score = score_of(runs, got.chance, key, missing=got.missing)
+        outcome = _outcome(got.result.outcome, len(runs))
+        learned = got.learned is not None
+        return replace(score, outcome=outcome, learned=learned, cut_off=got.cut_off)
 
     @classmethod
     def of_validation(cls, got: CellRecords) -> Score:
         """Return the selected checkpoints' accuracies on the training lengths."""
         runs = [run for one in got.chosen if (run := _validated(one)) is not None]
-        finished, seeds = len(runs), len(got.chosen)
-        outcome = str(seeds) if finished == seeds else f"{finished} of {seeds} finished"
         key = ("validation", got.plan.row, got.plan.column)
-        facts = facts_of(got.records)
-        failing = None if facts is None else facts.chance_length
-        score = score_of(runs, outcome, None, key, failing, got.missing)
+        score = score_of(runs, None, key, len(got.chosen), got.chance, got.missing)
         return replace(score, cut_off=got.cut_off)
 
     @property
@@ -173,9 +167,9 @@ class Score:
 
 def score_of(
     runs: Sequence[RunAccuracy],
-    outcome: str,
     chance: float | None,
     key: Sequence[object],
+    planned: int = 0,
     failing: float | None = None,
     missing: int = 0,
 ) -> Score:
@@ -183,22 +177,22 @@ def score_of(
 
     Args:
         runs: one per seed that finished.
-        outcome: how many seeds there are, as in `Result.outcome`.
         chance: accuracy of the best answer that sees only the length, if it is of interest.
         key: names the stream of random numbers behind the interval.
+        planned: how many seeds were run, if some may not have finished.
         failing: what a seed that learns nothing has, if `chance` is of no interest.
         missing: as of `Score`.
     """
     seeds = len(runs)
+    outcome = f"{seeds} of {planned} finished" if seeds < planned else _outcome(str(seeds), seeds)
     if not runs:
         return Score(None, None, None, None, chance, outcome, missing=missing)
     accuracies = [run.accuracy for run in runs]
     mean = math.fsum(accuracies) / seeds
     sample = Sample.of("reproduction", runs, failing if chance is None else chance)
     low, high = percentile_interval(mean_draws([sample], key), around=mean)
-    how = _outcome(outcome, seeds)
     best, worst = max(accuracies), min(accuracies)
-    return Score(best, mean, low, high, chance, how, worst, missing, seeds=seeds)
+    return Score(best, mean, low, high, chance, outcome, worst, missing, seeds=seeds)
 
 
 def averaged(scores: Sequence[Score]) -> Score:
@@ -230,12 +224,11 @@ def averaged(scores: Sequence[Score]) -> Score:
     )
 
 
-def _worst(result: Result, facts: TaskFacts | None) -> float | None:
+def _worst(result: Result, chance: float | None) -> float | None:
     """Return the worst seed's accuracy; one that did not finish is at chance."""
-    if facts is None or not result.finished:
+    if chance is None or not result.finished:
         return None
-    reached = [run.accuracy for run in result.runs]
-    return min(facts.chance_length if one is None else one for one in reached)
+    return min(chance if run.accuracy is None else run.accuracy for run in result.runs)
 
 
 def _validated(run: Record) -> RunAccuracy | None:

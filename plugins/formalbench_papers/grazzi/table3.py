@@ -22,7 +22,6 @@ from formalbench_papers.framework.tables import (
     RULE,
     AccuracyTable,
     Key,
-    TrainingResult,
     published,
     residual,
 )
@@ -100,11 +99,7 @@ SLSTM_REPORTS = {
 )
 def carry_out(bench: Bench) -> Findings:
     """Train the models of the scale; make the table of all that is there."""
-    return findings(TABLE.train(bench))
-
-
-def findings(got: TrainingResult) -> Findings:
-    """Make the table and check the claims."""
+    got = TABLE.train(bench)
     scores = TABLE.scores(got)
     remarks = (slstm_remark(scores.get((ARITHMETIC, "sLSTM"))), *_REMARKS)
     return TABLE.findings(got, claims(scores), remarks)

@@ -73,11 +73,7 @@ def carry_out(bench: Bench) -> Findings:
         )
         for task, kind in product(TASKS, POSITIONS)
     }
-    return findings(bench.train_each(plans))
-
-
-def findings(got: Mapping[Key, CellRecords]) -> Findings:
-    """Make the table and check the claims."""
+    got = bench.train_each(plans)
     places = []
     for task, window, kind in product(PRINTED, WINDOWS, POSITIONS):
         cell, row = got.get((task, kind)), f"{task}, {window}"

@@ -74,7 +74,7 @@ Key = tuple[str, str]
 def carry_out(bench: Bench) -> Findings:
     """Train every model on one kind of strings, and test it on all of them."""
     protocol = PROTOCOLS[bench.scale]
-    trained = bench.train_each(
+    got = bench.train_each(
         {
             model: CellPlan(
                 *(model, TASK, "transformer", TASK, protocol, options),
@@ -83,7 +83,12 @@ def carry_out(bench: Bench) -> Findings:
             for model, options in reversed(MODELS.items())
         }
     )
-    return findings(trained, _tested(bench, trained))
+    scores = _tested(bench, got)
+    cells, rows = judged(
+        (model, kind, TABLE.result(model, kind), scores.get((model, kind)), got.get(model))
+        for model, kind in product(MODELS, KINDS)
+    )
+    return Findings(rows, claims(scores), None, _REMARKS, cells, records_of(got.values()))
 
 
 def _tested(bench: Bench, records: Mapping[str, CellRecords]) -> dict[Key, Score]:
@@ -99,20 +104,6 @@ def _tested(bench: Bench, records: Mapping[str, CellRecords]) -> dict[Key, Score
             if score is not None:
                 scores[model, kind] = score
     return scores
-
-
-def findings(got: Mapping[str, CellRecords], scores: Mapping[Key, Score]) -> Findings:
-    """Make the table and check the claims.
-
-    Args:
-        got: what was trained, by model.
-        scores: what is known of it.
-    """
-    cells, rows = judged(
-        (model, kind, TABLE.result(model, kind), scores.get((model, kind)), got.get(model))
-        for model, kind in product(MODELS, KINDS)
-    )
-    return Findings(rows, claims(scores), None, _REMARKS, cells, records_of(got.values()))
 
 
 _REMARKS = (

@@ -21,7 +21,6 @@ from formalbench_papers.framework.tables import (
     RULE,
     AccuracyTable,
     Key,
-    TrainingResult,
     published,
     residual,
 )
@@ -96,11 +95,7 @@ SUBSTANTIAL = 0.20
 )
 def carry_out(bench: Bench) -> Findings:
     """Train the models of the scale; make the table of all that is there."""
-    return findings(TABLE.train(bench))
-
-
-def findings(got: TrainingResult) -> Findings:
-    """Make the table and check the claims."""
+    got = TABLE.train(bench)
     return TABLE.findings(got, claims(TABLE.scores(got)), _REMARKS)
 
 

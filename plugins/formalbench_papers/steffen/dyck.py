@@ -146,11 +146,6 @@ def members(task: str, length: int) -> int:
     return count
 
 
-def published(key: tuple[str, str], length: int) -> tuple[float, float] | None:
-    """Return the authors' accuracy and bits, if they tried that."""
-    return PUBLISHED[key][LENGTHS.index(length)] if key in PUBLISHED else None
-
-
 def cells(
     curves: Curves, published: Published = PUBLISHED, titles: Mapping[str, str] = LANGUAGES
 ) -> list[TableCell]:
@@ -201,6 +196,12 @@ def claims(curves: Curves) -> list[Claim]:
 
 def _by_length(curves: Curves, task: str, attention: str) -> dict[int, DyckPoint]:
     return {point.length: point for point in curves.get((task, attention), ())}
+
+
+def paired(curves: Curves, task: str, *kinds: str) -> dict[int, tuple[DyckPoint, DyckPoint]]:
+    """Return what two kinds of network do at the lengths that both have."""
+    first, second = (_by_length(curves, task, kind) for kind in kinds)
+    return {length: (first[length], second[length]) for length in first if length in second}
 
 
 def _shortest(curves: Curves, task: str, attention: str) -> DyckPoint | None:
@@ -265,8 +266,7 @@ def _hard_learns_nothing(first: DyckPoint | None) -> Claim:
 
 
 def _hard_before_soft(curves: Curves, task: str) -> Claim:
-    soft, hard = (_by_length(curves, task, kind) for kind in ATTENTIONS)
-    pairs = {n: (soft[n], hard[n]) for n in soft if n in hard}
+    pairs = paired(curves, task, *ATTENTIONS)
     return Claim(
         f"{LANGUAGES[task]}: hard attention fails at shorter strings than soft attention: there is "
         f"a length at which soft attention alone reaches {percent(LEARNED, 0)} % (in "
@@ -387,7 +387,8 @@ def _point(cell: CellRecords) -> DyckPoint:
 
 def _rows(key: tuple[str, str], point: DyckPoint) -> list[Row]:
     """Return a line for each seed, with the authors' numbers beside it."""
-    accuracy, bits = published(key, point.length) or ("", "")
+    place = LENGTHS.index(point.length)
+    accuracy, bits = PUBLISHED[key][place] if key in PUBLISHED else ("", "")
     return [
         {
             "task": key[0],

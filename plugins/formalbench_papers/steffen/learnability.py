@@ -60,6 +60,7 @@ from formalbench_papers.steffen.dyck import (
     draw_points,
     first_alone,
     members,
+    paired,
 )
 
 HEADS = 2
@@ -302,7 +303,7 @@ def _point(task: str, how: str, tests: Sequence[MeasuredAt]) -> DyckPoint:
     runs = [RunAccuracy(test.accuracy, test.strings) for test in tests]
     return DyckPoint(
         length,
-        score_of(runs, str(len(runs)), 0.5, ("learnability", task, how, str(length))),
+        score_of(runs, 0.5, ("learnability", task, how, str(length))),
         tuple(test.accuracy for test in tests),
         tuple(test.mean_bits for test in tests),
     )
@@ -326,16 +327,8 @@ def claims(curves: Curves) -> list[Claim]:
     ]
 
 
-def _pairs(curves: Curves, task: str) -> dict[int, tuple[DyckPoint, DyckPoint]]:
-    """Return the construction's results without and with layer norm, by length."""
-    plain, normed = (
-        {point.length: point for point in curves.get((task, how), ())} for how in (PLAIN, NORMED)
-    )
-    return {length: (plain[length], normed[length]) for length in plain if length in normed}
-
-
 def _learns_longer(curves: Curves, task: str) -> Claim:
-    pairs = _pairs(curves, task)
+    pairs = paired(curves, task, PLAIN, NORMED)
     learned = [
         tuple(at_least(point.score, LEARNED) for point in reversed(pair)) for pair in pairs.values()
     ]
@@ -352,7 +345,7 @@ def _learns_longer(curves: Curves, task: str) -> Claim:
 
 
 def _lowers(curves: Curves, task: str) -> Claim:
-    pairs = _pairs(curves, task)
+    pairs = paired(curves, task, PLAIN, NORMED)
     learned = {
         length: pair for length, pair in pairs.items() if at_least(pair[0].score, LEARNED) is True
     }
@@ -373,17 +366,13 @@ def _lowers(curves: Curves, task: str) -> Claim:
 
 
 def _beats(curves: Curves, task: str) -> Claim:
-    points = {
-        point.length: point
-        for point in curves.get((task, PLAIN), ())
-        if point.length in STANDARD_FAILS
-    }
+    points = [one for one in curves.get((task, PLAIN), ()) if one.length in STANDARD_FAILS]
     return Claim(
         f"{LANGUAGES[task]}: without layer norm, too, the construction learns strings that a "
         f"standard transformer does not: {LEARNED:.0%} at n = 50 and 76",
         "report, §5; a standard transformer: 52.5 and 51.7 % (Dyck-1)",
-        "; ".join(f"n = {length}: {point.text}" for length, point in points.items()),
-        every(at_least(point.score, LEARNED) for point in points.values()),
+        "; ".join(f"n = {point.length}: {point.text}" for point in points),
+        every(at_least(point.score, LEARNED) for point in points),
     )
 
 

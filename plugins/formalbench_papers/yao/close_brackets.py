@@ -136,7 +136,7 @@ class Trials(CellRecords):
     def _score(self, split: str, strings: Sequence[float]) -> Score:
         runs = [RunAccuracy(*pair) for pair in zip(self.shares(split), strings, strict=True)]
         key = (split, self.plan.model, self.plan.row, self.plan.column)
-        return score_of(runs, str(len(runs)), None, key, failing=0.0, missing=self.missing)
+        return score_of(runs, None, key, failing=0.0, missing=self.missing)
 
     def score_text(self, split: str) -> str:
         """Return the mean of the trials in percent, its interval, and each of them.

@@ -68,12 +68,12 @@ class LossCurve:
     @property
     def left(self) -> bool:
         """Whether it left the level that frequencies bring it to."""
-        return self._fallen[0] - self._fallen[-1] >= LEFT * self._fallen[0]
+        return self.fallen[0] - self.fallen[-1] >= LEFT * self.fallen[0]
 
     @property
     def steepest(self) -> float:
         """Which share of the fall after the beginning the steepest tenth of the training has."""
-        falls, whole = self._falls, self._fallen[0] - self._fallen[-1]
+        falls, whole = self._falls, self.fallen[0] - self.fallen[-1]
         return max(falls) / whole if whole > 0 else 0.0
 
     @property
@@ -85,7 +85,7 @@ class LossCurve:
         return sudden and before >= 0 and falls[before] <= PLATEAU * max(falls)
 
     @property
-    def _fallen(self) -> tuple[float, ...]:
+    def fallen(self) -> tuple[float, ...]:
         """The losses after the beginning."""
         return self.nats[round(BEGINNING * len(self.nats)) :]
 
@@ -96,7 +96,7 @@ class LossCurve:
     @property
     def _falls(self) -> list[float]:
         """By how much it falls in each tenth of the training."""
-        pairs = zip(self._fallen, self._fallen[self._window :], strict=False)
+        pairs = zip(self.fallen, self.fallen[self._window :], strict=False)
         return [before - after for before, after in pairs]
 
 
@@ -121,8 +121,21 @@ def carry_out(bench: Bench) -> Findings:
     task = text_task(bench, CORPORA[bench.scale], "masked-lm")
     size = bench.choose((128, 4, 4), (768, 12, 12))
     protocol = PROTOCOLS[bench.scale]
-    return findings(
-        bench.train_each({name: _plan(name, task, protocol, size) for name in POSITIONS})
+    got = bench.train_each({name: _plan(name, task, protocol, size) for name in POSITIONS})
+    curves, rows = curves_of(got)
+    rows += [
+        {"positions": name, "seed": "", "step": "", "loss": ""}
+        for name in POSITIONS
+        if not curves.get(name)
+    ]
+    missing = sum(one.unfinished for one in got.values())
+    return Findings(
+        rows,
+        claims(curves, missing),
+        lambda: draw_losses(curves, {LEARN: RED, SCALAR: BLUES[2]}),
+        REMARKS,
+        [_cell(name, curves.get(name, ())) for name in POSITIONS],
+        records_of(got.values()),
     )
 
 
@@ -135,31 +148,6 @@ def _plan(name: str, task: str, protocol: str, size: tuple[int, int, int]) -> Ce
         **{"norm": "post", "init": "gpt2", "causal": False},
     }
     return CellPlan(name, task, "transformer", task, protocol, options)
-
-
-def findings(got: Mapping[str, CellRecords]) -> Findings:
-    """Make the curves and check the claims.
-
-    Args:
-        got: what was trained, by the kind of positions.
-    """
-    curves, rows = curves_of(got)
-    rows += [
-        {"positions": name, "seed": "", "step": "", "loss": ""}
-        for name in POSITIONS
-        if not curves.get(name)
-    ]
-    records = records_of(got.values())
-    cells = [_cell(name, curves.get(name, ())) for name in POSITIONS]
-    missing = sum(one.unfinished for one in got.values())
-    return Findings(
-        rows,
-        claims(curves, missing),
-        lambda: draw_losses(curves, {LEARN: RED, SCALAR: BLUES[2]}),
-        REMARKS,
-        cells,
-        records,
-    )
 
 
 def curves_of(got: Mapping[str, CellRecords]) -> tuple[Curves, list[Row]]:

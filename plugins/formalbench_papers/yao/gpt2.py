@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
 from formalbench.contracts.config import Value
 from formalbench.documents.charts import BLUES, GREEN, RED
 
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.claims import Answer, Claim, Findings, across
+from formalbench_papers.framework.claims import Claim, Findings, across
 from formalbench_papers.framework.runs import CellPlan, records_of
 from formalbench_papers.framework.tables import text_task
 from formalbench_papers.index import experiment
@@ -20,7 +20,6 @@ from formalbench_papers.yao.figure6 import (
     LEARN,
     SCALAR,
     Curves,
-    LossCurve,
     curves_of,
     draw_losses,
 )
@@ -95,66 +94,48 @@ def claims(found: Curves, missing: Mapping[str, int]) -> list[Claim]:
         found: by the kind of positions: of each seed that finished.
         missing: by the kind of positions: the number of planned seeds that have not been run.
     """
+
+    def claim(
+        text: str, paper: str, name: str, holds: Callable[[Sequence[float], float], bool]
+    ) -> Claim:
+        """Claim something of how far a curve is above that of LEARN, in each seed."""
+        pairs, both = _pairs(found, name), (name, LEARN)
+        answer = across(
+            (holds(*pair) for pair in pairs), sum(missing[one] for one in both) if pairs else 0
+        )
+        # While a loss is where frequencies bring it, nothing can be told.
+        left = all(curve.left for one in both for curve in found.get(one, ()))
+        ours = "; ".join(
+            f"seed {seed}: {min(gaps):+.3f} to {max(gaps):+.3f} nats, {fmean(gaps):+.3f} on "
+            f"average (at the end {found[name][seed].final:.3f} and {found[LEARN][seed].final:.3f})"
+            for seed, (gaps, _) in enumerate(pairs)
+        )
+        return Claim(text, paper, ours, answer if left else "cannot tell")
+
     return [
-        Claim(
+        claim(
             "POS/N has a slightly larger loss than LEARN throughout the training",
             "“slightly larger train/validation losses than LEARN throughout the training” "
             "(footnote 5)",
-            _shown(found, SCALAR, LEARN),
-            _answer(
-                found,
-                missing,
-                (SCALAR, LEARN),
-                [
-                    min(gaps) > 0 and fmean(gaps) <= SLIGHTLY
-                    for gaps, _ in _pairs(found, SCALAR, LEARN)
-                ],
-            ),
+            SCALAR,
+            lambda gaps, level: min(gaps) > 0 and fmean(gaps) <= SLIGHTLY,
         ),
-        Claim(
+        claim(
             "Without positions the loss is the same as with LEARN",
             "“using no positional encoding leads to the same loss curves as LEARN” (footnote 5)",
-            _shown(found, NONE, LEARN),
-            _answer(
-                found,
-                missing,
-                (NONE, LEARN),
-                [abs(fmean(gaps)) <= SAME * level for gaps, level in _pairs(found, NONE, LEARN)],
-            ),
+            NONE,
+            lambda gaps, level: abs(fmean(gaps)) <= SAME * level,
         ),
     ]
 
 
-def _pairs(curves: Curves, one: str, other: str) -> list[tuple[list[float], float]]:
-    """Return for each seed by how much one curve is above another, and the mean of the other."""
-    pairs = zip(curves.get(one, ()), curves.get(other, ()), strict=False)
-    after = [(_after(first), _after(second)) for first, second in pairs]
-    return [
-        ([a - b for a, b in zip(first, second, strict=True)], fmean(second))
-        for first, second in after
-    ]
+def _pairs(curves: Curves, name: str) -> list[tuple[list[float], float]]:
+    """Return for each seed by how much a curve is above that of LEARN, and the mean of the latter.
 
-
-def _after(curve: LossCurve) -> Sequence[float]:
-    """Return the losses after the beginning."""
-    return curve.nats[round(BEGINNING * len(curve.nats)) :]
-
-
-def _answer(
-    curves: Curves, missing: Mapping[str, int], names: Sequence[str], answers: Sequence[bool]
-) -> Answer:
-    """Join what seeds say.
-
-    They cannot tell while some were not run, or while a loss is where frequencies bring it.
+    The beginning of the training is left out.
     """
-    complete = all(missing[name] == 0 for name in names) if answers else True
-    left = all(curve.left for name in names for curve in curves.get(name, ()))
-    return across(answers) if complete and left else "cannot tell"
-
-
-def _shown(curves: Curves, one: str, other: str) -> str:
-    return "; ".join(
-        f"seed {seed}: {min(gaps):+.3f} to {max(gaps):+.3f} nats, {fmean(gaps):+.3f} on average "
-        f"(at the end {curves[one][seed].final:.3f} and {curves[other][seed].final:.3f})"
-        for seed, (gaps, _) in enumerate(_pairs(curves, one, other))
-    )
+    pairs = zip(curves.get(name, ()), curves.get(LEARN, ()), strict=False)
+    return [
+        ([a - b for a, b in zip(one.fallen, learn.fallen, strict=True)], fmean(learn.fallen))
+        for one, learn in pairs
+    ]

@@ -169,61 +169,38 @@ def test_it_is_carried_out_and_drawn(host):
     assert {claim.verdict for claim in claims({})} == {"not run at this scale"}
 
 
-def as_the_paper(seeds=(0, 1, 2)):
-    return {key: dict.fromkeys(seeds, bleu) for key, bleu in PAPER.items()}
-
-
-LEVEL = {"baseline": {0: 16.6, 1: 17.3, 2: 17.0}, "scaled": {0: 16.7, 1: 17.2, 2: 17.1}}
+NEAR = {"baseline": {0: 16.6, 1: 17.3, 2: 17.0}, "scaled": {0: 16.7, 1: 17.2, 2: 17.1}}
 """On texts as short as those trained on."""
+BEHIND = {"baseline": {0: 16.7, 1: 17.3, 2: 17.0}, "scaled": {0: 16.2, 1: 16.4, 2: 16.3}}
 NONE_MISSING = {ALL: 0, LONG: 0}
 
 
-def told_of(found):
-    return [claim.verdict for claim in found]
-
-
-def test_the_papers_own_numbers_hold():
-    assert told_of(table1.claims(as_the_paper(), LEVEL, NONE_MISSING)) == [
-        "holds",
-        "holds",
-    ]
-
-
-@pytest.mark.parametrize(("column", "bleu", "index"), [(LONG, 11.3, 0), (ALL, 30.0, 1)])
-def test_a_claim_differs_if_its_column_does(column, bleu, index):
-    found = as_the_paper()
-    found["scaled", column] = dict.fromkeys(range(3), bleu)
-    expected = ["holds", "holds"]
-    expected[index] = "differs"
-    assert told_of(table1.claims(found, LEVEL, NONE_MISSING)) == expected
-    found["scaled", column] = {0: bleu, 1: PAPER["scaled", column]}
-    expected[index] = "cannot tell"
-    assert told_of(table1.claims(found, LEVEL, NONE_MISSING)) == expected
-
-
-def test_models_that_are_not_level_on_short_texts_say_nothing_of_longer_ones():
-    behind = {"baseline": {0: 16.7, 1: 17.3}, "scaled": {0: 16.2, 1: 16.4}}
-    found = as_the_paper()
-    found["scaled", LONG] = {0: 10.0, 1: 10.1}
-    assert told_of(table1.claims(found, behind, NONE_MISSING)) == [
-        "cannot tell",
-        "holds",
-    ]
-    assert "-0.7 BLEU" in table1.claims(found, behind, NONE_MISSING)[0].ours
-
-
-def test_one_seed_does_not_say_that_there_is_no_difference():
-    assert told_of(table1.claims(as_the_paper(seeds=(0,)), LEVEL, NONE_MISSING))[1] == "cannot tell"
-
-
-def test_while_a_seed_is_missing_nothing_is_told():
-    told = told_of(table1.claims(as_the_paper(), LEVEL, {ALL: 1, LONG: 1}))
-    assert told == ["cannot tell", "cannot tell"]
+@pytest.mark.parametrize(
+    ("scaled", "near", "missing", "verdicts"),
+    [
+        ({}, NEAR, 0, ("holds", "holds")),  # the paper's own numbers
+        ({LONG: (11.3, 11.3, 11.3)}, NEAR, 0, ("differs", "holds")),
+        ({LONG: (11.3, 12.4)}, NEAR, 0, ("cannot tell", "holds")),
+        ({ALL: (30.0, 30.0, 30.0)}, NEAR, 0, ("holds", "differs")),
+        ({ALL: (30.0, 32.5)}, NEAR, 0, ("holds", "cannot tell")),
+        # One seed does not say that there is no difference.
+        ({ALL: (32.5,)}, NEAR, 0, ("holds", "cannot tell")),
+        # Models that are not level on short texts say nothing of longer ones.
+        ({LONG: (10.0, 10.1, 10.2)}, BEHIND, 0, ("cannot tell", "holds")),
+        ({}, NEAR, 1, ("cannot tell", "cannot tell")),
+    ],
+)
+def test_each_claim_on_translations_can_fail_or_stay_open(scaled, near, missing, verdicts):
+    found = {key: dict.fromkeys(range(3), bleu) for key, bleu in PAPER.items()}
+    found |= {("scaled", column): dict(enumerate(seeds)) for column, seeds in scaled.items()}
+    claims = table1.claims(found, near, {ALL: missing, LONG: missing})
+    assert tuple(claim.verdict for claim in claims) == verdicts
+    assert ("-0.7 BLEU" in claims[0].ours) == (near is BEHIND)
 
 
 def test_only_runs_of_one_seed_are_compared():
     found = {("baseline", LONG): {0: 50.0, 1: 10.0}, ("scaled", LONG): {1: 11.0, 2: 1.0}}
-    first, second = table1.claims(found, LEVEL, NONE_MISSING)
+    first, second = table1.claims(found, NEAR, NONE_MISSING)
     assert first.ours.startswith("+1.0 BLEU (on texts of the training lengths")
     assert first.verdict == "cannot tell"  # one pair decides nothing
     assert second.verdict == "not run at this scale"

@@ -3,12 +3,14 @@
 from dataclasses import replace
 
 import pytest
+from announced import claims_on
 from built_records import TO_ITS_END
 from formalbench.contracts.paper_tables import PublishedResult
 from formalbench.host import PluginHost
 from formalbench.host.options import make_config
 from formalbench.running.plan import make_plan
 from formalbench_papers import Score, is_at_chance, reaches, stays_below
+from formalbench_papers.chi import table1
 from formalbench_papers.framework import claims
 from formalbench_papers.framework.claims import higher
 from formalbench_papers.framework.runs import CellPlan, CellRecords
@@ -278,33 +280,6 @@ def test_papers_that_contradict_each_other_are_told_apart(mean, best, nearest):
     assert "not run" in table3.slstm_remark(None)
 
 
-def test_claims_about_recurrences_cannot_tell_where_seeds_disagree_or_did_not_finish():
-    ahead = {
-        ("cycle-navigation", "SLiCE, block-diagonal"): mean_score(0.8, best=1.0, worst=0.5),
-        ("cycle-navigation", "SLiCE, diagonal"): mean_score(0.5, best=0.6, worst=0.4),
-        ("cycle-navigation", "sLSTM"): Score(None, None, None, None, 0.2, "0 of 3 finished"),
-    }
-    told = verdicts(table2.claims(ahead))
-    assert [holds for holds in told.values() if holds is not None] == ["cannot tell"] * 2
-    arithmetic = {title: mean_score(0.3) for title in table3.LINEAR}
-    arithmetic["DeltaNet [0, 1]"] = mean_score(0.6, best=0.9, worst=0.4)
-    arithmetic["DeltaNet [-1, 1]"] = mean_score(0.7, best=0.97, worst=0.5)
-    told = verdicts(table3.claims({("modular-arithmetic", k): v for k, v in arithmetic.items()}))
-    assert [holds for holds in told.values() if holds is not None] == ["cannot tell"] * 2
-
-
-def test_recurrences_that_learned_no_training_lengths_refute_nothing():
-    def unlearned(mean):
-        return replace(mean_score(mean), learned=False)
-
-    arithmetic = {("modular-arithmetic", title): unlearned(0.3) for title in table3.LINEAR}
-    told = verdicts(table3.claims(arithmetic)).values()
-    assert [holds for holds in told if holds is not None] == ["cannot tell"] * 2
-    names = ("SLiCE, block-diagonal", "SLiCE, diagonal", "sLSTM", "LSTM")
-    told = verdicts(table2.claims({("cycle-navigation", name): unlearned(0.3) for name in names}))
-    assert [holds for holds in told.values() if holds is not None] == ["cannot tell"] * 3
-
-
 def test_claims_of_path_are_about_sparse_strings():
     kinds = tuple(flipflop.KINDS)
     scores = {("PaTH", kind): mean_score(1.0) for kind in kinds}
@@ -317,42 +292,121 @@ def test_claims_of_path_are_about_sparse_strings():
     assert list(verdicts(flipflop.claims(scores)).values()).count(False) == 2
 
 
-def test_claims_of_grazzi_need_negative_eigenvalues():
-    parity = {
-        "Mamba [0, 1]": 0.5,
-        "Mamba [-1, 1]": 1.0,
-        "DeltaNet [0, 1]": 0.51,
-        "DeltaNet [-1, 1]": 1.0,
-    }
-    scores = {("parity", title): mean_score(mean) for title, mean in parity.items()}
-    scores["modular-arithmetic", "DeltaNet [0, 1]"] = mean_score(0.45)
-    scores["modular-arithmetic", "DeltaNet [-1, 1]"] = mean_score(0.7, best=0.97)
-    *others, best = verdicts(table3.claims(scores)).values()
-    assert set(others) == {True}
-    assert best is None  # the best of which, as long as some were not run?
-    for title in ("mLSTM", "Mamba [0, 1]", "Mamba [-1, 1]"):
-        scores["modular-arithmetic", title] = mean_score(0.3)
-    assert set(verdicts(table3.claims(scores)).values()) == {True}
-    scores["parity", "Mamba [0, 1]"] = mean_score(0.6, best=0.9)
-    scores["modular-arithmetic", "Mamba [-1, 1]"] = mean_score(0.98)
-    answers = list(verdicts(table3.claims(scores)).values())
-    assert answers.count(False) == 2
-    assert set(verdicts(table3.claims({})).values()) == {None}
+def letters(name, found):
+    """Return the first letter of the verdict of each of a page's claims."""
+    return "".join(claim.verdict[0] for claim in claims_on(name, found))
 
 
-def test_claims_of_slice_are_about_averages():
-    means = {
-        ("parity", "SLiCE, block-diagonal"): 0.95,
-        ("cycle-navigation", "SLiCE, block-diagonal"): 0.99,
-        ("parity", "DeltaNet [0, 1]"): 0.58,
-        ("cycle-navigation", "DeltaNet [0, 1]"): 0.5,
-        ("cycle-navigation", "SLiCE, diagonal"): 0.7,
-        ("parity", "DeltaNet [-1, 1]"): 0.97,
-        **{(task, "LSTM"): 1.0 for task in table2.PAPER.tasks},
-        ("cycle-navigation", "sLSTM"): 0.32,
-    }
-    scores = {key: mean_score(mean) for key, mean in means.items()}
-    assert set(verdicts(table2.claims(scores)).values()) == {True}
-    scores["cycle-navigation", "sLSTM"] = mean_score(0.9)
-    scores["cycle-navigation", "SLiCE, diagonal"] = mean_score(0.9)
-    assert list(verdicts(table2.claims(scores)).values()) == [True, True, False, True, False]
+UNLEARNED = (0.6, 0.3)
+"""Also on the training lengths it is bad: they were not learned."""
+
+RASP = ("majority", "ab-or-bbaa", "subsequence-ab")
+ARITHMETIC = "modular-arithmetic, "
+TWO, THREE = "RegularGPT (C=2)", "RegularGPT (C=3)"
+
+
+@pytest.mark.parametrize(
+    ("name", "holding", "differing"),
+    [
+        (
+            "chi-table1",
+            {
+                **{ARITHMETIC + TWO: 0.955, ARITHMETIC + THREE: 0.7},
+                **{TWO: 0.992, "RNN": 0.992, "Transformer": 0.5},
+            },
+            {ARITHMETIC + TWO: 0.94, THREE: 0.8, TWO: 0.985, "RNN": 0.93, "Transformer": 1.0},
+        ),
+        ("chi-table1-code", {ARITHMETIC: 0.955, "": 0.992}, {ARITHMETIC: 0.94, "": 0.985}),
+        (
+            "grazzi-table3",
+            {f"{ARITHMETIC}Mamba [-1, 1]": 0.7, "[-1, 1]": 0.992, "": 0.54},
+            {f"{ARITHMETIC}DeltaNet [-1, 1]": 0.75, "[-1, 1]": 0.985, "": 0.56},
+        ),
+        (
+            "huang-crasp",
+            dict.fromkeys(RASP, 0.96) | {"": 0.94},
+            dict.fromkeys(RASP, 0.94) | {"": 0.96},
+        ),
+        (
+            "slice-table2",
+            {"sLSTM": 0.49, "LSTM": 0.992, "block": 0.9, "[-1, 1]": 0.9, "": 0.69},
+            {"sLSTM": 0.51, "LSTM": 0.985, "block": 0.88, "[-1, 1]": 0.88, "": 0.69},
+        ),
+        (
+            "steffen-dyck",
+            {"soft, n = 100": 0.59, "soft": 0.96, "hard": 0.59},
+            {"soft, n = 100": 0.95, "soft": 0.94, "hard": 0.96},
+        ),
+    ],
+)
+def test_every_claim_holds_on_one_side_of_its_limit_and_differs_on_the_other(
+    name, holding, differing
+):
+    assert set(letters(name, holding)) == {"h"}
+    assert set(letters(name, differing)) == {"d"}
+    assert set(letters(name, {})) == {"n"}
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "verdicts"),
+    [
+        # What learned no training lengths refutes nothing.
+        ("chi-table1", {"RNN": (0.6, 0.2), "": UNLEARNED}, "c" * 21),
+        ("grazzi-table3", {"": UNLEARNED}, "hhcccc"),  # two are about not learning
+        ("huang-crasp", {"": (0.98, 0.96)}, "c" * 6),
+        ("slice-table2", {"": UNLEARNED}, "c" * 5),
+        # Seeds that disagree.
+        ("chi-table1", {"RNN": [1.0, 0.9, 0.8], "": [0.95, 0.6, 0.5]}, "d" * 12 + "ccccchccc"),
+        ("grazzi-table3", {ARITHMETIC: [0.97, 0.5, 0.6], "": [0.9, 0.4, 0.5]}, "ddddcc"),
+        ("huang-crasp", {"": [1.0, 0.9, 0.94]}, "c" * 6),
+        ("slice-table2", {"": [1.0, 0.6, 0.4]}, "c" * 5),
+        ("steffen-dyck", {"soft": [1.0, 1.0, 0.5], "hard": [0.7, 0.5, 0.5]}, "c" * 10),
+        # Claims with two parts, of which one is so.
+        (
+            "grazzi-table3",
+            {f"{ARITHMETIC}DeltaNet [-1, 1]": 0.85, "[-1, 1]": 0.6, "": 0.54},
+            "hhddhd",
+        ),
+        (
+            "steffen-dyck",
+            {
+                **{"soft, n = 50": 0.5, "hard, n = 50": 0.96},
+                **{"soft, n = 100": 0.59, "soft": 0.96, "hard": 0.59},
+            },
+            "hhhhhhhddd",
+        ),
+        # Cells that were not run.
+        ("chi-table1", {"parity": 1.0, "d2": 1.0}, "hnnnhnnnnnnndnnnnccdn"),
+        ("grazzi-table3", {"parity": 0.5, f"{ARITHMETIC}DeltaNet": 0.97}, "hhdddn"),
+        ("slice-table2", {"parity": 1.0}, "cnndn"),
+    ],
+)
+def test_claims_that_hold_in_part_or_stay_open(name, found, verdicts):
+    assert letters(name, found) == verdicts
+
+
+def test_regulargpt_and_the_transformer_are_compared_where_both_learned():
+    unlearned = {"Transformer": (0.6, 1.0), "": 1.0}
+    found = claims_on("chi-table1", unlearned)[19]
+    assert found.ours == "on 11 tasks no seed of one of them learned the training lengths"
+    # The mask decides on even pairs, so they do not count.
+    learned = {"parity, Transformer": 1.0, "even-pairs, Transformer": 1.0}
+    found = claims_on("chi-table1", learned | unlearned)[19]
+    assert found.ours.endswith("on 1 task (parity)")
+    assert "of 2 tasks" in claims_on("chi-table1", {"parity": 1.0, "d2": 1.0})[17].ours
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "similar"),
+    [
+        (score(0.99), score(0.95), True),
+        (replace(score(0.99), missing=1), score(0.99), "cannot tell"),
+        (replace(score(0.99), seeds=2), score(0.99), "cannot tell"),
+        (score(0.99), score(0.93), "cannot tell"),  # other seeds may be similar
+        (GOOD, POOR, False),
+        (GOOD, replace(POOR, learned=False), "cannot tell"),
+    ],
+)
+def test_models_are_similar_if_their_best_seeds_are(one, other, similar):
+    assert table1._are_similar(one, other) == similar
+    assert table1._are_similar(other, one) == similar

@@ -1,14 +1,12 @@
 """Yao et al.: Theorem 4.3, the learned models, and where a close is predicted."""
 
 import json
-from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from announced import carry_out
-from built_records import TO_ITS_END
+from announced import carry_out, made_up
+from built_records import TO_ITS_END, build_record
 from formalbench.contracts.network import Batch
 from formalbench.contracts.objective import Measure
 from formalbench.contracts.verification import parse_any
@@ -20,7 +18,7 @@ from formalbench.store import Store, weights_path
 from formalbench.store.weights import load_network
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.curves import MeasuredAt
-from formalbench_papers.framework.runs import CellPlan, CellRecords
+from formalbench_papers.framework.runs import CellPlan
 from formalbench_papers.yao import figure4a as yao_fig4a
 from formalbench_papers.yao import figure5 as yao_fig5
 from formalbench_papers.yao import theorem_4_3
@@ -93,9 +91,11 @@ NAMES = ("yao-fig4a", "yao-fig4bc", "yao-fig5")
 ASKED = 10_000
 
 
-def record_of(make_record, wanted, seed, validation, test, macro=None, ended="capped"):
+def record_of(wanted, seed, validation, test, macro=None, ended="capped"):
     """A record whose micro accuracies are these; macro accuracy is half of them, or this."""
-    record = make_record(wanted.model, seed=seed, training=TO_ITS_END | {"ended": ended})
+    if validation is None:
+        return build_record(wanted.model, seed=seed, status="diverged")
+    record = build_record(wanted.model, seed=seed, training=TO_ITS_END | {"ended": ended})
     data = json.loads(record.to_json())
     cells = data["test"]["cells"]
     data["selected"]["metrics"] |= {
@@ -110,36 +110,18 @@ def record_of(make_record, wanted, seed, validation, test, macro=None, ended="ca
     return parse_any(json.dumps(data), "it")
 
 
-@dataclass
-class Canned:
-    """A bench that trains nothing: `accuracy` says how a setting does."""
+def seeded(shares, scale="quick"):
+    """Make a bench whose seeds do as `shares` says of a setting (see `record_of`)."""
 
-    make_record: object
-    accuracy: object
-    scale: str = "quick"
-    asked: list = field(default_factory=list)
-    only: tuple = ()
-    planned: tuple = ()
-    ended: str = "capped"
+    def runs_of(one):
+        return [record_of(one, seed, *each) for seed, each in enumerate(shares(one))]
 
-    train_each = Bench.train_each
+    return made_up(runs_of, scale)
 
-    def choose(self, quick, paper):
-        return paper if self.scale == "paper" else quick
 
-    def report(self, line):
-        pass
-
-    def train(self, wanted, now=lambda one: True):
-        self.asked = list(filter(now, wanted))
-        return [self.got(one) if one in self.asked else None for one in wanted]
-
-    def got(self, one):
-        shares = self.accuracy(one)
-        records = [
-            record_of(self.make_record, one, seed, *shares, ended=self.ended) for seed in range(3)
-        ]
-        return CellRecords(replace(one, seeds=3), records)
+def canned(accuracy, scale="quick", ended="capped"):
+    """Make a bench whose settings do in each of three seeds as `accuracy` says."""
+    return seeded(lambda one: [(*accuracy(one), None, ended)] * 3, scale)
 
 
 def canned_positions(_, records):
@@ -159,12 +141,6 @@ def placed(seen, unseen):
 @pytest.fixture(autouse=True)
 def _without_weights(monkeypatch):
     monkeypatch.setattr(yao_fig4a, "by_position", canned_positions)
-
-
-@pytest.fixture
-def canned(make_record):
-    """Make a bench that trains nothing."""
-    return partial(Canned, make_record)
 
 
 def options(wanted):
@@ -198,7 +174,7 @@ def holding(name, bench):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("scale", ["quick", "paper"])
-def test_what_the_paper_has_holds(canned, name, scale):
+def test_what_the_paper_has_holds(name, scale):
     found = holding(name, canned(as_in_the_paper, scale))
     assert False not in found
     assert None not in found
@@ -247,7 +223,7 @@ UNSURE = "cannot tell"
     ("yao-fig5 paper", five_layers(0.98), {3: True}),
     ("yao-fig5", five_layers(0.96), {3: False}),
 ])  # fmt: skip
-def test_each_claim_can_fail_or_stay_open(canned, name, accuracy, expected):
+def test_each_claim_can_fail_or_stay_open(name, accuracy, expected):
     name, _, scale = name.partition(" ")
     found = holding(name, canned(lambda wanted: accuracy(*options(wanted)), scale or "quick"))
     assert {place: found[place] for place in expected} == expected
@@ -255,11 +231,10 @@ def test_each_claim_can_fail_or_stay_open(canned, name, accuracy, expected):
 
 def test_some_settings_of_the_paper_do_not_confirm_what_it_says_of_all(make_record):
     def run_in_part(name, there):
-        class Some(Canned):
-            def got(self, one):
-                return super().got(one) if there(one) else None
+        def shares(one):
+            return [as_in_the_paper(one)] * 3 if there(one) else []
 
-        return holding(name, Some(make_record, as_in_the_paper, "paper"))
+        return holding(name, seeded(shares, "paper"))
 
     found = run_in_part("yao-fig4a", lambda one: one.row == "POS/N")
     assert (found[2], found[3], found[5], found[6]) == (True, True, UNSURE, UNSURE)
@@ -269,7 +244,7 @@ def test_some_settings_of_the_paper_do_not_confirm_what_it_says_of_all(make_reco
     assert found == [UNSURE, True, True, True, True, UNSURE]
 
 
-def test_trials_that_ran_out_of_steps_show_no_level_that_they_miss_or_keep(canned):
+def test_trials_that_ran_out_of_steps_show_no_level_that_they_miss_or_keep():
     """What a twentieth of the paper's updates does not learn says nothing of the paper's."""
 
     def hardly(wanted):
@@ -301,21 +276,16 @@ def test_trials_that_ran_out_of_steps_show_no_level_that_they_miss_or_keep(canne
         ("yao-fig5", "k = 8, D = 5; k = 32, D = 15 with d = 50 only; k = 128, D = 10 with d = "),
     ],
 )
-def test_what_the_scale_quick_trains_is_named(canned, name, trained):
+def test_what_the_scale_quick_trains_is_named(name, trained):
     findings = carry_out(name, canned(as_in_the_paper))
     (line,) = [line for line in findings.remarks if line.startswith("Reduced: ")]
     assert trained in line
 
 
 def test_trials_on_both_sides_of_a_limit_cannot_tell(make_record):
-    class Split(Canned):
-        def got(self, one):
-            shares = ((0.9999, 0.99), (0.9999, 0.9), (0.9999, 0.945))
-            runs = [record_of(self.make_record, one, i, *pair) for i, pair in enumerate(shares)]
-            return CellRecords(replace(one, seeds=3), runs)
-
+    split = seeded(lambda one: [(0.9999, 0.99), (0.9999, 0.9), (0.9999, 0.945)])
     for name, claim in (("yao-fig4a", 2), ("yao-fig4bc", 3), ("yao-fig5", 1)):
-        findings = carry_out(name, Split(make_record, None))
+        findings = carry_out(name, split)
         assert findings.claims[claim].verdict == "cannot tell"
         assert "94.5" in findings.claims[claim].ours
 
@@ -325,23 +295,17 @@ def test_trials_on_both_sides_of_a_limit_cannot_tell(make_record):
     [((0.1, 0.2, 0.15), True), ((0.6, 0.7, 0.65), False), ((0.1, 0.9, 0.5), "cannot tell")],
 )
 def test_findings_are_alike_with_both_metrics_or_not(make_record, lstm, alike):
-    class ByDistance(Canned):
-        def got(self, one):
-            macros = lstm if one.model == "lstm" else (0.5, 0.55, 0.52)
-            validation, test = as_in_the_paper(one)
-            runs = [
-                record_of(self.make_record, one, seed, validation, test, macro)
-                for seed, macro in enumerate(macros)
-            ]
-            return CellRecords(replace(one, seeds=3), runs)
+    def shares(one):
+        macros = lstm if one.model == "lstm" else (0.5, 0.55, 0.52)
+        return [(*as_in_the_paper(one), macro) for macro in macros]
 
-    last = carry_out("yao-fig4bc", ByDistance(make_record, None, "paper")).claims[-1]
+    last = carry_out("yao-fig4bc", seeded(shares, "paper")).claims[-1]
     assert last.holds == alike
     assert "d = 30, validation: +" in last.ours
-    assert carry_out("yao-fig5", ByDistance(make_record, None, "paper")).claims[-1].holds == alike
+    assert carry_out("yao-fig5", seeded(shares, "paper")).claims[-1].holds == alike
 
 
-def test_without_weights_nothing_is_said_of_positions(monkeypatch, canned):
+def test_without_weights_nothing_is_said_of_positions(monkeypatch):
     monkeypatch.setattr(yao_fig4a, "by_position", lambda _, records: [None] * len(records))
     findings = carry_out("yao-fig4a", canned(as_in_the_paper))
     assert findings.claims[4].holds is None
@@ -349,7 +313,7 @@ def test_without_weights_nothing_is_said_of_positions(monkeypatch, canned):
     findings.draw()
 
 
-def test_the_width_is_chosen_by_validation_alone(canned):
+def test_the_width_is_chosen_by_validation_alone():
     def accuracy(wanted):
         *_, width, _, _ = options(wanted)
         return {10: (0.9, 1.0), 30: (0.95, 0.3), 50: (0.94, 1.0)}[width]
@@ -405,7 +369,7 @@ AS_SAID = {
         ({("transformer", False): 0.6}, ["cannot tell", "cannot tell", True]),
     ],
 )
-def test_settings_that_were_left_out_hurt_or_do_not_help(canned, changed, expected):
+def test_settings_that_were_left_out_hurt_or_do_not_help(changed, expected):
     findings = carry_out("yao-settings", canned(shared(AS_SAID | changed)))
     assert [claim.holds for claim in findings.claims] == expected
     findings.draw()
@@ -483,14 +447,11 @@ def test_positions_are_counted_as_a_walk_counts_them(bench):
 
 
 def test_a_trial_that_failed_counts_as_nothing(make_record):
-    class Failing(Canned):
-        def train(self, wanted, now=None):
-            got = super().train(wanted, now)
-            failed = make_record(wanted[0].model, seed=0, status="diverged")
-            got[6] = CellRecords(got[6].plan, [failed, *got[6].records[1:]])  # one layer
-            return got
+    def shares(one):
+        alike = [as_in_the_paper(one)] * 3
+        return [(None, None), *alike[1:]] if (one.row, one.column) == ("POS/N", "L = 1") else alike
 
-    findings = carry_out("yao-fig4a", Failing(make_record, as_in_the_paper))
+    findings = carry_out("yao-fig4a", seeded(shares))
     first, second = findings.rows[12:14]
     assert (first["status"], first["test_micro"]) == ("diverged", "")
     assert second["test_micro"] == 0.6
