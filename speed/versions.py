@@ -12,6 +12,7 @@ from turns import FOLDER, Contender
 REPEATS = 7
 ROOMS = ("benchmark", "leaderboard", "plugins", "tasks")
 LONG = 256
+CHUNKED = ("deltanet", "gated-deltanet", "mamba-2", "rwkv-7", "slice")
 STEPS = {
     "rnn": 60,
     "lstm": 30,
@@ -31,7 +32,7 @@ STEPS = {
 CASES = [
     *((model, {"width": 256}, 40, STEPS[model] // 4) for model in ("rnn", "lstm", "gru")),
     *((model, {}, 40, steps) for model, steps in STEPS.items()),
-    *((model, {}, LONG, 3) for model in ("deltanet", "gated-deltanet", "mamba-2", "rwkv-7", "slice")),
+    *((model, {}, LONG, 3) for model in CHUNKED),
 ]
 """Model, options, length of the strings, steps."""
 
@@ -55,7 +56,9 @@ def main(checkout: Path) -> None:
                 (name, lambda one=one, what=what: one.seconds(**what))
                 for name, one in (("now", now), ("before", before))
             ]
-            inputs = f"{model}, width {options.get('width', 64)}, batch 128, T = {length}"
+            inputs = ", ".join(
+                [model, *(f"{key} {value}" for key, value in options.items()), f"T = {length}"]
+            )
             rows.append(alternate(*named, inputs, REPEATS, units=(steps, steps)))
     print(table(rows))
 
