@@ -51,7 +51,7 @@ def complete(monkeypatch, capsys):
         ("run --model lstm --protocol quic", ["quick"]),
         ("run --model lstm --tracker mlf", ["mlflow"]),
         ("run --model lstm --executor ser", ["serial"]),
-        ("show protocol stan", ["standard"]),
+        ("show protocol stan", ["standard", "standard-long"]),
         ("show model exact-par", ["exact-parity"]),
         ("show task exact-par", []),
         ("verify exact-par", ["exact-parity"]),
