@@ -83,7 +83,7 @@ class ReproductionEntry(Part):
 
 
 class PlanFile(Part):
-    """The contents of the file; entries are validate one by one, so that errors name the entry.
+    """The contents of the file; entries are validated one by one, so that errors name the entry.
 
     Attributes:
         code: the commit whose code trains it.

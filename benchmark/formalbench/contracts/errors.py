@@ -63,7 +63,7 @@ MOST_PROBLEMS = 20
 
 PLAIN = {
     r", unable to .*": "",
-    r"^(Dictionary|Input|Keys|String|Tuple) should": "must",
+    r"^(Dictionary|Input|Keys|List|String|Tuple) should": "must",
     r"^Field required": "is missing",
     r"match pattern .*\(-\[a-z0-9\].*": "be lower-case letters, digits and single hyphens",
     r"greater than or equal to": "at least",
