@@ -94,6 +94,8 @@ def carry_out(bench: Bench) -> Findings:
 
 
 _REMARKS = (
+    "The Transformer and modular arithmetic, which most networks here do not learn, are trained for "
+    "longer in the reproduction chi-table1-long.",
     f"Where C = 3 learns with some of the paper's seeds only ({', '.join(BIMODAL)}), ours are "
     f"{MANY_SEEDS} seeds at the scale quick.",
     "On D_n and Tomita 5 every string of odd length is outside the language: a network that always "
@@ -120,17 +122,7 @@ def claims(scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> list[Cl
             learns("RegularGPT with C = 2", task, scores.get((task, REGULARGPT.title)))
             for task in TASKS
         ),
-        *(
-            is_at_chance(
-                f"the Transformer that learned {task} up to the training length is at chance "
-                "beyond: within 2 points of it, and a scaled accuracy of 0 within the interval",
-                f"{PAPER.result(TRANSFORMER.title, task).mean:.1f} (average)",
-                learned.get(key) or scores.get(key),
-                learned=key in learned,
-            )
-            for task in AT_CHANCE
-            for key in ((task, TRANSFORMER.title),)
-        ),
+        *at_chance(scores, learned),
         Claim(
             "the RNN learns every task: its best seed reaches 99 %",
             "100.0 on all twelve (maximum)",
@@ -142,7 +134,7 @@ def claims(scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> list[Cl
         ),
         _is_similar(scores),
         _is_ahead(scores, learned),
-        _larger_chunks_fail(scores),
+        larger_chunks_fail(scores),
     ]
 
 
@@ -155,6 +147,21 @@ def learns(model: str, task: str, score: Score | None) -> Claim:
         score,
         least,
     )
+
+
+def at_chance(scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> list[Claim]:
+    """Claim that the Transformer is at chance on longer strings; arguments as of `claims`."""
+    return [
+        is_at_chance(
+            f"the Transformer that learned {task} up to the training length is at chance beyond: "
+            "within 2 points of it, and a scaled accuracy of 0 within the interval",
+            f"{PAPER.result(TRANSFORMER.title, task).mean:.1f} (average)",
+            learned.get(key) or scores.get(key),
+            learned=key in learned,
+        )
+        for task in AT_CHANCE
+        for key in ((task, TRANSFORMER.title),)
+    ]
 
 
 def _is_similar(scores: Mapping[Key, Score]) -> Claim:
@@ -226,7 +233,8 @@ def _is_ahead(scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> Clai
     )
 
 
-def _larger_chunks_fail(scores: Mapping[Key, Score]) -> Claim:
+def larger_chunks_fail(scores: Mapping[Key, Score]) -> Claim:
+    """Claim that RegularGPT with C = 3 is worse on modular arithmetic."""
     task = "modular-arithmetic"
     small, large = (scores.get((task, model.title)) for model in (REGULARGPT, REGULARGPT_3))
     text = "a larger chunk makes modular arithmetic harder: C = 3 is 20 points below C = 2"

@@ -8,7 +8,7 @@ from formalbench.contracts.network import Batch
 from formalbench.contracts.paper_tables import PublishedResult
 from formalbench.host import PluginHost
 from formalbench.running.plan import make_plan
-from formalbench_papers.chi import figure3, figure4, table1_code
+from formalbench_papers.chi import figure3, figure4, table1_code, table1_long
 from formalbench_papers.chi import table2 as chi_table2
 from formalbench_papers.chi.figure3 import components, count_clusters, look, purity, silhouette
 from formalbench_papers.framework import scores as framework_scores
@@ -383,17 +383,36 @@ def test_answers_must_follow_every_change(bench):
     assert not Right(0)(Batch(torch.ones(3, 2, dtype=torch.int64))).argmax(1).any()
 
 
+def runs_asked_for(experiment, folder):
+    """Return the runs of each cell that an experiment at the scale quick asks for."""
+    host, asked = PluginHost.load(), []
+    bench = Bench(host, "quick", print, folder, training=False, asked=asked.extend)
+    found = experiment.carry_out(bench)
+    assert {cell.verdict for cell in found.cells} == {"not run at this scale"}
+    plans = {(one.row, one.column): make_plan(host, one.request()).runs for one in asked}
+    assert {len(runs) for runs in plans.values()} == {3}
+    return {key: runs[0] for key, runs in plans.items()}
+
+
 def test_each_language_is_trained_by_the_settings_of_the_authors_code(tmp_path):
     """Of D12 and even pairs; the authors' rate, steps, width and strings outside the language."""
-    host, asked = PluginHost.load(), []
-    bench = Bench(host, "quick", print, tmp_path, training=False, asked=asked.extend)
-    found = table1_code.carry_out(bench)
-    assert {cell.verdict for cell in found.cells} == {"not run at this scale"}
-    plans = {one.row: make_plan(host, one.request()).runs for one in asked}
-    assert {len(runs) for runs in plans.values()} == {3}
-    first = plans["d12"][0]
+    runs = runs_asked_for(table1_code, tmp_path)
+    first = runs["d12", "RegularGPT (C=2)"]
     assert (first.learning_rate, first.protocol.steps, first.protocol.batch) == (1e-4, 50_000, 128)
     assert (first.model.options, first.task.options) == ({}, {"sampling": "uniform"})
-    other = plans["even-pairs"][0]
+    other = runs["even-pairs", "RegularGPT (C=2)"]
     assert (other.learning_rate, other.protocol.steps) == (3e-5, 10_000)
     assert (other.model.options, other.task.options) == ({"width": 256}, {})
+
+
+def test_what_was_not_learned_is_trained_longer_with_the_papers_network(tmp_path):
+    runs = runs_asked_for(table1_long, tmp_path)
+    assert len(runs) == 14
+    one = runs["parity", "Transformer"]
+    assert (one.learning_rate, one.protocol.steps, one.protocol.batch) == (3e-4, 20_000, 32)
+    assert "width" not in one.model.options  # 64, the default
+    for name, value in {"layers": 5, "norm": "post", "bias": False, "heads": 8}.items():
+        assert one.model.options[name] == value
+    two = runs["modular-arithmetic", "RegularGPT (C=2)"]
+    assert (two.learning_rate, two.protocol.steps, two.protocol.batch) == (1e-4, 100_000, 128)
+    assert two.model.options == {"width": 256}

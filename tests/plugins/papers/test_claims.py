@@ -317,6 +317,7 @@ TWO, THREE = "RegularGPT (C=2)", "RegularGPT (C=3)"
             {ARITHMETIC + TWO: 0.94, THREE: 0.8, TWO: 0.985, "RNN": 0.93, "Transformer": 1.0},
         ),
         ("chi-table1-code", {ARITHMETIC: 0.955, "": 0.992}, {ARITHMETIC: 0.94, "": 0.985}),
+        ("chi-table1-long", {TWO: 0.955, "": 0.5}, {TWO: 0.94, "": 1.0}),
         (
             "grazzi-table3",
             {f"{ARITHMETIC}Mamba [-1, 1]": 0.7, "[-1, 1]": 0.992, "": 0.54},
