@@ -94,8 +94,8 @@ def carry_out(bench: Bench) -> Findings:
 
 
 _REMARKS = (
-    "The Transformer and modular arithmetic, which most networks here do not learn, are trained for "
-    "longer in the reproduction chi-table1-long.",
+    "The Transformer and modular arithmetic, which most networks here do not learn, are trained "
+    "for longer in the reproduction chi-table1-long.",
     f"Where C = 3 learns with some of the paper's seeds only ({', '.join(BIMODAL)}), ours are "
     f"{MANY_SEEDS} seeds at the scale quick.",
     "On D_n and Tomita 5 every string of odd length is outside the language: a network that always "
