@@ -188,7 +188,7 @@ BAD = {
         {**PLAN, "entries": [*PLAN["entries"], {**PAPER, "reproduce": "yao-fig9"}]},
         "entry 4: unknown reproduction 'yao-fig9': did you mean yao-fig",
     ),
-    "code": ({**PLAN, "code": "main"}, "plan.yaml: code=main: must match"),
+    "code": ({**PLAN, "code": "main"}, "plan.yaml: code=main: must be the 40 hexadecimal digits"),
     "no entries": ({"code": "0" * 40, "entries": []}, "plan.yaml: entries: "),
 }
 

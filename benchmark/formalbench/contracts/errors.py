@@ -66,6 +66,7 @@ PLAIN = {
     r"^(Dictionary|Input|Keys|List|String|Tuple) should": "must",
     r"^Field required": "is missing",
     r"match pattern .*\(-\[a-z0-9\].*": "be lower-case letters, digits and single hyphens",
+    r"match pattern '\^\[0-9a-f\]\{40\}.*": "be the 40 hexadecimal digits of a commit",
     r"greater than or equal to": "at least",
     r"less than or equal to": "at most",
     r"a valid integer": "a whole number",
