@@ -24,12 +24,16 @@ import address  # noqa: E402
 import terminal  # noqa: E402
 
 
-def runs_on_parity(model, protocol="quick"):
-    """Return the first line of each seed's run under the newest version of a protocol."""
-    frame = formalbench.results(LEADERBOARD / "results" / "default" / model)
+def lines_of(suite, model, task, protocol="standard"):
+    """Return a line a run and length under the newest version of a protocol."""
+    frame = formalbench.results(LEADERBOARD / "results" / suite / model)
     version = PluginHost.load().protocol(protocol).version
-    chosen = (frame.task == "parity") & (frame.protocol == protocol) & (frame.version == version)
-    return frame[chosen].groupby("seed").first()
+    return frame[(frame.task == task) & (frame.protocol == protocol) & (frame.version == version)]
+
+
+def runs_on_parity(model, protocol="quick"):
+    """Return the first line of each seed's run."""
+    return lines_of("default", model, "parity", protocol).groupby("seed").first()
 
 
 def linked_text(finding):
@@ -37,9 +41,9 @@ def linked_text(finding):
     return (ROOT / link.partition("#")[0]).read_text("utf-8")
 
 
-def interval_on_parity(page, model):
+def interval_on(task, page, model):
     """Return the interval of a model's mean, as the first table of the page has it."""
-    section = page.partition("### parity")[2]
+    section = page.partition(f"### {task}\n")[2]
     (row,) = re.findall(rf"^\| \[{model}\]\(.*$", section.partition("\n\n| model")[2], re.M)[:1]
     return row.split("|")[6].strip().replace(" … ", "–")
 
@@ -56,7 +60,7 @@ def test_a_gru_learns_parity_and_transformers_do_not():
     lengths = formalbench.results(LEADERBOARD / "results" / "default" / "gru")
     lengths = lengths[(lengths.task == "parity") & (lengths.protocol == "standard")].length
     assert f"of {lengths.min():.0f} to {lengths.max():.0f} symbols" in finding
-    assert f"(95 % interval {interval_on_parity(page, 'gru')})" in finding
+    assert f"(95 % interval {interval_on('parity', page, 'gru')})" in finding
     names = [path.name for path in (LEADERBOARD / "results" / "default").glob("*transformer*")]
     runs = [one for name in names if len(one := runs_on_parity(name, "standard"))]
     assert f"Of {['', 'one', 'two', 'three', 'four', 'five', 'six', 'seven'][len(runs)]}" in finding
@@ -79,18 +83,32 @@ def test_the_construction_is_right_up_to_the_length_that_its_record_says():
     assert f"{breaks['fp64']:,}" in page
 
 
-def test_mamba_2_needs_negative_eigenvalues():
+LINEAR = ("mlstm", "mamba-2", "deltanet", "gated-deltanet", "deltaproduct", "rwkv-7", "slice")
+
+
+def test_an_lstm_tracks_the_states_of_s3_and_transformers_do_not():
     finding, page = " ".join(FINDINGS[2].split()), linked_text(FINDINGS[2])
-    name = "mamba-2-eigenvalues=-1..1"
-    without, with_them = (runs_on_parity(one, "standard") for one in ("mamba-2", name))
-    assert len(without) == len(with_them) == 3
-    assert with_them.learned.all()
-    assert not without.learned.any()
-    assert f"within {without.budget.max():,} steps" in finding
-    shown = r"mamba-2<wbr>&#91;eigenvalues=-1..1&#93;"
-    mean, interval = with_them.mean_accuracy.mean(), interval_on_parity(page, re.escape(shown))
-    assert f"[{100 * mean:.1f} %](leaderboard/suites/default.md#parity) ({interval})" in finding
-    assert all(number in page for number in re.findall(r"\d+\.\d", finding))
+    task, folder = "group-s3:tag", LEADERBOARD / "results" / "state-tracking"
+    frames = {path.name: lines_of(path.parent.name, path.name, task) for path in folder.iterdir()}
+    seeds = {
+        name: frame.groupby(["seed", "learning_rate"]).first()
+        for name, frame in frames.items()
+        if len(frame)
+    }
+    assert seeds["lstm"].learned.tolist() == [True] * 3
+    lengths = frames["lstm"].length
+    assert f"of {lengths.min():.0f} to {lengths.max():.0f} permutations" in finding
+    assert f"[{100 * seeds['lstm'].mean_accuracy.mean():.1f} %]" in finding
+    assert f"without an error ({interval_on(task, page, 'lstm')})" in finding
+    transformers = [runs for name, runs in seeds.items() if "transformer" in name]
+    assert len(transformers) == 6
+    assert not any(runs.learned.any() for runs in transformers)
+    budgets = {budget for runs in transformers for budget in runs.budget}
+    assert f"within {max(budgets):,} steps" in finding
+    linear = {name: runs for name, runs in seeds.items() if name.partition("-eigen")[0] in LINEAR}
+    assert len(linear) == 10
+    assert {name for name, runs in linear.items() if runs.learned.any()} == {"deltaproduct"}
+    assert linear["deltaproduct"].learned.all()
 
 
 def test_the_program_prints_what_the_published_records_say():
