@@ -25,7 +25,7 @@ TASKS = (
 """Of the Transformer alone, those first on which the paper's is at chance."""
 
 
-class Settings(NamedTuple):
+class QuickSettings(NamedTuple):
     """How a model is trained at the scale ``quick``; all else is as at the scale ``paper``.
 
     Attributes:
@@ -42,9 +42,9 @@ class Settings(NamedTuple):
 
 
 QUICK = {
-    TRANSFORMER.title: Settings(64, 3e-4, 20_000, batch=32),
-    REGULARGPT.title: Settings(256, 1e-4, 100_000),
-    REGULARGPT_3.title: Settings(256, 1e-4, 30_000),
+    TRANSFORMER.title: QuickSettings(64, 3e-4, 20_000, batch=32),
+    REGULARGPT.title: QuickSettings(256, 1e-4, 100_000),
+    REGULARGPT_3.title: QuickSettings(256, 1e-4, 30_000),
 }
 
 
