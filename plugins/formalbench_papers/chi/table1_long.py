@@ -26,7 +26,7 @@ TASKS = (
 
 
 class QuickSettings(NamedTuple):
-    """How a model is trained at the scale ``quick``; all else is as at the scale ``paper``.
+    """How a model is trained at the scale ``quick``, beside the protocol ``chi-code``.
 
     Attributes:
         width: of the network.
