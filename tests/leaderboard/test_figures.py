@@ -111,6 +111,17 @@ def test_neighbouring_lengths_share_a_point_where_there_are_many(make_record):
     assert line.length[0] == pytest.approx(41 + 10 * 4.5)
 
 
+def test_models_with_a_score_are_drawn_before_the_best_of_other_families(make_record):
+    scored = ["gru", "gru[width=32]"]
+    records = [make_record(model, task=task) for model in scored for task in ("parity", "first")]
+    records += [make_record(f"model-{n}") for n in range(length_charts.MOST_LINES)]
+    (board,) = build_page(records, View("test", ("parity", "first"))).boards
+    first, *_ = length_charts.length_chart(board).panels
+    drawn = [series.label.partition(" (")[0] for series in first.lines if series.label]
+    assert len(drawn) == length_charts.MOST_LINES
+    assert set(scored) < set(drawn)
+
+
 def test_a_test_of_one_cell_has_no_curve(make_record):
     board = board_of([make_record(accuracy=[90])])
     assert length_charts.panels(board) == []

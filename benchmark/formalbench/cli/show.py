@@ -92,7 +92,8 @@ def _theorem(theorem: Mapping[str, Any]) -> str:
     evidence, label, note = theorem["evidence"], "theorem", ""
     if evidence == "experiment":
         label = evidence
-        claim = {"can": "extrapolates", "cannot": "does not extrapolate"}.get(claim, claim)
+        meanings = {"can": "some setting extrapolates", "cannot": "does not extrapolate"}
+        claim = meanings.get(claim, claim)
     elif evidence != label:
         note = f"{evidence}: "
     return f"{label}  {kind}: {claim} ({note}{theorem['conditions']}; {theorem['source']})"

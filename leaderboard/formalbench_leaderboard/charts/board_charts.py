@@ -101,8 +101,8 @@ def _without_width(model: str) -> str:
 LENGTH_CAPTION = (
     "Mean accuracy over the seeds against the length of the test strings. Bars span the 95 % "
     "Wilson intervals of all seeds; the dashed grey line is chance. Models whose training lengths "
-    f"no seed learned have no line. At most {MOST_LINES} models are shown, the best of each family "
-    "first; tasks without a line have no panel."
+    f"no seed learned have no line. At most {MOST_LINES} models are shown, those with a score and "
+    "the best of each family first; tasks without a line have no panel."
 )
 
 

@@ -21,7 +21,7 @@ from formalbench.statistics.length_profile import TextLine, curve_of, text_line
 from formalbench.statistics.result import Result, TaskFacts, TaskMeasure, informative_cells
 
 MOST_LINES = 8
-"""Maximum number of models in a panel: the best of each family first, then by rank."""
+"""Maximum number of models in a panel."""
 
 _MARKERS = "osD^v<>P"
 
@@ -108,9 +108,13 @@ def length_chart(board: Board) -> Figure:
 
 
 def _shown(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that have lines: the best of each family first, in the order of the board."""
+    """Return the rows to draw, in the order of the board.
+
+    Rows with a score go before others, and of each, the best of each family go before its rest.
+    """
     best = {row.model.partition("[")[0]: row.model for row in reversed(rows)}.values()
-    chosen = sorted(rows, key=lambda row: row.model not in best)[:MOST_LINES]
+    by_merit = sorted(rows, key=lambda row: (row.score is None, row.model not in best))
+    chosen = by_merit[:MOST_LINES]
     return [row for row in rows if row in chosen]
 
 

@@ -111,7 +111,7 @@ LEGEND: Mapping[str, tuple[CellContent, str]] = {
     "failed": (replace(_UNLEARNED, state="failed"), "no run finished"),
     "not run": (replace(_UNLEARNED, state="not run"), "not run"),
     "can": ("can", "theory: can"),
-    f"can{BY_EXPERIMENTS}": (f"can{BY_EXPERIMENTS}", "experiments: extrapolates once learned"),
+    f"can{BY_EXPERIMENTS}": (f"can{BY_EXPERIMENTS}", "experiments: some setting extrapolates"),
     "cannot": ("cannot", "theory: cannot"),
     f"cannot{BY_EXPERIMENTS}": (f"cannot{BY_EXPERIMENTS}", "experiments: does not extrapolate"),
     "some": ("some", f"theory: {_DIFFERS}"),

@@ -24,6 +24,7 @@ from formalbench.statistics.board import (
     Page,
     Row,
 )
+from formalbench.statistics.build import LACKS
 from formalbench.statistics.intervals import DRAWS, wilson_each
 from tabulate import tabulate
 
@@ -235,7 +236,7 @@ def _protect(cell: str) -> str:
 
 def render_markdown(page: Page) -> str:
     """Return the page as Markdown."""
-    return made("page.md.j2", Links(), brief=False, page=page)
+    return made("page.md.j2", Links(), brief=False, complete=False, page=page)
 
 
 def made(template: str, links: Links, **fields: Any) -> str:
@@ -264,10 +265,23 @@ def verified_by(rows: Sequence[ExactModel]) -> Sheet[tuple[ExactModel, str]]:
     )
 
 
-def _ranking(board: Board, *, brief: bool) -> Sheet[Row]:
-    """Return the ranking; if brief, with the columns that fit on a page beside six tasks."""
+def _ranking(board: Board, *, brief: bool, complete: bool) -> Sheet[Row]:
+    """Return the ranking.
+
+    Args:
+        board: the board.
+        brief: whether to have only the columns that fit on a page beside six tasks.
+        complete: whether to have only rows with a score.
+    """
     left_out = ("IQM",) if brief else ()
-    return ranking(board, best_seed=True).without("kind", "parameters", "IQM interval", *left_out)
+    sheet = ranking(board, best_seed=True).without("kind", "parameters", "IQM interval", *left_out)
+    rows = [row for row in sheet.items if row.score is not None or not complete]
+    return Sheet(sheet.columns, rows)
+
+
+def _notes(board: Board, *, complete: bool) -> list[str]:
+    """Return the notes; if complete, without those on missing tasks, as a page lists them."""
+    return [note for note in board.notes if not complete or LACKS not in note]
 
 
 def _of_task(board: Board, title: str) -> Sheet[Outcome]:
@@ -293,6 +307,7 @@ _PARTS = {
     "missing_explained": [f"{column.heading}: {column.meaning}" for column in MISSING_RUNS],
     "draws": DRAWS,
     "ranking": _ranking,
+    "notes_on": _notes,
     "of_task": _of_task,
     "exact_tables": exact_tables,
     "verified_by": verified_by,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from formalbench.documents.markup import Markdown, link, name
 from formalbench.documents.reproduction import Claim, Document, TableCell, count_verdicts
 from formalbench.documents.table import Column, Sheet
 from formalbench.documents.text import MISSING, count, percent, ranks
 from formalbench.statistics.board import Board, ExactModel, ExactModels, Row
-from formalbench.statistics.build import LACKS
 
 from formalbench_leaderboard.board.missing_runs import missing_runs_table
 from formalbench_leaderboard.board.predictions import Agreement, agreement_table
@@ -56,7 +54,7 @@ def front_page(site: Site, *, reported: bool = False) -> str:
     fields = {**tables, "sentences": sentences(site.map), "map_title": TITLE, "FIGURES": FIGURES}
     fields |= {"ways": Markdown(" · ".join(ways)), "meanings": OUTCOME_MEANINGS}
     fields |= {"agreed": _agreement(site), "PREDICTIONS": PREDICTIONS, "PAPERS": PAPERS}
-    return made("front.md.j2", links, site=site, brief=True, **fields)
+    return made("front.md.j2", links, site=site, brief=True, complete=True, **fields)
 
 
 def _agreement(site: Site) -> Sheet[Agreement]:
@@ -73,16 +71,11 @@ def suite_page(suite: SuitePage, site: Site) -> str:
         board.name: missing_runs_table(board, everywhere.get(board.name))
         for board in suite.board.boards
     }
-    # The notes on missing tasks are left out: a table below the ranking lists them.
-    boards = tuple(
-        replace(board, notes=tuple(note for note in board.notes if LACKS not in note))
-        for board in suite.board.boards
-    )
-    page = replace(suite, board=replace(suite.board, boards=boards))
+    boards = suite.board.boards
     newest = {board.protocol: board.version for board in sorted(boards, key=lambda b: b.version)}
     older = [board.name for board in boards if board.version < newest[board.protocol]]
-    fields = {"suite": page, "missing": missing, "older": older, "FRONT": FRONT}
-    return made("suite.md.j2", site.links.on(suite.path), brief=False, **fields)
+    fields = {"suite": suite, "missing": missing, "older": older, "FRONT": FRONT}
+    return made("suite.md.j2", site.links.on(suite.path), brief=False, complete=True, **fields)
 
 
 def model_page(model: ModelPage, site: Site) -> str:
