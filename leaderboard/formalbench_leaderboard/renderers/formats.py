@@ -271,12 +271,12 @@ def _ranking(board: Board, *, brief: bool, complete: bool) -> Sheet[Row]:
     Args:
         board: the board.
         brief: whether to have only the columns that fit on a page beside six tasks.
-        complete: whether to have only rows with a score.
+        complete: whether to have only rows with a score, if there is one.
     """
     left_out = ("IQM",) if brief else ()
     sheet = ranking(board, best_seed=True).without("kind", "parameters", "IQM interval", *left_out)
-    rows = [row for row in sheet.items if row.score is not None or not complete]
-    return Sheet(sheet.columns, rows)
+    scored = [row for row in sheet.items if row.score is not None]
+    return Sheet(sheet.columns, scored if complete and scored else sheet.items)
 
 
 def _notes(board: Board, *, complete: bool) -> list[str]:
