@@ -101,8 +101,7 @@ def test_a_board_is_drawn_when_it_is_shown_and_all_of_them_on_paper(opened, two_
 
 
 def test_without_a_script_there_is_no_room_left_for_it(opened, quick):
-    # A narrower window has the numbers of an interval below its drawing: rows of two lines.
-    page = opened(quick, width=1440, java_script_enabled=False)
-    one_line = page.locator(".board tbody tr", has=page.locator("a[href='#model=lstm']"))
-    assert one_line.bounding_box()["height"] < 36
+    page = opened(quick, java_script_enabled=False)
+    below = "cell => parseFloat(getComputedStyle(cell).paddingBottom)"
+    assert page.locator(CELL).first.evaluate(below) < 8
     expect(page.locator(".legend .drawn")).to_be_hidden()

@@ -270,7 +270,7 @@ def test_two_models_can_be_compared_from_the_first_screen(opened, published, pla
     expect(page.locator("#view h1")).to_have_text("lstm and gru")
 
 
-@pytest.mark.parametrize("width", [1280, 1440])
+@pytest.mark.parametrize("width", [1280, 1440, 1920])
 def test_the_whole_board_is_seen_on_a_desktop(opened, published, width):
     page = opened(published, width=width, height=900)
     box = page.locator(".measured:not([hidden]) .scroll").first
