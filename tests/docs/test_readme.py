@@ -111,6 +111,21 @@ def test_an_lstm_tracks_the_states_of_s3_and_transformers_do_not():
     assert linear["deltaproduct"].learned.all()
 
 
+def test_runs_on_s5_are_capped_and_one_lstm_learns_it_with_more_steps():
+    finding, task = " ".join(FINDINGS[2].split()), "group-s5:tag"
+    folders = list((LEADERBOARD / "results" / "state-tracking").iterdir())
+    runs = [one for path in folders if len(one := lines_of(path.parent.name, path.name, task))]
+    assert len(runs) >= 23
+    assert not any(one.learned.any() for one in runs)
+    assert {ended for one in runs for ended in one.ended} == {"capped"}
+    assert all(one.steps.between(5500, 6500).all() for one in runs)
+    assert "stopped near step 6,000" in finding
+    longer = lines_of("state-tracking", "lstm", task, "standard-long")
+    longer = longer[longer.selected_rate]
+    assert sorted(longer.groupby("seed").first().learned) == [False, False, True]
+    assert f"given {longer.budget.max():,}, one of three LSTMs learns" in finding
+
+
 def test_the_program_prints_what_the_published_records_say():
     shown = dict(re.findall(r"^# \d +(\w+) +(\d\.\d+)$", README, re.M))
     assert shown.keys() == {"gru", "transformer"}
