@@ -280,9 +280,8 @@ def _ranking(board: Board, *, brief: bool, complete: bool) -> Sheet[Row]:
 
 
 def _notes(board: Board, *, complete: bool) -> list[str]:
-    """Return the notes; if complete, without those on rows that the ranking leaves out."""
-    left_out = complete and any(row.score is not None for row in board.rows)
-    return [note for note in board.notes if not left_out or LACKS not in note]
+    """Return the notes; if complete, without those on missing tasks, as a page lists them."""
+    return [note for note in board.notes if not complete or LACKS not in note]
 
 
 def _of_task(board: Board, title: str) -> Sheet[Outcome]:
