@@ -254,8 +254,8 @@ def reproductions_problems(repository: Path, host: PluginHost) -> list[str]:
 
     A page and a table must be what the data give, a figure must do nothing but show, and there is
     no other file. Beside a page must lie as many records and measurements as it says, and its
-    numbers must be those that they give. If they cannot give them, as after a change of a task's
-    version, the page must say that it is stale.
+    numbers must be those that they give, and its sentences those of the experiment. If they cannot
+    give them, as after a change of a task's version, the page must say that it is stale.
     """
     folder = repository / REPRODUCTIONS
     entries = {entry.spec.name: entry for entry in host.reproductions.all()}
@@ -330,14 +330,25 @@ def _by_records(
     findings, notes = judge(spec, page, kept, host)
     if notes != page.notes:
         why = "it is stale but not marked as stale" if notes else "it is not stale any more"
-    elif findings is None or (
-        (tuple(findings.cells), tuple(findings.claims)) == (page.cells, page.claims)
-        and _same_rows(plain_rows(findings.rows), page.data)
-    ):
+    elif findings is None:
         return
-    else:
+    elif (tuple(findings.cells), tuple(findings.claims)) != (
+        page.cells,
+        page.claims,
+    ) or not _same_rows(plain_rows(findings.rows), page.data):
         why = "does not match its records and measurements"
+    elif not _has_texts_of(page, spec, findings):
+        why = "its sentences are not the experiment's"
+    else:
+        return
     yield (f"{folder / name}.json: {why}; `formalbench reproduce {name} --from-records` renders it")
+
+
+def _has_texts_of(page: Document, spec: ReproductionSpec, findings: Findings) -> bool:
+    """Return whether a page describes the experiment as the code does now."""
+    reduced = spec.reduced if page.scale == "quick" else ""
+    ours = (page.title, page.source, page.about, page.reduced, page.remarks)
+    return ours == (spec.summary, spec.reference, spec.about, reduced, tuple(findings.remarks))
 
 
 def _same_rows(ours: Sequence[dict[str, Plain]], stored: Sequence[dict[str, Plain]]) -> bool:

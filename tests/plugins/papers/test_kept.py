@@ -204,6 +204,16 @@ def test_a_page_of_which_nothing_was_kept_is_stale(published):
     assert any("it is stale but not marked as stale" in line for line in published.problems())
 
 
+def test_sentences_that_the_experiment_no_longer_has_are_found_and_mended(published, announce):
+    changed = replace(TOY, about="What it measures, in other words.")
+    announce(changed)
+    (line,) = published.problems()
+    assert "toy.json: its sentences are not the experiment's" in line
+    assert published("--from-records", spec=changed)[0] == 0
+    assert published.problems() == []
+    assert "What it measures, in other words." in (published.folder / "toy.md").read_text()
+
+
 def test_an_experiment_that_has_changed_says_so(published, announce):
     changed = replace(TOY, factory=other)
     announce(changed)
