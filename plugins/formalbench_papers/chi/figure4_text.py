@@ -23,6 +23,9 @@ MODEL = "RegularGPT 128/6"
 
 CHUNK = 128
 
+LAST = 8
+"""Tokens at the end of a chunk: a chunk passes on the vector of its last token only."""
+
 LENGTH = 2048
 
 WINDOWS = 96
@@ -37,7 +40,7 @@ WINDOWS = 96
     "up from the most recent token (right) to the earliest (left). If only recent tokens "
     "count, the curve rises within a few tokens.",
     reduced="bytes of State of the Union addresses instead of OpenWebText2, and the network of "
-    "chi-table3 at the scale quick: width 64, two blocks a level, one seed.",
+    "chi-table3 at the scale quick: width 64, two blocks a level.",
     core_hours=(0.6, 2000),
     inside=True,
 )
@@ -72,6 +75,8 @@ _REMARKS = (
     f"A field counts as local if 99 % of the gradient is in the last {LENGTHS[0]} tokens, as many "
     "as a window of the training has; the limit is ours, since the paper only shows a curve. On "
     "PARITY the field covers all positions (Figure 4a). One network decides nothing.",
+    "Each chunk passes on the vector of its last token only, so the curve rises in steps at the "
+    "ends of earlier chunks.",
 )
 
 
@@ -82,18 +87,29 @@ def claims(fields: Sequence[Field]) -> list[Claim]:
         ", ".join(percent(field.cumulative[-last:][0]) for field in fields)
         for last in (CHUNK, LENGTHS[0])
     )
+    ends = ", ".join(percent(_share_of_ends(field)) for field in fields)
     return [
         Claim(
             f"On text RegularGPT's receptive field is local: 99 % of the gradient is in the last "
             f"{LENGTHS[0]} of {LENGTH:,} tokens",
             "“settles on the local windowed-attention pattern” (§7.4; Figure 4b)",
             f"in the last {reach} tokens; {chunk} % in the last {CHUNK}, which are a chunk, and "
-            f"{window} % in the last {LENGTHS[0]} ({plural(len(fields), 'network')})"
+            f"{window} % in the last {LENGTHS[0]}; before the last chunk, {ends} % is in the last "
+            f"{LAST} tokens of each chunk ({plural(len(fields), 'network')})"
             if fields
             else "",
             across(field.reach <= LENGTHS[0] for field in fields),
         )
     ]
+
+
+def _share_of_ends(field: Field) -> float:
+    """Return how much of the gradient before the last chunk is in the last tokens of a chunk."""
+    before = LENGTH - CHUNK
+    total = field.cumulative[0] - field.cumulative[before]
+    cuts = range(CHUNK, before + 1, CHUNK)
+    ends = sum(field.cumulative[cut - LAST] - field.cumulative[cut] for cut in cuts)
+    return ends / total if total else 0.0
 
 
 def _rows(fields: Sequence[Field]) -> list[Row]:

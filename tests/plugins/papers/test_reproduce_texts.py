@@ -252,6 +252,8 @@ def test_a_field_on_text_is_measured_drawn_and_kept(host, tmp_path, monkeypatch)
     monkeypatch.setattr(table3, "QUICK_THICKNESS", {6: 1})
     monkeypatch.setattr(figure4_text, "MODEL", "RegularGPT 4/6")
     monkeypatch.setattr(figure4_text, "LENGTH", 32)
+    monkeypatch.setattr(figure4_text, "CHUNK", 4)
+    monkeypatch.setattr(figure4_text, "LAST", 1)
     monkeypatch.setattr(figure4_text, "WINDOWS", 3)
     bench = Bench(host, "quick", lambda line: None, results=tmp_path / "results")
     found = figure4_text.carry_out(bench)
@@ -273,6 +275,17 @@ def test_a_field_is_local_if_it_is_no_longer_than_a_window_of_the_training(reach
     curve = np.linspace(1, 0, 2048)
     fields = [Field("RegularGPT", curve, curve, one, 0.0, None, 0.5, 0) for one in reach]
     assert verdicts(figure4_text.claims(fields)) == [verdict]
+
+
+def test_a_field_says_how_much_of_it_is_at_the_ends_of_earlier_chunks():
+    shares = np.full(2048, 1e-4)
+    shares[[127, 1912, 1919]] = 0.1  # positions from 0; 1912 to 1919 are the last 8 of a chunk
+    shares[[1000, 1911]] = 0.05
+    shares[-1] = 0
+    curve = np.cumsum((shares / shares.sum())[::-1])[::-1]
+    (claim,) = figure4_text.claims([Field("", curve, curve, 600, 0.0, None, 0.5, 0)])
+    inside, before = shares[:1920].reshape(15, 128)[:, -8:].sum(), shares[:1920].sum()
+    assert f"before the last chunk, {100 * inside / before:.1f} % is in the last 8" in claim.ours
 
 
 def test_while_a_seed_of_figure_6_is_missing_nothing_is_told():
