@@ -63,8 +63,9 @@ REMARKS = (
     "error, then by cross-entropy; what is reported is micro accuracy, over positions, as in "
     "the paper. One claim is about macro accuracy, over distances (Hewitt et al. 2020).",
     f"The training lengths count as learned from {NEAR_PERFECT:.0%} on validation. Trials that the "
-    "last step of a protocol ended might have gone on to learn: a level that they miss on "
-    "validation, or after they did not learn the training lengths, is “cannot tell”.",
+    "last step of a protocol ended might have gone on to learn. So the verdict is “cannot tell” if "
+    "they miss a level on validation; and, if they did not learn the training lengths, also if they "
+    "miss a level on longer strings or other trials are better.",
 )
 
 
@@ -152,11 +153,13 @@ class Trials(CellRecords):
     def higher(self, other: Trials, split: str, by: float = 0.0, metric: str = MICRO) -> Answer:
         """Return whether these trials are above others on a split (see `claims.higher`).
 
-        Trials that ran out of steps before they had learned the training lengths do not say no.
+        Trials that ran out of steps before they had learned the training lengths are behind no
+        others.
         """
         ones, others = (one.shares(split, metric) for one in (self, other))
         answer = higher(ones, others, by, missing=self.missing + other.missing)
-        return "cannot tell" if answer is False and self.test.cut_off else answer
+        behind = other if answer is True else self
+        return "cannot tell" if answer is not None and behind.test.cut_off else answer
 
     def reaches(self, least: float) -> Answer:
         """Return whether they reach a share on the longer test strings.

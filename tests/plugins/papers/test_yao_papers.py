@@ -375,6 +375,13 @@ def test_settings_that_were_left_out_hurt_or_do_not_help(changed, expected):
     findings.draw()
 
 
+def test_a_setting_that_ran_out_of_steps_before_it_learned_is_behind_no_other():
+    unlearned = {("lstm", False): 0.84, ("lstm", True): 0.96}
+    bench = canned(shared(AS_SAID | unlearned), ended="budget")
+    claims = carry_out("yao-settings", bench).claims
+    assert [claim.holds for claim in claims] == [UNSURE, True, UNSURE]
+
+
 TINY = """
 name: tiny
 version: 1
