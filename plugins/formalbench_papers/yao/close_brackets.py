@@ -64,8 +64,8 @@ REMARKS = (
     "the paper. One claim is about macro accuracy, over distances (Hewitt et al. 2020).",
     f"The training lengths count as learned from {NEAR_PERFECT:.0%} on validation. Trials that the "
     "last step of a protocol ended might have gone on to learn. So the verdict is “cannot tell” if "
-    "they miss a level on validation; and, if they did not learn the training lengths, also if they "
-    "miss a level on longer strings or other trials are better.",
+    "they miss a level on validation; and, if they did not learn the training lengths, also if "
+    "they miss a level on longer strings or other trials are better.",
 )
 
 
