@@ -84,7 +84,7 @@ def claims(fields: Sequence[Field]) -> list[Claim]:
     """Check the paper's claims about its figure."""
     reach = ", ".join(f"{field.reach:.0f}" for field in fields)
     chunk, window = (
-        ", ".join(percent(field.cumulative[-last:][0]) for field in fields)
+        ", ".join(percent(field.cumulative[-1 - last :][0]) for field in fields)
         for last in (CHUNK, LENGTHS[0])
     )
     ends = ", ".join(percent(_share_of_ends(field)) for field in fields)
@@ -104,10 +104,13 @@ def claims(fields: Sequence[Field]) -> list[Claim]:
 
 
 def _share_of_ends(field: Field) -> float:
-    """Return how much of the gradient before the last chunk is in the last tokens of a chunk."""
-    before = LENGTH - CHUNK
+    """Return how much of the gradient before the last chunk is in the last tokens of a chunk.
+
+    The last token is only asked for, so the last chunk ends at the token before it.
+    """
+    before = LENGTH - 1 - CHUNK
     total = field.cumulative[0] - field.cumulative[before]
-    cuts = range(CHUNK, before + 1, CHUNK)
+    cuts = range(before, LAST - 1, -CHUNK)
     ends = sum(field.cumulative[cut - LAST] - field.cumulative[cut] for cut in cuts)
     return ends / total if total else 0.0
 

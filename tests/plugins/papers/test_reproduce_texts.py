@@ -279,12 +279,13 @@ def test_a_field_is_local_if_it_is_no_longer_than_a_window_of_the_training(reach
 
 def test_a_field_says_how_much_of_it_is_at_the_ends_of_earlier_chunks():
     shares = np.full(2048, 1e-4)
-    shares[[127, 1912, 1919]] = 0.1  # positions from 0; 1912 to 1919 are the last 8 of a chunk
-    shares[[1000, 1911]] = 0.05
+    shares[[126, 1911, 1918]] = 0.1  # positions from 0; 1911 to 1918 are the last 8 of a chunk
+    shares[[127, 1000, 1910, 1919]] = 0.05
     shares[-1] = 0
     curve = np.cumsum((shares / shares.sum())[::-1])[::-1]
     (claim,) = figure4_text.claims([Field("", curve, curve, 600, 0.0, None, 0.5, 0)])
-    inside, before = shares[:1920].reshape(15, 128)[:, -8:].sum(), shares[:1920].sum()
+    inside = shares[119:127].sum() + shares[127:1919].reshape(14, 128)[:, -8:].sum()
+    before = shares[:1919].sum()
     assert f"before the last chunk, {100 * inside / before:.1f} % is in the last 8" in claim.ours
 
 
