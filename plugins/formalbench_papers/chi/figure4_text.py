@@ -94,8 +94,9 @@ def claims(fields: Sequence[Field]) -> list[Claim]:
             f"{LENGTHS[0]} of {LENGTH:,} tokens",
             "“settles on the local windowed-attention pattern” (§7.4; Figure 4b)",
             f"in the last {reach} tokens; {chunk} % in the last {CHUNK}, which are a chunk, and "
-            f"{window} % in the last {LENGTHS[0]}; before the last chunk, {ends} % is in the last "
-            f"{LAST} tokens of each chunk ({plural(len(fields), 'network')})"
+            f"{window} % in the last {LENGTHS[0]}; of that before the last "
+            f"chunk, {ends} % is in the last {LAST} tokens of each chunk "
+            f"({plural(len(fields), 'network')})"
             if fields
             else "",
             across(field.reach <= LENGTHS[0] for field in fields),

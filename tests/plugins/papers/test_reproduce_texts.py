@@ -286,7 +286,8 @@ def test_a_field_says_how_much_of_it_is_at_the_ends_of_earlier_chunks():
     (claim,) = figure4_text.claims([Field("", curve, curve, 600, 0.0, None, 0.5, 0)])
     inside = shares[119:127].sum() + shares[127:1919].reshape(14, 128)[:, -8:].sum()
     before = shares[:1919].sum()
-    assert f"before the last chunk, {100 * inside / before:.1f} % is in the last 8" in claim.ours
+    share = f"{100 * inside / before:.1f} %"
+    assert f"of that before the last chunk, {share} is in the last 8" in claim.ours
 
 
 def test_while_a_seed_of_figure_6_is_missing_nothing_is_told():
