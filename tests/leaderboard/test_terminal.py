@@ -209,6 +209,18 @@ def test_versions_of_a_protocol_are_named_once_by_the_command_that_shows_them_al
     assert len(heads) == 3
 
 
+def test_a_protocol_under_which_no_task_of_the_suite_was_run_shows_what_was(
+    invoke, published, make_runs, protocol
+):
+    used = protocol | {"name": "long"}
+    write_all(Store(published), make_runs("rnn", task="dyck-2-3:generate", protocol=used))
+    shown = invoke("--protocol", "long")
+    assert "None of the suite's tasks was run under this protocol." in shown.stdout
+    assert [line[0] for line in lines_of(shown, "rnn")] == ["rnn"]  # one table, and no note
+    assert "–" not in lines_of(shown, "rnn")[0]
+    assert "first" not in shown.stdout.partition("Not in the score:")[2]
+
+
 def test_one_board_on_one_screen_and_the_commands_that_show_the_others(
     invoke, published, make_runs, make_record, protocol
 ):

@@ -174,12 +174,18 @@ def _print_board(board: Board, title: str, console: Console, detail: TableDetail
     if not board.rows:
         _print_notes(board.notes, console)
         return
+    ranked = set(board.tasks) - set(board.otherwise)
+    measured = any(result.task in ranked for row in board.rows for result in row.results)
+    if not measured and not board.otherwise:  # a table of dashes would say no more
+        console.print("None of the suite's tasks was run under this protocol.")
+        console.print(_legend(board, detail), style="dim", markup=False)
+        detail, board = replace(detail, other_tasks=True), replace(board, notes=())
     rows, notes = board.rows, board.notes
     if detail.rows is not None:
         new_rows = tuple(f"{row.model} " for row in rows if row.is_new)
         rows = tuple(row for n, row in enumerate(rows) if n < detail.rows or row.is_new)
         notes = tuple(note for note in notes if note.startswith(new_rows))[:MOST_NOTES]
-    if set(board.tasks) - set(board.otherwise) or not board.otherwise:
+    if measured:
         sheet = ranking(board).without(*_HIDDEN, *board.otherwise)
         _print_rows(sheet, rows, console, detail)
         console.print(_legend(board, detail), style="dim", markup=False)
