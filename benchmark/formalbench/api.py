@@ -179,8 +179,8 @@ def compare(
     Args:
         a: a model of the records, with options.
         b: another one.
-        results: a folder of records; None for the per-user one and, in a clone of the repository,
-            the published ones.
+        results: a folder of records; None for the per-user one and the published records: those of
+            the clone around the working folder, otherwise those that came with the package.
         tasks: task names; None for all that both have.
         protocols: one protocol for both, or one for each; None for all that both have.
         plugins: local plugins to load.
@@ -198,9 +198,11 @@ def compare(
     Example:
         >>> frame = formalbench.compare("lstm", "gru", results="runs")  # doctest: +SKIP
     """
+    from formalbench.contracts.record import Record
     from formalbench.statistics.comparison import check_tasks, comparisons
     from formalbench.statistics.records import model_key, title_of
     from formalbench.statistics.selection import current_of
+    from formalbench.store.snapshot import read_snapshot
 
     for argument, name in (("a", a), ("b", b)):
         check_text(argument, name)
@@ -208,6 +210,8 @@ def compare(
     protocols = None if protocols is None else _listed(protocols)
     host = load_plugins(plugins)
     records = _records(_folders(results))
+    if results is None and repository_above(Path.cwd()) is None:
+        records += [record for record in read_snapshot() if isinstance(record, Record)]
     recorded = {model_key(record)[0] for record in records} | {*map(title_of, records)}
     if tasks is not None:
         tasks = [task if task in recorded else host.task_title(task) for task in tasks]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import formalbench
 import pytest
 from built_records import with_sums, with_test, write_all
 from formalbench import hookimpl
@@ -16,8 +17,8 @@ from formalbench.contracts.record import LearningCurve, Record, Training
 from formalbench.store import Store, read_record
 from formalbench.store.archive import WeightLookup
 from formalbench.store.record_file import written
+from formalbench.store.snapshot import SNAPSHOT, read_snapshot
 from formalbench_leaderboard.board import sources
-from formalbench_leaderboard.board.sources import read_snapshot
 from formalbench_leaderboard.publishing.audit import Auditor
 from formalbench_leaderboard.publishing.check import check_published
 from formalbench_leaderboard.publishing.publish import publish
@@ -146,7 +147,7 @@ def test_what_the_repository_publishes_comes_back_and_takes_a_third(tmp_path):
 def test_the_package_carries_published_records():
     carried = read_snapshot()
     assert len(carried) > 100
-    assert carried == read_snapshot(REPOSITORY / sources.FILE)
+    assert carried == read_snapshot(REPOSITORY / SNAPSHOT)
 
 
 def test_render_rebuilds_it_and_check_compares_it(tmp_path, host, make_runs):
@@ -155,9 +156,9 @@ def test_render_rebuilds_it_and_check_compares_it(tmp_path, host, make_runs):
     clone = tmp_path / "clone"
     publish(store.path, clone, host)
     render(clone, host)
-    assert len(read_snapshot(clone / sources.FILE)) == 6
-    (clone / sources.FILE).write_bytes(b"")
-    assert stale_files(clone, host) == [sources.FILE]
+    assert len(read_snapshot(clone / SNAPSHOT)) == 6
+    (clone / SNAPSHOT).write_bytes(b"")
+    assert stale_files(clone, host) == [SNAPSHOT]
 
 
 def test_its_records_are_checked(varied, tmp_path):
@@ -219,6 +220,16 @@ def test_the_command_shows_it_outside_a_clone(own, tmp_path):
     assert boards
     for board in boards:
         assert "rnn" in {row["model"] for row in board["rows"]}
+
+
+@pytest.mark.slow
+def test_python_compares_with_it_outside_a_clone(own, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = formalbench.compare("lstm", "rnn", protocols=["standard"])
+    assert {"parity", "dyck-2-3"} <= {*frame.task}
+    own.path.mkdir()
+    with pytest.raises(RequestError, match="lstm"):
+        formalbench.compare("lstm", "rnn", results=own.path)
 
 
 class Videos:

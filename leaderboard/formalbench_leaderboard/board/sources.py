@@ -1,7 +1,4 @@
-"""Where records are found and published, which are published together, and what is built in.
-
-The snapshot is a file of records that `publish` renders, like every page.
-"""
+"""Where records are found and published, which are published together, and what is built in."""
 
 from __future__ import annotations
 
@@ -19,28 +16,10 @@ from formalbench.host.registry import Entry, S
 from formalbench.running.estimate import rates_wanted
 from formalbench.statistics.records import identity, model_key, title_of
 from formalbench.store import PUBLISHED_RESULTS, Store, default_results, repository_above
-from formalbench.store.record_file import read_packed
+from formalbench.store.snapshot import read_snapshot
 
 if TYPE_CHECKING:
     from formalbench.host import PluginHost
-
-FILE = Path("leaderboard", "formalbench_leaderboard", "snapshot.jsonl")
-"""Path below the repository's root."""
-
-
-def read_snapshot(file: Path | None = None) -> list[AnyRecord]:
-    """Return the records that came with the package; none if it has no snapshot.
-
-    Each record is checked as if it were in a file of its own.
-
-    Raises:
-        RequestError: one line, if the file is damaged.
-    """
-    file = file or Path(__file__).parents[1] / FILE.name
-    if not file.exists():
-        return []
-    return read_packed(file, "damaged: install formalbench again")
-
 
 FRONT = Path("leaderboard", "README.md")
 

@@ -15,8 +15,9 @@ from formalbench.contracts.verification import AnyRecord
 from formalbench.files import sweep
 from formalbench.store import PUBLISHED_RESULTS, Store, read_record, repository_above, weights_path
 from formalbench.store.archive import Archive, WeightLookup, read_weights, write_archive
+from formalbench.store.snapshot import read_snapshot
 
-from formalbench_leaderboard.board.sources import EVERY_RUN, read_snapshot
+from formalbench_leaderboard.board.sources import EVERY_RUN
 from formalbench_leaderboard.publishing.places import Contents, write_all
 
 

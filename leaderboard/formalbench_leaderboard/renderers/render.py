@@ -15,8 +15,8 @@ from formalbench.documents.reproduction import Document, read_document
 from formalbench.files import read_plain, sweep
 from formalbench.store import PUBLISHED_RESULTS, REPRODUCTIONS, Store
 from formalbench.store.record_file import written
+from formalbench.store.snapshot import SNAPSHOT
 
-from formalbench_leaderboard.board import sources
 from formalbench_leaderboard.board.sources import FIGURES, FRONT, MODELS, SUITES, parted
 from formalbench_leaderboard.charts.board_charts import rendered
 from formalbench_leaderboard.charts.map_chart import map_files
@@ -67,7 +67,7 @@ def render_files(
     pages |= {one.path: model_page(one, site) for one in site.models}
     if reports:
         pages[PAGE] = reports_page(reports, parted(records.values())[0])
-    pages[sources.FILE] = written(records[path] for path in sorted(records))
+    pages[SNAPSHOT] = written(records[path] for path in sorted(records))
     contents = {path: text.encode() for path, text in pages.items()}
     contents |= {path: svg.encode() for path, svg in map_files(site.map).items()}
     for one in site.suites:
