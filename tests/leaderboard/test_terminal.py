@@ -215,10 +215,15 @@ def test_a_protocol_under_which_no_task_of_the_suite_was_run_shows_what_was(
     used = protocol | {"name": "long"}
     write_all(Store(published), make_runs("rnn", task="dyck-2-3:generate", protocol=used))
     shown = invoke("--protocol", "long")
-    assert "None of the suite's tasks was run under this protocol." in shown.stdout
-    assert [line[0] for line in lines_of(shown, "rnn")] == ["rnn"]  # one table, and no note
-    assert "–" not in lines_of(shown, "rnn")[0]
-    assert "first" not in shown.stdout.partition("Not in the score:")[2]
+    assert "None of the suite's tasks has a result under this protocol." in shown.stdout
+    row, *others = lines_of(
+        shown, "rnn"
+    )  # one table; notes stay, because they also tell of failures
+    assert row[0] == "rnn"
+    assert any(line[:4] == ["!", "rnn", "has", "no"] for line in others), others
+    assert {line[0] for line in others} == {"!"}  # one table; notes also tell of failures
+    assert "–" not in row
+    assert " first " not in shown.stdout.partition("!")[0]
 
 
 def test_one_board_on_one_screen_and_the_commands_that_show_the_others(

@@ -177,9 +177,9 @@ def _print_board(board: Board, title: str, console: Console, detail: TableDetail
     ranked = set(board.tasks) - set(board.otherwise)
     measured = any(result.task in ranked for row in board.rows for result in row.results)
     if not measured and not board.otherwise:  # a table of dashes would say no more
-        console.print("None of the suite's tasks was run under this protocol.")
+        console.print("None of the suite's tasks has a result under this protocol.")
         console.print(_legend(board, detail), style="dim", markup=False)
-        detail, board = replace(detail, other_tasks=True), replace(board, notes=())
+        detail = replace(detail, other_tasks=True)
     rows, notes = board.rows, board.notes
     if detail.rows is not None:
         new_rows = tuple(f"{row.model} " for row in rows if row.is_new)
