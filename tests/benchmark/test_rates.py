@@ -3,7 +3,7 @@
 import pytest
 from formalbench.host import PluginHost
 from formalbench.running.estimate import due, estimate
-from formalbench.running.plan import RunOptions, RunRequest, key_of, make_plan
+from formalbench.running.plan import RunOptions, RunPlan, RunRequest, key_of, make_plan
 from formalbench.running.session import execute, finished
 from formalbench.store import Store
 
@@ -109,6 +109,14 @@ def test_an_estimate_counts_the_rates_that_are_due(plan, tmp_path):
     done = finished(plan("easy")[1], store)
     found = estimate(plan("easy")[1], "cpu", done, ())
     assert (found.runs, found.finished, len(found.units)) == (4, 4, 0)
+
+
+def test_runs_at_a_later_rate_alone_have_an_estimate(plan):
+    """The missing part of a plan has no runs at the first rate where these are finished."""
+    _, made = plan("hard")
+    later = RunPlan(tuple(run for run in made.runs if run.learning_rate == 0.01))
+    assert told(due(later.runs, {})) == cell("first", 0.01) + cell("parity", 0.01)
+    assert estimate(later, "cpu", {}, ()).runs == 4
 
 
 def test_an_exact_model_has_no_rates(plan, tmp_path):

@@ -40,6 +40,8 @@ def _due_in_cell(cell: Sequence[Run], done: Mapping[RunKey, Record]) -> list[Run
     runs: list[Run] = []
     for rate in cell[0].protocol.learning_rates:
         at_rate = [run for run in cell if run.learning_rate == rate]
+        if not at_rate:  # the caller left out what is finished
+            continue
         runs += at_rate
         records = [done[key_of(run)] for run in at_rate if key_of(run) in done]
         trained = [record for record in records if record.status in ENDED]
