@@ -270,6 +270,16 @@ def test_the_page_sums_up_and_stays_short(make_record):
     assert lines[-1] == f"- {500 - MOST_LISTED} more"
 
 
+def test_a_result_is_listed_once_with_all_its_predictions(make_record):
+    page = predictions_page(Evidence(cells([make_record("rnn", **LEARNED)], (CAN, GOES_ON))))
+    listed = page.split("## Possible, but not solved")[1].split("## ")[0]
+    assert listed.strip() == (
+        "- rnn on parity (quick (version 1)): predicted “can” by lstm-saturated and “some setting "
+        "extrapolates” by c-rasp-experiments; 1 of 1 seeds learned the training lengths "
+        "(validation 100.0); test accuracy 60.0 on average, 60.0 at best."
+    )
+
+
 def test_statements_that_decide_nothing_can_be_read(make_record):
     """No model is built as some of them need, so that nothing else would show them."""
     page = predictions_page(Evidence(cells([make_record("rnn", **SOLVED)])))

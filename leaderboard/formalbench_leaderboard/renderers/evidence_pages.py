@@ -38,6 +38,7 @@ from formalbench_leaderboard.board.predictions import (
     LEARNED_COUNTS,
     MEANINGS,
     ExpectedLearning,
+    OutcomeName,
     PredictionOutcome,
     agreement_table,
     expected_learning,
@@ -52,6 +53,7 @@ from formalbench_leaderboard.renderers.links import Links
 
 if TYPE_CHECKING:
     from formalbench.host import PluginHost
+    from formalbench.statistics.board import Row
 
 
 PREDICTIONS = FRONT.with_name("predictions.md")
@@ -104,10 +106,8 @@ def predictions_page(evidence: Evidence, links: Links | None = None) -> str:
         cells=cells,
         agreement=agreement_table,
         meanings=OUTCOME_MEANINGS,
-        against=_first([_contradiction(cell, here) for cell in cells if cell.outcome == "against"]),
-        short=_first(
-            [_contradiction(cell, here) for cell in cells if cell.outcome == "not beyond"]
-        ),
+        against=_exceptions(cells, "against", here),
+        short=_exceptions(cells, "not beyond", here),
         taught=learned_table(evidence.expected_learning),
         explained=[f"{column.heading}: {column.meaning}" for column in LEARNED_COUNTS],
         untaught=_first(
@@ -142,15 +142,29 @@ def _first(lines: Sequence[Markdown]) -> list[Markdown]:
     return [*lines[:MOST_LISTED], *([Markdown(f"{more} more")] if more > 0 else [])]
 
 
-def _contradiction(cell: PredictionOutcome, links: Links) -> Markdown:
-    """Return a line on a result that contradicts a prediction, with its details."""
-    result, theorem = cell.result, cell.theorem
+def _exceptions(
+    cells: Sequence[PredictionOutcome], outcome: OutcomeName, links: Links
+) -> list[Markdown]:
+    """Return a line for each result with this outcome, with all predictions that say so."""
+    groups: dict[tuple[Row, str, str], list[PredictionOutcome]] = {}
+    for cell in cells:
+        if cell.outcome == outcome:
+            groups.setdefault((cell.row, cell.result.task, cell.board.name), []).append(cell)
+    return _first([_exception(group, links) for group in groups.values()])
+
+
+def _exception(group: Sequence[PredictionOutcome], links: Links) -> Markdown:
+    """Return a line on a result that none of its predictions agrees with, with its details."""
+    result = group[0].result
+    predicted = " and ".join(
+        f"“{cell.kind}” by {cell.theorem.name if cell.theorem else ''}" for cell in group
+    )
     text = written(
-        f"on {result.task} ({cell.board.name}): predicted “{cell.kind}” by "
-        f"{theorem.name if theorem else ''}; {result.learned} of {result.seeds} seeds learned the "
+        f"on {result.task} ({group[0].board.name}): predicted {predicted}; "
+        f"{result.learned} of {result.seeds} seeds learned the "
         f"training lengths (validation {percent(result.validation)}); {_test_text(result)}."
     )
-    return Markdown(f"{links.model(cell.row)} {text}")
+    return Markdown(f"{links.model(group[0].row)} {text}")
 
 
 def _test_text(result: Result) -> str:
