@@ -106,10 +106,13 @@ def test_an_lstm_tracks_the_states_of_s3_and_transformers_do_not():
     assert not any(runs.learned.any() for runs in transformers)
     budgets = {budget for runs in transformers for budget in runs.budget}
     assert f"within {max(budgets):,} steps" in finding
-    linear = {name: runs for name, runs in seeds.items() if name.partition("-eigen")[0] in LINEAR}
-    assert len(linear) == 10
-    assert {name for name, runs in linear.items() if runs.learned.any()} == {"deltaproduct"}
-    assert linear["deltaproduct"].learned.all()
+    linear = {name: runs for name, runs in seeds.items() if name.startswith(LINEAR)}
+    assert len(linear) == 12
+    learned = {name for name, runs in linear.items() if runs.learned.any()}
+    blocks = {name for name in linear if name.startswith("slice-shell=slice")}
+    assert learned == {"deltaproduct", *blocks}
+    assert all(linear[name].learned.all() for name in learned)
+    assert "of linear recurrences only DeltaProduct and SLiCE with its authors' blocks" in finding
 
 
 def test_runs_on_s5_are_capped_and_one_lstm_learns_it_with_more_steps():

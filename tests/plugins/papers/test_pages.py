@@ -312,7 +312,7 @@ VERDICTS = {
     "chi-table1": ("hhhhhhhhhhhhcdccchhcc", "dddddddcddddcdcccdhcc"),
     "grazzi-table3": ("ddhhcn", "ccddcn"),
     "huang-crasp": ("hchccc", "dcdccc"),
-    "slice-table2": ("cnndd", "dnndc"),
+    "slice-table2": ("cdddd", "ddddc"),
     "steffen-dyck": ("hhhddddddd", "ddddddhddd"),
 }
 """Of each claim where every answer of the published tests is right, and where all are at chance."""
