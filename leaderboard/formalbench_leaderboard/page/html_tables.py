@@ -42,7 +42,7 @@ def marked(text: str) -> Markup:
 
 
 def breakable(name: str) -> Markup:
-    """Return a name that may be wrapped before its options, and on a phone within them."""
+    """Return a name that may be wrapped before an option, and on a phone within one."""
     model, bracket, options = harmless(name).partition("[")
     if not (model and bracket):
         # Do not wrap at a hyphen before a number: tomita-3.
